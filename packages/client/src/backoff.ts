@@ -1,6 +1,6 @@
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
-/** Growing pauses between attempts; after a success it starts over. */
+/** Growing pauses between attempts; a success resets them. */
 export class Backoff {
   readonly #clock: Clock;
   readonly #firstMs: number;
@@ -18,8 +18,8 @@ export class Backoff {
   }
 
   /**
-   * The next pause: doubles each time, up to the maximum, with up to a quarter added at random so that a herd spreads
-   * out.
+   * Returns the next pause in milliseconds. It doubles each time up to the maximum; up to a quarter is added at random,
+   * so that clients do not retry at the same time.
    */
   next(): number {
     const base = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#attempts, 30));
@@ -33,7 +33,7 @@ export class Backoff {
   }
 }
 
-/** Resolves after `ms` of the clock, or at once when the signal aborts. */
+/** Resolves after `ms` of the clock, or when the signal aborts. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

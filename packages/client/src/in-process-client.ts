@@ -18,20 +18,20 @@ import {
 } from '@keelson/core';
 import { InProcessResourceClient } from './in-process-resource-client.ts';
 
-/** In whose name an in-process client acts. */
+/** Options of an in-process client. */
 export interface InProcessClientOptions {
-  /** Default: the server itself, which may do everything. */
+  /** The user of the requests. Default: the server itself, which is not restricted. */
   readonly user?: UserInfo;
   readonly userAgent?: string;
-  /** Measures `timeoutSeconds` of watches; default the machine's. */
+  /** Clock for `timeoutSeconds` of watches; default: the system clock. */
   readonly clock?: Clock;
-  /** Hears the remarks that HTTP clients get as `Warning` headers; default: nobody does. */
+  /** Receives the warnings that HTTP clients receive as `Warning` headers; default: they are dropped. */
   readonly onWarning?: (text: string) => void;
 }
 
 /**
- * The API without HTTP: every call goes to the {@link ResourceRegistry} of the same process and passes the same checks
- * as a request from outside, authentication and authorization excepted.
+ * An API client without HTTP: every call is executed by the {@link ResourceRegistry} of the same process with the same
+ * checks as an HTTP request, except authentication and authorization.
  */
 export function createInProcessClient(registry: ResourceRegistry, options: InProcessClientOptions = {}): ApiClient {
   const clock = options.clock ?? systemClock;

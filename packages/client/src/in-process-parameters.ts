@@ -9,12 +9,12 @@ import {
   type WriteParameters,
 } from '@keelson/core';
 
-/** A value as the body of a request. */
+/** A value as a request body. */
 export function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {
   return { bytes: Buffer.from(jsonText(value)), format: 'json' };
 }
 
-/** Parameters of a write; unknown fields are remarked on unless the caller wants otherwise. */
+/** Parameters of a write; unknown fields cause warnings by default. */
 export function writeParameters(options: MutateOptions): WriteParameters {
   return {
     dryRun: options.dryRun ?? false,

@@ -34,12 +34,12 @@ import {
 } from './in-process-parameters.ts';
 import { InProcessWatch } from './in-process-watch.ts';
 
-/** What all clients of one process share. */
+/** Dependencies that all in-process clients share. */
 export interface InProcessCalls {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly contextOf: (signal: AbortSignal | undefined) => RequestContext;
-  /** What reads and watches hand out of a stored object: all of it, or its metadata. */
+  /** Projection of stored objects for reads and watches: the whole object or its metadata. */
   readonly read: (kind: KindDefinition, stored: StoredObject) => KubeObject;
 }
 
@@ -56,7 +56,10 @@ function notServed(resource: GroupVersionResource): StatusError {
   });
 }
 
-/** Operations on one resource, in process. The resource is looked up with every call, because kinds come and go. */
+/**
+ * In-process operations on one resource. The service of the resource is determined for every call, because kinds can be
+ * added and removed.
+ */
 export class InProcessResourceClient<T extends KubeObject> implements ResourceClient<T> {
   readonly resourceName: GroupVersionResource;
   readonly #calls: InProcessCalls;
@@ -238,7 +241,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     };
   }
 
-  /** Where an object goes when the client has not been narrowed to a namespace: into its own. */
+  /** The namespace of a new object when the client is not restricted to one: that of the object. */
   #homeOf(object: T): Target {
     const namespace = this.#namespace ?? object.metadata?.namespace;
     return namespace === undefined ? {} : { namespace };

@@ -13,7 +13,7 @@ import {
   type WatchEvent,
 } from '@keelson/core';
 
-/** What a watch in process is made of. */
+/** Dependencies of an in-process watch. */
 export interface InProcessWatchOptions {
   readonly clock: Clock;
   readonly resource: GroupVersionResource;
@@ -27,15 +27,15 @@ export interface InProcessWatchOptions {
 const chunk = 64;
 
 /**
- * One run through the changes. Opened by the first `next`; ended by whichever comes first of the caller leaving, its
- * signal, the time-out and a failure of the storage, which is thrown as the StatusError an ERROR event would carry.
- * Ending also releases a `next` that is still waiting.
+ * The iterator of a watch, opened by the first `next`. It ends when the caller leaves the loop, the signal aborts, the
+ * timeout passes or the storage fails; a failure is thrown as the StatusError that an ERROR event would contain. The
+ * end also settles a pending `next`.
  */
 export class InProcessWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
   readonly #options: InProcessWatchOptions;
   readonly #stop = new AbortController();
   #opened: Promise<void> | undefined;
-  /** Releases a `next` that waits for events. */
+  /** Settles a `next` that waits for events. */
   #wake: (() => void) | undefined;
   #service: ResourceService | undefined;
   #watch: ResourceWatch | undefined;
@@ -48,7 +48,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
     this.#options = options;
   }
 
-  /** An event that is there already costs no more than the promise it comes in. */
+  /** Buffered events are returned without further promises. */
   next(): Promise<IteratorResult<ClientWatchEvent<T>, undefined>> {
     const event = this.#events[this.#at];
     if (event === undefined || event.type === 'BOOKMARK' || this.#stop.signal.aborted) return this.#next();
@@ -98,8 +98,8 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
   }
 
   /**
-   * Takes what is there, or waits until something is; then lets the turn of the event loop end, to take what else comes
-   * in it.
+   * Reads the available events, or waits for some. It then waits for the end of the event loop turn, so that the events
+   * of one turn are read together.
    */
   async #fill(): Promise<void> {
     const watch = this.#watch;

@@ -4,15 +4,15 @@ import { isConnectionError } from './http/connection-error.ts';
 
 export { isTooLargeResourceVersion };
 
-/** True when the server no longer has the history that was asked for. */
+/** True when the server no longer has the requested history. */
 export function isGone(error: unknown): boolean {
   if (!isStatusError(error)) return false;
   return error.reason === StatusReason.Expired || error.reason === StatusReason.Gone || error.code === 410;
 }
 
 /**
- * True when a watch failed in a way that trying it again from the same resourceVersion will not mend. Connections that
- * break and servers that are busy are worth another attempt; so is everything of the kind 5xx.
+ * True when repeating a failed watch from the same resourceVersion cannot succeed. Broken connections, busy servers and
+ * all 5xx responses can be repeated.
  */
 export function needsNewList(error: unknown): boolean {
   if (isConnectionError(error)) return error.code === 'BadAnswer';
@@ -20,8 +20,8 @@ export function needsNewList(error: unknown): boolean {
 }
 
 /**
- * True when both are numbers and the first is the smaller one; compared as texts, because 64 bits do not fit into a
- * number.
+ * Compares two decimal numbers as text, because 64-bit integers exceed the precision of numbers. False when one is not
+ * a number.
  */
 export function isOlderVersion(version: string, than: string): boolean {
   if (!/^[1-9]\d*$/.test(version) || !/^[1-9]\d*$/.test(than)) return false;

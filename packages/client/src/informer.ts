@@ -16,19 +16,19 @@ export type { InformerHandlers };
 
 export interface InformerOptions<T extends KubeObject, K> {
   readonly client: ResourceClient<T>;
-  /** What is kept of each object; give a small projection when only a part is needed. */
+  /** The part of an object that is kept in memory; a small projection saves memory. */
   readonly keep: (object: T) => K;
   readonly handlers?: InformerHandlers<K>;
   /**
-   * Which objects take a place in memory; default: all. The others are nowhere to be found, and handlers hear of one
-   * only when it is deleted, or no longer remembered (`updated`).
+   * Selects the objects that are kept; default: all. Other objects are not returned by reads, and handlers are called
+   * for them only when they are deleted, or no longer selected (`updated`).
    */
   readonly remember?: (kept: K) => boolean;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Objects per page of a list. Default 500. */
   readonly pageSize?: number;
-  /** The first list may come from a cache that lags behind, which spares the store. Default false. */
+  /** Allow the first list to come from a cache that may be behind, which saves reads of the store. Default false. */
   readonly firstListFromCache?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,22 +40,22 @@ export function keyOf(object: KubeObject): string {
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
 }
 
-/** How the next list is asked for. */
+/** Parameters of the next list. */
 type NextList = 'first' | 'notOlder' | 'latest' | 'none';
 
-/** A watch that ends sooner than this without an event is a failure, not an answer. */
+/** A watch that ends earlier without an event is a failure. */
 const shortWatchMs = 1_000;
-/** After a watch that lasted this long, failures are counted anew. */
+/** A watch that lasts this long resets the failure count. */
 const healthyWatchMs = 10_000;
 const leastWatchSeconds = 300;
-/** A failure is reported when it lasts so long, and again after each interval. */
+/** A failure is logged when it has lasted this long, and again after each interval. */
 const lastingFailureMs = 1_000;
 const reportEveryMs = 60_000;
 
 /**
- * A copy of a collection that follows the server. It lists once, then watches from the resourceVersion of the list and
- * resumes after the end of a stream without a lost or repeated change. It lists again only when the history of the
- * server is gone (410), or when the server is behind what was observed, because it was restored. After such a list the
+ * A local copy of a collection. It lists once, then watches from the resourceVersion of the list and resumes after the
+ * end of a stream without lost or repeated changes. It lists again only when the history of the server is no longer
+ * available (410), or when the server is behind the observed revision because it was restored. After such a list the
  * handlers receive the difference to the previous state.
  */
 export class Informer<T extends KubeObject, K = T> {
@@ -69,9 +69,9 @@ export class Informer<T extends KubeObject, K = T> {
   #resourceVersion = '';
   #next: NextList = 'first';
   #failingSince: number | undefined;
-  /** Monotonic time before which a lasting failure is not reported again; 0 = it has not been reported. */
+  /** Monotonic time before which a lasting failure is not logged again; 0: not logged yet. */
   #nextReport = 0;
-  /** The server may have been replaced by one with another past. */
+  /** The server may have been replaced by one with another history. */
   #suspect = false;
 
   constructor(options: InformerOptions<T, K>) {
@@ -89,28 +89,25 @@ export class Informer<T extends KubeObject, K = T> {
     });
   }
 
-  /** Begins to follow; resolves when the first list is complete, or the informer was stopped before. */
+  /** Starts the informer; resolves when the first list is complete or the informer is stopped. */
   start(): Promise<void> {
     this.#running ??= this.#run();
     return this.#settled;
   }
 
-  /** Ends following; no handler is called afterwards. */
+  /** Stops the informer; no handler is called afterwards. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#settle();
     await this.#running;
   }
 
-  /** True once the first list is complete. */
+  /** True when the first list is complete. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /**
-   * Waits for the first list: true when it is complete, false when the informer was stopped or the signal aborted
-   * before.
-   */
+  /** Waits for the first list. Resolves with false when the informer is stopped or the signal aborts first. */
   async waitForSync(signal?: AbortSignal): Promise<boolean> {
     if (signal === undefined) await this.#settled;
     else if (!signal.aborted) {
@@ -126,8 +123,9 @@ export class Informer<T extends KubeObject, K = T> {
   }
 
   /**
-   * Adds handlers, also while running: they are told at once of every object that is known. The returned function takes
-   * them away. With `first` they are called before all others, so that what they maintain is up to date for those.
+   * Adds handlers, also while running: `added` is called immediately for all cached objects. The returned function
+   * removes the handlers. Handlers added with `first` are called before all others, so that these can rely on their
+   * results.
    */
   addHandlers(handlers: InformerHandlers<K>, options: { readonly first?: boolean } = {}): () => void {
     return this.#mirror.addHandlers(handlers, options);
@@ -172,7 +170,7 @@ export class Informer<T extends KubeObject, K = T> {
     }
   }
 
-  /** A failure that lasts is reported, and again from time to time; a short one is part of life. */
+  /** Logs failures that last, and repeats this at intervals. Short failures are not logged. */
   #failed(err: unknown): void {
     const { clock, logger, client } = this.#options;
     const now = clock.monotonic();
@@ -195,7 +193,7 @@ export class Informer<T extends KubeObject, K = T> {
     logger.info('a collection is followed again', { component: 'informer', resource: client.resourceName.resource });
   }
 
-  /** Decides from a failure how to go on; true when it can be tried at once. */
+  /** Chooses the next step after a failure; true when it can be tried immediately. */
   #plan(error: unknown): boolean {
     const relisting = this.#next === 'notOlder';
     if (isTooLargeResourceVersion(error)) {
@@ -233,7 +231,7 @@ export class Informer<T extends KubeObject, K = T> {
     const { client, pageSize = 500, firstListFromCache = false } = this.#options;
     const { signal } = this.#stop;
     const selection = { ...this.#selection(), signal };
-    // A limit beside a resourceVersion would ask for exactly that version, which is what is gone.
+    // A limit together with a resourceVersion would require exactly that version, which is not available.
     const first =
       this.#next === 'notOlder' && this.#resourceVersion !== ''
         ? { resourceVersion: this.#resourceVersion }
@@ -252,7 +250,7 @@ export class Informer<T extends KubeObject, K = T> {
     this.#settle();
   }
 
-  /** Follows changes until the stream ends; false when it ended too soon to have been a real watch. */
+  /** Processes changes until the stream ends; false when it ended too soon to count as a successful watch. */
   async #watch(alive: () => void): Promise<boolean> {
     const { client, clock } = this.#options;
     const { signal } = this.#stop;
@@ -262,7 +260,7 @@ export class Informer<T extends KubeObject, K = T> {
       ...this.#selection(),
       resourceVersion: this.#resourceVersion,
       allowWatchBookmarks: true,
-      // Random, so that the watches of many clients do not all come back at once.
+      // Random, so that the watches of many clients do not end at the same time.
       timeoutSeconds: leastWatchSeconds + Math.floor(Math.random() * leastWatchSeconds),
       signal,
     });

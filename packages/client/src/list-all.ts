@@ -3,19 +3,19 @@ import { isGone } from './informer-errors.ts';
 
 export interface ListAllOptions<T extends KubeObject> {
   readonly client: ResourceClient<T>;
-  /** Repeated with every page. */
+  /** Options of every page. */
   readonly selection: ListOptions;
-  /** Of the first page alone. */
+  /** Options of the first page only. */
   readonly first: ListOptions;
   readonly pageSize: number;
 }
 
 /**
- * Reads a collection page by page. When the state that the pages show leaves history before the last of them,
- * everything is read again in one piece.
+ * Reads a collection page by page. When the revision of the pages is compacted before the last page, the whole
+ * collection is read again in one request.
  *
- * @param each told of every object as it comes; gives its key
- * @returns the keys of the objects of one state, and its resourceVersion
+ * @param each called for every object; returns its key
+ * @returns the keys of the objects of one revision, and its resourceVersion
  */
 export async function listAll<T extends KubeObject>(
   { client, selection, first, pageSize }: ListAllOptions<T>,
@@ -31,7 +31,7 @@ export async function listAll<T extends KubeObject>(
       page = await client.list({ ...selection, limit: pageSize, continue: token });
     } catch (error) {
       if (!isGone(error)) throw error;
-      // What was read of that state may have been deleted since.
+      // Objects that were read before may have been deleted since.
       keys = new Set();
       page = await client.list(selection);
     }

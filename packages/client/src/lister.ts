@@ -1,28 +1,31 @@
 import type { KubeObject } from '@keelson/core';
 import type { Informer } from './informer.ts';
 
-/** The values under which an object is found; none for objects that the index leaves out. */
+/** Returns the values of an object in an index; none for objects that are not in the index. */
 export type IndexFunction<K> = (kept: K) => readonly string[];
 
-/** Reads of an informer's copy. What is handed out is shared: look, do not change. */
+/** Reads from an informer's cache. Returned objects are shared and must not be modified. */
 export interface Lister<K, I extends string = never> {
   /** An object by `namespace/name`, or by `name` for cluster-scoped kinds. */
   get(key: string): K | undefined;
   list(): K[];
-  /** The objects that an index holds under a value. */
+  /** The objects with a value in an index. */
   by(index: I, value: string): K[];
-  /** Keys of the objects that an index holds under a value. */
+  /** Keys of the objects with a value in an index. */
   keysBy(index: I, value: string): string[];
-  /** The values that an index has objects for. */
+  /** All values of an index. */
   valuesOf(index: I): string[];
-  /** Stops maintaining the indexes; reads go on with what they hold. */
+  /** Stops updating the indexes; reads continue to return the last state. */
   close(): void;
 }
 
 class Index<K> {
   readonly #valuesOf: IndexFunction<K>;
   readonly #keys = new Map<string, Set<string>>();
-  /** Under what an object was entered: an index function that depends on anything else must not leave remains. */
+  /**
+   * The values under which an object was added, so that it is removed from all of them even if the index function is
+   * not deterministic.
+   */
   readonly #entered = new Map<string, readonly string[]>();
 
   constructor(valuesOf: IndexFunction<K>) {
@@ -60,8 +63,8 @@ class Index<K> {
 }
 
 /**
- * Finds objects of an informer without going through all of them. The indexes are up to date whenever a handler of the
- * informer is called, whichever was added first.
+ * Finds objects of an informer by indexes. The indexes are up to date whenever a handler of the informer is called, in
+ * any order of registration.
  */
 export function createLister<
   T extends KubeObject,

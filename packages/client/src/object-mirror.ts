@@ -1,7 +1,7 @@
 import type { KubeObject, Logger } from '@keelson/core';
 import type { InformerHandlers } from './informer-handlers.ts';
 
-/** What is known of one object. */
+/** The cached state of one object. */
 interface Entry<K> {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
@@ -10,14 +10,14 @@ interface Entry<K> {
 
 export interface ObjectMirrorOptions<T extends KubeObject, K> {
   readonly keep: (object: T) => K;
-  /** Absent: everything is remembered. */
+  /** Undefined: all objects are remembered. */
   readonly remember?: (kept: K) => boolean;
   readonly logger: Logger;
-  /** For log lines. */
+  /** Name for log entries. */
   readonly resource: string;
 }
 
-/** The objects an informer knows, and those who want to hear of changes to them. */
+/** The cached objects of an informer, and its handlers. */
 export class ObjectMirror<T extends KubeObject, K> {
   readonly #options: ObjectMirrorOptions<T, K>;
   readonly #entries = new Map<string, Entry<K>>();
@@ -39,7 +39,7 @@ export class ObjectMirror<T extends KubeObject, K> {
     return this.#entries.size;
   }
 
-  /** Tells the handlers of everything known and, from then on, of changes. */
+  /** Adds handlers and calls `added` for all cached objects. */
   addHandlers(handlers: InformerHandlers<K>, { first = false }: { readonly first?: boolean } = {}): () => void {
     for (const [key, { kept }] of this.#entries) this.#tell(() => handlers.added?.(kept, key), key);
     this.#handlers = first ? [handlers, ...this.#handlers] : [...this.#handlers, handlers];
@@ -48,7 +48,7 @@ export class ObjectMirror<T extends KubeObject, K> {
     };
   }
 
-  /** An object as it is now. The same version of it as before is no change. */
+  /** Processes the current state of an object. A version that is already cached is not a change. */
   put(key: string, object: T): void {
     const { uid, resourceVersion } = object.metadata ?? {};
     const before = this.#entries.get(key);
@@ -73,15 +73,15 @@ export class ObjectMirror<T extends KubeObject, K> {
   }
 
   /**
-   * An object that is gone, with its last state. Handlers are not told of one they never knew, unless some are not
-   * remembered.
+   * Removes a deleted object with its last state. Handlers are not called for an object that was never cached, unless
+   * not all objects are remembered.
    */
   remove(key: string, last: T): void {
     if (this.#entries.delete(key) || this.#options.remember !== undefined)
       this.#tellDeleted(key, this.#options.keep(last));
   }
 
-  /** Everything else is gone; the last state known stands in for the last state. */
+  /** Removes all other objects, with their last cached states. */
   keepOnly(keys: ReadonlySet<string>): void {
     for (const [key, { kept }] of this.#entries) {
       if (keys.has(key)) continue;
@@ -90,7 +90,7 @@ export class ObjectMirror<T extends KubeObject, K> {
     }
   }
 
-  /** Changes may have been missed; those of remembered objects have been told. */
+  /** Calls `relisted`: changes of objects that are not remembered may have been missed. */
   relisted(): void {
     for (const handlers of this.#handlers) this.#tell(() => handlers.relisted?.(), '');
   }
@@ -99,7 +99,7 @@ export class ObjectMirror<T extends KubeObject, K> {
     for (const handlers of this.#handlers) this.#tell(() => handlers.deleted?.(kept, key), key);
   }
 
-  /** A handler that fails keeps neither the others nor the informer from going on. */
+  /** An exception of a handler is logged and does not affect other handlers. */
   #tell(call: () => void, key: string): void {
     try {
       call();

@@ -2,22 +2,22 @@ import type { Clock, Logger } from '@keelson/core';
 
 export interface WorkQueueOptions {
   readonly name: string;
-  /** Handles one key; a failure puts the key back with a growing delay. */
+  /** Processes one key. A key whose processing fails is added again with a growing delay. */
   readonly work: (key: string, signal: AbortSignal) => Promise<WorkResult>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How many keys are worked on at once. Default 1. */
+  /** Number of keys processed concurrently. Default 1. */
   readonly workers?: number;
   readonly firstRetryMs?: number;
   readonly maxRetryMs?: number;
 }
 
-/** `done`, or work on the key again after a pause. */
+/** Undefined: the key is done. Otherwise it is processed again after a pause. */
 export type WorkResult = undefined | { readonly againAfterMs: number };
 
 /**
- * A set of keys to be worked on. A key is never worked on twice at the same time; added while it is being worked on, it
- * is done once more afterwards, so that no change is missed and bursts collapse into one run.
+ * A set of keys to process. A key is never processed concurrently with itself. A key that is added while it is
+ * processed is processed once more afterwards, so that no change is missed and bursts are combined.
  */
 export class WorkQueue {
   readonly #options: Required<WorkQueueOptions>;
@@ -42,7 +42,7 @@ export class WorkQueue {
     this.#dispatch();
   }
 
-  /** Adds the key after a pause, unless it is added sooner. */
+  /** Adds the key after a pause, unless it is added earlier. */
   addAfter(key: string, ms: number): void {
     if (this.#stop.signal.aborted || this.#delayed.has(key)) return;
     this.#delayed.set(
@@ -54,12 +54,12 @@ export class WorkQueue {
     );
   }
 
-  /** Number of keys that wait, are being worked on, or will be again. */
+  /** Number of keys that are waiting, being processed, or scheduled. */
   get size(): number {
     return this.#waiting.size + this.#running.size + this.#delayed.size;
   }
 
-  /** Ends all work: nothing new begins, running work is told to stop and awaited. */
+  /** Stops the queue: no processing starts any more; running processing is aborted and awaited. */
   async stop(): Promise<void> {
     this.#stop.abort();
     for (const cancel of this.#delayed.values()) cancel();

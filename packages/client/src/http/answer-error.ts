@@ -9,14 +9,14 @@ import {
   statusSchema,
 } from '@keelson/core';
 
-/** What a request was about, for the words of an error that the server left us to find. */
+/** The subject of a request, for errors without a Status. */
 export interface RequestSubject {
   readonly method: string;
   readonly resource?: GroupVersionResource;
   readonly name?: string;
 }
 
-/** A failed answer as it came. */
+/** A failed response. */
 export interface FailedAnswer {
   readonly code: number;
   readonly body: Buffer;
@@ -72,7 +72,7 @@ function isStatus(value: unknown): value is Status {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Status';
 }
 
-/** The Status in a body; undefined when the body is something else. */
+/** The Status in a body; undefined for other bodies. */
 export function statusOf(body: Buffer): Status | undefined {
   try {
     const value: unknown = isEnvelope(body)
@@ -85,8 +85,8 @@ export function statusOf(body: Buffer): Status | undefined {
 }
 
 /**
- * The error that a failed response stands for: the Status that the server sent, otherwise one that follows from the
- * HTTP code, with the beginning of the body as a cause.
+ * The error of a failed response: the Status of the server, or one derived from the HTTP code with the beginning of the
+ * body as its cause.
  */
 export function answerError(answer: FailedAnswer, subject: RequestSubject): StatusError {
   const { code, body, retryAfterSeconds } = answer;

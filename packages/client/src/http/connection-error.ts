@@ -1,14 +1,14 @@
 /**
- * Why there is no usable answer.
+ * Why there is no usable response.
  *
- * - `Unreachable`: no connection came about (refused, unknown host, certificate not accepted); the server has seen
- *   nothing.
- * - `Interrupted`: the connection ended before the answer did; the request read only, so nothing has changed.
- * - `OutcomeUnknown`: a change was sent and no complete answer came back. It may or may not have happened: look
- *   before repeating it.
- * - `Timeout`: no answer in time; the request read only.
- * - `Aborted`: the caller's signal ended a request that changes nothing, or that had not been sent.
- * - `BadAnswer`: the bytes that came are not what the protocol says.
+ * - `Unreachable`: the connection failed (refused, unknown host, certificate rejected); the server has not received the
+ * request.
+ * - `Interrupted`: the connection ended before the response was complete; the request was a read.
+ * - `OutcomeUnknown`: a change was sent and no complete response was received. It may have been applied: check before
+ * repeating it.
+ * - `Timeout`: no response in time; the request was a read.
+ * - `Aborted`: the caller's signal aborted a read, or a request that had not been sent.
+ * - `BadAnswer`: the response violates the protocol.
  * - `Closed`: the client was closed.
  */
 export const ConnectionErrorCode = {
@@ -24,7 +24,7 @@ export type ConnectionErrorCode = (typeof ConnectionErrorCode)[keyof typeof Conn
 
 const brand = Symbol.for('keelson.ConnectionError');
 
-/** A request over HTTP that got no usable answer; what the server itself refused is a `StatusError`. */
+/** An HTTP request without a usable response; errors reported by the server are `StatusError`s. */
 export class ConnectionError extends Error {
   readonly code: ConnectionErrorCode;
   readonly [brand] = true;
@@ -36,7 +36,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** True for a {@link ConnectionError} (of the given code, if one is given), also across two copies of this package. */
+/** True for a {@link ConnectionError}, optionally of a given code, also for one of another copy of this package. */
 export function isConnectionError(error: unknown, code?: ConnectionErrorCode): error is ConnectionError {
   return (
     typeof error === 'object' &&

@@ -6,21 +6,22 @@ import { HttpTransport } from './http-transport.ts';
 import { protobufFormat } from './protobuf-format.ts';
 import { jsonFormat, type WireFormat } from './wire-format.ts';
 
-/** An {@link ApiClient} with connections of its own. */
+/** An {@link ApiClient} with its own connections. */
 export interface HttpApiClient extends ApiClient {
-  /** Ends requests and watches that are under way, and every connection. Idempotent. */
+  /** Aborts running requests and watches and closes every connection. Idempotent. */
   close(): void;
   /**
-   * Hands over to another client: ends watches, lets requests that are under way finish, then ends every connection.
+   * Prepares the replacement by another client: ends watches, waits for running requests, then closes every connection.
    */
   retire(): void;
 }
 
 /**
- * The API of a server over HTTP or HTTPS. What the server refuses is a `StatusError`, exactly as in process; what never
- * got an answer is a `ConnectionError`, whose code tells whether the server may have acted.
+ * A client for the API of a server over HTTP or HTTPS. Errors of the server are `StatusError`s, as for the in-process
+ * client. A request without a response fails with a `ConnectionError`, whose code states whether the server may have
+ * acted.
  *
- * @throws Error when the options contradict themselves; nothing is sent before the first call
+ * @throws Error for contradictory options; nothing is sent before the first call
  */
 export function createHttpClient(options: HttpClientOptions): HttpApiClient {
   const transport = new HttpTransport(options);

@@ -33,7 +33,7 @@ async function read(transport: HttpTransport, path: string, accept: string): Pro
   }
 }
 
-/** Undefined for what is not there, or not for this user to see: others are asked all the same. */
+/** Undefined for a document that does not exist or that the user may not read; discovery continues with the others. */
 async function readIfServed(transport: HttpTransport, path: string, accept: string): Promise<Document | undefined> {
   try {
     return await read(transport, path, accept);
@@ -90,9 +90,9 @@ async function allPlainRows(transport: HttpTransport): Promise<DiscoveredRow[]> 
 }
 
 /**
- * What a server offers. Reads the two aggregated documents where the server has both, else one document per group
- * version. The aggregated form says nothing about storage, so the plain documents of those few group versions that may
- * share objects with others are read beside it; see {@link withStorage}.
+ * Discovers the resources of a server. Reads the two aggregated documents if the server has both, otherwise one
+ * document per group version. The aggregated form contains nothing about storage, so the plain documents of the group
+ * versions that may share objects are read too; see {@link withStorage}.
  */
 export async function discover(transport: HttpTransport): Promise<DiscoveredResource[]> {
   const documents = await Promise.all(['/api', '/apis'].map((path) => readIfServed(transport, path, discoveryAccept)));

@@ -2,13 +2,13 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type Re
 import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as httpsRequest } from 'node:https';
 import type { HttpClientOptions } from './http-client-options.ts';
 
-/** What is put on the wire. */
+/** A request as it is sent. */
 export interface WireRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | number>>;
-  /** True for watches: another pool of connections, so that they never keep requests waiting. */
+  /** True for watches, which use a separate connection pool and so never delay requests. */
   readonly stream: boolean;
 }
 
@@ -29,11 +29,11 @@ function tlsOptions(options: HttpClientOptions): HttpsAgentOptions {
   };
 }
 
-/** The server's address with its connections. */
+/** The address of a server and its connections. */
 export class Endpoint {
-  /** Of the server, for messages: no credentials, no path. */
+  /** The address for messages, without credentials and path. */
   readonly origin: string;
-  /** The event of a new socket at which the server may begin to see the request. */
+  /** The socket event after which the server may have received the request. */
   readonly connectEvent: 'connect' | 'secureConnect';
   readonly #prefix: string;
   readonly #address: Pick<RequestOptions, 'hostname' | 'port'>;
@@ -73,7 +73,7 @@ export class Endpoint {
     });
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   close(): void {
     this.#requests.destroy();
     this.#streams.destroy();

@@ -1,6 +1,6 @@
 import type { Brand, Clock, Logger } from '@keelson/core';
 
-/** In whose name requests are made; the server checks that the caller may do that. */
+/** A user to impersonate; the server authorizes the impersonation. */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string;
@@ -8,49 +8,49 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Where a server is and how a client presents itself. */
+/** Address of a server and credentials of a client. */
 export interface HttpClientOptions {
-  /** `http://` or `https://`, host, port; a path is put before every request's path. */
+  /** `http://` or `https://`, host, port, and an optional path prefix for all requests. */
   readonly server: string;
-  /** PEM certificates that the server's must come from; default: those the platform trusts. */
+  /** PEM certificates of the authorities of the server's certificate; default: those of the platform. */
   readonly ca?: string | Buffer;
   /** PEM certificate of the client, with `clientKey`. */
   readonly clientCertificate?: string | Buffer;
   readonly clientKey?: string | Buffer;
-  /** Name that the server's certificate must be valid for, where it is not the host of `server`. */
+  /** Name that the server's certificate must contain, if it is not the host of `server`. */
   readonly tlsServerName?: string;
-  /** Accepts any certificate of the server. For trials only: whoever is on the way can read and change everything. */
+  /** Do not verify the server's certificate. For tests only: the connection can be intercepted. */
   readonly insecureSkipTlsVerify?: boolean;
   /** Sent as `Authorization: Bearer`. */
   readonly token?: string;
-  /** Asked for the token before every request, so that it may change; wins over `token`. */
+  /** Called for the token before every request; takes precedence over `token`. */
   readonly tokenProvider?: () => string | Promise<string>;
   readonly impersonate?: Impersonation;
   /** Default `keelson-client`. */
   readonly userAgent?: string;
-  /** Requests per second in the long run, retries and watches included. Default: no limit. */
+  /** Average number of requests per second, including retries and watches. Default: no limit. */
   readonly qps?: number;
-  /** Requests that may be made at once after a pause. Default: 10, at least 1; means nothing without `qps`. */
+  /** Number of requests that may be sent in a burst. Default: 10, at least 1; requires `qps`. */
   readonly burst?: number;
   /**
-   * How the objects of declared kinds travel. `protobuf` saves bytes and time where the kind's fields have numbers;
-   * other kinds, patches and resources known by name alone stay JSON. Default `json`.
+   * Encoding of objects of declared kinds. `protobuf` saves bytes and time for kinds with field numbers; other kinds,
+   * patches and resources without a declaration use JSON. Default `json`.
    */
   readonly encoding?: 'json' | 'protobuf';
-  /** The words of media types, where the server has its own. */
+  /** Names used in media types, for servers with their own. */
   readonly brand?: Brand;
-  /** Asks for compressed answers; watches never are. Default true. */
+  /** Request compressed responses, except for watches. Default true. */
   readonly compression?: boolean;
   /**
-   * How long one request may take from its start to the last byte of its answer; for watches, to the answer's head.
+   * Timeout of a request from its start to the last byte of its response; for watches, to the head of the response.
    * Default 60 s.
    */
   readonly timeoutMs?: number;
-  /** Simultaneous connections for requests that are not watches. Default 64. */
+  /** Concurrent connections for requests other than watches. Default 64. */
   readonly maxConnections?: number;
-  /** Times limits, pauses and time-outs; default the machine's. */
+  /** Clock for limits, pauses and timeouts; default: the system clock. */
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** Hears the remarks of `Warning` headers; default: nobody does. */
+  /** Receives the texts of `Warning` headers; default: they are dropped. */
   readonly onWarning?: (text: string) => void;
 }

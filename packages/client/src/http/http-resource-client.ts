@@ -21,14 +21,14 @@ import { deleteBody, getQuery, listQuery, mutateQuery, watchQuery } from './quer
 import { resourcePath } from './resource-path.ts';
 import { jsonBody, jsonFormat, type WireBody, type WireFormat } from './wire-format.ts';
 
-/** What one resource client speaks of. */
+/** The resource of a client and its dependencies. */
 export interface HttpResource {
   readonly resource: GroupVersionResource;
-  /** Kind of the objects, where it is known. */
+  /** Kind of the objects, if it is known. */
   readonly kind?: string;
   readonly namespace?: string;
   readonly metadataOnly?: boolean;
-  /** Of the resource's own objects; everything else is JSON. */
+  /** Format of the resource's own objects; all other objects are JSON. */
   readonly format: WireFormat;
   readonly brand: Brand;
 }
@@ -40,7 +40,7 @@ type Parts = Pick<HttpCall, 'method' | 'signal'> & {
   readonly query?: string;
   readonly accept?: string;
   readonly body?: WireBody | undefined;
-  /** Of the answer; default: that of the resource's objects. */
+  /** Format of the response; default: that of the resource's objects. */
   readonly format?: WireFormat;
 };
 
@@ -225,7 +225,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#scope.metadataOnly ? (metadataOf(object) as T) : object;
   }
 
-  /** Servers other than this project's want to be told the kind. */
+  /** Servers of other projects require the kind. */
   #encoded(object: T): WireBody {
     const { kind, resource, format } = this.#scope;
     return format.encode(kind === undefined ? object : { apiVersion: apiVersionOf(resource), kind, ...object });

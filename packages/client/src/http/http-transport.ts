@@ -15,7 +15,7 @@ import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { warningTexts } from './warning-header.ts';
 
-/** A request as the operations of the client make it. */
+/** A request of the resource client. */
 export interface HttpCall extends RequestSubject {
   readonly method: WireRequest['method'];
   readonly path: string;
@@ -30,19 +30,19 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** An answer that is followed while it comes in. */
+/** A response that is read while it arrives. */
 export interface HttpStream {
   readonly answer: OpenAnswer;
-  /** Aborted by the caller or by the closing of the client. */
+  /** Aborted by the caller or when the client is closed. */
   readonly signal: AbortSignal;
-  /** To be called once, when the stream is no longer needed. */
+  /** To be called once, when the stream is no longer used. */
   release(): void;
 }
 
 const maxRetries = 10;
 const defaultTimeoutMs = 60_000;
 
-/** How long the server asks to wait, in seconds; undefined when it does not, or not in seconds. */
+/** The pause that the server requests, in seconds; undefined without one or in another format. */
 function retryAfterOf({ response }: OpenAnswer): number | undefined {
   const text = response.headers['retry-after'];
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
@@ -63,9 +63,9 @@ function impersonationHeaders({
 }
 
 /**
- * Sends requests and repeats those that may be repeated: any request that the server refused with 429 or 5xx and a
- * `Retry-After` (it says that way that nothing happened), and reads whose connection broke. A change of which nobody
- * knows whether it happened is never sent again.
+ * Sends requests and repeats those that may be repeated: requests rejected with 429 or 5xx and `Retry-After`, by which
+ * the server states that nothing was changed, and reads whose connection failed. A change with an unknown outcome is
+ * never repeated.
  */
 export class HttpTransport {
   readonly clock: Clock;
@@ -91,7 +91,7 @@ export class HttpTransport {
     };
   }
 
-  /** Resolves with the body of a successful answer; everything else is thrown. */
+  /** Resolves with the body of a successful response; rejects otherwise. */
   async send(call: HttpCall): Promise<HttpAnswer> {
     const scope = this.#scope(call, this.#running);
     try {
@@ -104,7 +104,7 @@ export class HttpTransport {
     }
   }
 
-  /** Resolves when the head of a successful answer is there. */
+  /** Resolves with the head of a successful response. */
   async stream(call: HttpCall): Promise<HttpStream> {
     const scope = this.#scope(call, this.#streams);
     try {
@@ -119,7 +119,7 @@ export class HttpTransport {
     }
   }
 
-  /** Ends everything that is under way. */
+  /** Aborts all requests and watches. */
   close(): void {
     this.#closed = true;
     const reason = new ConnectionError('Closed', 'the client was closed');
@@ -127,7 +127,7 @@ export class HttpTransport {
     this.#endpoint.close();
   }
 
-  /** Ends what is followed, lets requests finish, then ends every connection. Nothing more can be sent. */
+  /** Ends watches, waits for requests, then closes every connection. Nothing can be sent afterwards. */
   retire(): void {
     this.#closed = true;
     const reason = new ConnectionError('Interrupted', 'the client was replaced by another');
@@ -212,13 +212,13 @@ function aborted({ method, path }: HttpCall, signal: AbortSignal): ConnectionErr
   return new ConnectionError('Aborted', `${method} ${path.split('?')[0]}: aborted by the caller`, signal.reason);
 }
 
-/** Reads an answer that is no success: the pause after which the request may be repeated, or the error thrown. */
+/** Reads a failed response: returns the pause after which the request may be repeated, or throws the error. */
 async function refusal(answer: OpenAnswer, call: HttpCall, retries: number): Promise<number> {
   const retryAfterSeconds = retryAfterOf(answer);
   const body = await readBody(answer);
   const { code } = answer;
   const error = answerError({ code, body, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }, call);
-  // A server that lags behind is asked again by whoever wanted that version: each attempt takes seconds already.
+  // Too large a resourceVersion is not retried here: each attempt takes seconds on the server already.
   const final = retryAfterSeconds === undefined || retries >= maxRetries || isTooLargeResourceVersion(error);
   if (final || (code !== 429 && code < 500)) throw error;
   return retryAfterSeconds * 1000;

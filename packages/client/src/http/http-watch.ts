@@ -12,7 +12,7 @@ import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
 import type { EventReader, WireEvent, WireFormat } from './wire-format.ts';
 
-/** What a watch over HTTP is made of. */
+/** Dependencies of an HTTP watch. */
 export interface HttpWatchOptions {
   readonly clock: Clock;
   readonly format: WireFormat;
@@ -23,10 +23,10 @@ export interface HttpWatchOptions {
   readonly reduce?: ((object: KubeObject) => KubeObject) | undefined;
 }
 
-/** A server that does not end a watch at its time-out is not waited for much longer. */
+/** Time for which the end of a watch is awaited after its timeout. */
 const graceMs = 10_000;
 
-/** An event as callers see it; throws the failure that an ERROR event carries. */
+/** Converts an event; throws the failure that an ERROR event contains. */
 function eventOf<T extends KubeObject>({ type, object }: WireEvent): ClientWatchEvent<T> {
   if (typeof object !== 'object' || object === null)
     throw new ConnectionError('BadAnswer', 'an event of the watch has no object');
@@ -45,9 +45,9 @@ function eventOf<T extends KubeObject>({ type, object }: WireEvent): ClientWatch
 }
 
 /**
- * One run through the changes. The connection opens with the first `next` and is read only as fast as events are taken.
- * It is ended by whichever comes first of the server, the caller leaving, its signal and a failure; ending also
- * releases a `next` that is still waiting.
+ * The iterator of a watch. The connection is opened by the first `next` and read only as fast as events are consumed.
+ * It ends when the server ends the stream, the caller leaves the loop, the signal aborts, or a failure occurs. The end
+ * also settles a pending `next`.
  */
 export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
   readonly #options: HttpWatchOptions;

@@ -1,8 +1,8 @@
 import type { Brand, KubeList, KubeObject } from '@keelson/core';
 
 /**
- * Accept value for metadata alone; a server that does not know the form sends whole objects, which are then cut down
- * here.
+ * Accept value for metadata only. A server that does not support it sends whole objects, of which the client then keeps
+ * the metadata.
  */
 export function metadataAccept(shape: 'one' | 'list', { metaGroup }: Brand): string {
   const word = shape === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
@@ -18,7 +18,7 @@ export function metadataOf({ apiVersion, kind, metadata }: KubeObject): KubeObje
   };
 }
 
-/** Servers may leave out the type of the items, which the list tells, and may write an empty list as null. */
+/** Servers may omit the type of the items, which is derived from the list, and may send null for an empty list. */
 export function completeList<T extends KubeObject>(list: KubeList<T>): KubeList<T> {
   const kind = list.kind?.endsWith('List') ? list.kind.slice(0, -4) : undefined;
   const { apiVersion } = list;

@@ -5,19 +5,19 @@ import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import type { Endpoint, WireRequest } from './endpoint.ts';
 
-/** The head of an answer; its body is still to be read. */
+/** The head of a response whose body has not been read. */
 export interface OpenAnswer {
   readonly code: number;
   readonly response: IncomingMessage;
-  /** From here on the answer may take any time: its caller means to follow it. */
+  /** Ends the timeout of the request: the caller reads the response while it arrives. */
   unlimited(): void;
-  /** What a failure to read the body means. */
+  /** Converts a failure to read the body. */
   failure(cause: unknown): ConnectionError;
-  /** Gives up what is not read yet. */
+  /** Discards the rest of the body. */
   destroy(): void;
 }
 
-/** One attempt at a request. */
+/** One attempt of a request. */
 export interface Attempt {
   readonly endpoint: Endpoint;
   readonly request: WireRequest;
@@ -28,7 +28,7 @@ export interface Attempt {
 }
 
 const inflate = promisify(gunzip);
-/** No string can be longer, so no JSON text can. */
+/** Longest string of JavaScript, and so longest JSON text. */
 const maxBodyBytes = 512 * 1024 * 1024 - 1024;
 
 function messageOf(cause: unknown): string {
@@ -36,8 +36,8 @@ function messageOf(cause: unknown): string {
 }
 
 /**
- * Sends a request and resolves when the head of the answer is there. Fails with a {@link ConnectionError} whose code
- * says whether the server may have acted.
+ * Sends a request and resolves with the head of the response. Fails with a {@link ConnectionError} whose code states
+ * whether the server may have acted.
  */
 export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
   const { endpoint, request, body, signal, timeoutMs, clock } = attempt;
@@ -68,14 +68,14 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
       return;
     }
     const sent = endpoint.start(request);
-    // Without an error: the socket may already belong to nobody, and would throw it.
+    // Without an error, because the socket may have no error listener any more.
     const abort = () => sent.destroy();
     const cancelTimeout = clock.after(timeoutMs, () => {
       late = true;
       sent.destroy();
     });
     addAbortListener(signal, abort);
-    // Emitted in every case, after the answer has been read or when there is nothing more to come.
+    // Emitted in every case, after the response has been read or after a failure.
     sent.once('close', () => {
       cancelTimeout();
       removeAbortListener(signal, abort);
@@ -88,7 +88,7 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
           connected = true;
         });
       }
-      // A peer that vanished without a word is noticed although nothing is sent any more.
+      // Detects a peer that disappeared without closing the connection.
       if (request.stream) socket.setKeepAlive(true, 30_000);
     });
     sent.once('response', (response) => {
@@ -105,7 +105,7 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
   });
 }
 
-/** Reads a whole body, decompressed. */
+/** Reads a complete body and decompresses it. */
 export async function readBody(answer: OpenAnswer): Promise<Buffer> {
   const { response } = answer;
   const chunks: Buffer[] = [];

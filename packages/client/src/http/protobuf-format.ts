@@ -14,7 +14,7 @@ import { ConnectionError } from './connection-error.ts';
 import { FrameSplitter } from './watch-frames.ts';
 import { type EventReader, jsonBody, jsonFormat, jsonType, type WireEvent, type WireFormat } from './wire-format.ts';
 
-/** Reads bodies that hold an object of the kind, a list of them or a Status. */
+/** Decodes bodies that contain an object of the kind, a list of them or a Status. */
 class BodyReader {
   readonly #schemas: ReadonlyMap<string, Schema<unknown>>;
 
@@ -67,9 +67,9 @@ class ProtobufEvents implements EventReader {
 }
 
 /**
- * Protobuf for a kind whose fields have numbers, with JSON as the second choice of answers. Fields that the kind does
- * not declare are not sent, so the server cannot complain of them; an object that does not fit the kind's types is sent
- * as JSON, so that it can.
+ * Protobuf for kinds with field numbers, and JSON as the second choice for responses. Undeclared fields are not sent,
+ * so the server cannot report them. An object that does not match the kind's types is sent as JSON, so that the server
+ * reports its errors.
  */
 export function protobufFormat(kind: KindDefinition, brand: Brand): WireFormat {
   const mediaType = protobufMediaType(brand);

@@ -36,7 +36,7 @@ export function mutateQuery({ dryRun, fieldManager, fieldValidation }: MutateOpt
   return queryText({ dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation });
 }
 
-/** Body of a DELETE; undefined when there is nothing to say. */
+/** Body of a DELETE; undefined without options. */
 export function deleteBody(options: DeleteOptions): object | undefined {
   const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = options;
   const said = {

@@ -1,6 +1,6 @@
 import { type GroupVersionResource, statusErrors } from '@keelson/core';
 
-/** Where a request goes; without `name` it is about the collection. */
+/** The target of a request; without `name` it is the collection. */
 export interface PathTarget {
   readonly resource: GroupVersionResource;
   readonly namespace?: string | undefined;
@@ -9,8 +9,8 @@ export interface PathTarget {
 }
 
 /**
- * One step of a path. An empty name would turn a request about one object into one about all of them, and dots or
- * slashes could lead elsewhere, so they never leave the client.
+ * Encodes one segment of a path. An empty name would address the collection instead of an object, and dots or slashes
+ * another path, so they are rejected.
  */
 function segment(what: string, text: string): string {
   if (text === '') throw statusErrors.badRequest(`${what} is required`);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DiscoveredResource, GroupVersion, GroupVersionKind } from '@keelson/core';
 
-/** A resource as a server tells of it. */
+/** A resource as described by a server. */
 export interface DiscoveredRow extends Omit<DiscoveredResource, 'storage'> {
   /**
    * Equal for two resources exactly when they represent the same objects: see docs/reference/api-rules.md#discovery.
@@ -13,9 +13,7 @@ function hashOf({ group, version, kind }: GroupVersionKind): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }
 
-/**
- * The group versions whose kinds also occur elsewhere under the same name: only these can share objects with others.
- */
+/** The group versions whose kinds have the same names as others; only these can share objects with others. */
 export function sharingVersions(rows: readonly DiscoveredRow[]): GroupVersion[] {
   const byKind = groupByKind(rows);
   const found = new Map<string, GroupVersion>();
@@ -37,10 +35,10 @@ function groupByKind(rows: readonly DiscoveredRow[]): Map<string, DiscoveredRow[
 }
 
 /**
- * Says of each resource under which name its objects are stored. Resources with the same storage hash share their
- * objects; the name is that of the one whose own group, version and kind give this hash, or, if that one is not served,
- * of the first that has it. Servers that tell no hash leave one safe conclusion: the versions of one group share a
- * resource of one name.
+ * Determines for each resource the name under which its objects are stored. Resources with the same storage hash share
+ * their objects; the name is that of the resource whose own group, version and kind produce this hash, or the first one
+ * if that resource is not served. Without hashes the only safe assumption is that the versions of one group share a
+ * resource of the same name.
  */
 export function withStorage(rows: readonly DiscoveredRow[]): DiscoveredResource[] {
   const byHash = new Map<string, { readonly group: string; readonly resource: string }>();

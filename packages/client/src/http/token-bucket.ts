@@ -2,14 +2,14 @@ import type { Clock } from '@keelson/core';
 import { pause } from '../backoff.ts';
 
 /**
- * Lets `burst` requests pass at once and `qps` per second in the long run. Places are given in the order of asking; who
- * gives up returns its place.
+ * Allows bursts of `burst` requests and `qps` requests per second on average. Waiting requests are served in order; an
+ * aborted one releases its token.
  */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #qps: number;
   readonly #burst: number;
-  /** Below zero: how many have been promised a token that is still to come. */
+  /** Negative: number of tokens promised in advance. */
   #tokens: number;
   #at: number;
 

@@ -1,7 +1,8 @@
 const warningValue = /(\d{3}) (?:[^ ",]+) "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/g;
 
 /**
- * The texts of all `Warning` headers with code 299; others speak of caches. `rawHeaders` alternates names and values.
+ * The texts of all `Warning` headers with code 299; other codes concern caches. `rawHeaders` alternates names and
+ * values.
  */
 export function warningTexts(rawHeaders: readonly string[]): string[] {
   const texts: string[] = [];

@@ -4,10 +4,10 @@ import { ConnectionError } from './connection-error.ts';
 export const maxFrameBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
-/** Bytes of the length before a frame that has one. */
+/** Length of the prefix that contains the size of a frame. */
 const lengthBytes = 4;
 
-/** A frame of which a part has come. */
+/** A frame that has been received partly. */
 class Pending {
   readonly #maxBytes: number;
   #parts: Buffer[] = [];
@@ -33,7 +33,7 @@ class Pending {
     this.#bytes += part.length;
   }
 
-  /** Everything kept, followed by `last`; nothing is kept afterwards. */
+  /** Returns the buffered bytes followed by `last`, and clears the buffer. */
   take(last: Buffer): Buffer {
     if (this.#bytes === 0) return last;
     const whole = Buffer.concat([...this.#parts, last], this.#bytes + last.length);
@@ -43,7 +43,7 @@ class Pending {
   }
 }
 
-/** Cuts a stream of bytes into lines. Works on bytes, so a character that comes in two chunks stays whole. */
+/** Splits a stream of bytes into lines. It works on bytes, so that characters may be split between chunks. */
 export class LineSplitter {
   readonly #pending: Pending;
 
@@ -51,7 +51,7 @@ export class LineSplitter {
     this.#pending = new Pending(maxBytes);
   }
 
-  /** The lines that this chunk completes, without their ends; empty lines are left out. */
+  /** The lines completed by this chunk, without line ends and empty lines. */
   push(chunk: Buffer): Buffer[] {
     const lines: Buffer[] = [];
     let start = 0;
@@ -70,7 +70,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** Bytes of a line that has no end yet. */
+  /** Number of bytes of an incomplete line. */
   get pendingBytes(): number {
     return this.#pending.bytes;
   }
@@ -82,14 +82,14 @@ export class LineSplitter {
  */
 export class FrameSplitter {
   readonly #pending: Pending;
-  /** Of the frame that is coming in, length included; undefined before its length is known. */
+  /** Size of the current frame including its prefix; undefined before it is known. */
   #wanted: number | undefined;
 
   constructor(maxBytes = maxFrameBytes) {
     this.#pending = new Pending(maxBytes);
   }
 
-  /** The frames that this chunk completes, without their lengths. */
+  /** The frames completed by this chunk, without their prefixes. */
   push(chunk: Buffer): Buffer[] {
     const frames: Buffer[] = [];
     let rest = chunk;
@@ -114,7 +114,7 @@ export class FrameSplitter {
     return frames;
   }
 
-  /** Bytes of a frame that is not complete. */
+  /** Number of bytes of an incomplete frame. */
   get pendingBytes(): number {
     return this.#pending.bytes;
   }

@@ -3,31 +3,31 @@ import { ConnectionError } from './connection-error.ts';
 import type { HttpAnswer } from './http-transport.ts';
 import { LineSplitter } from './watch-frames.ts';
 
-/** A body to be sent. */
+/** A request body. */
 export interface WireBody {
   readonly bytes: Buffer;
   readonly contentType: string;
 }
 
-/** An event of a watch as it was written. */
+/** A decoded event of a watch. */
 export interface WireEvent {
   readonly type: unknown;
   readonly object: unknown;
 }
 
-/** Takes a stream of events apart. */
+/** Splits a stream of events into frames. */
 export interface EventReader {
-  /** The frames that this chunk completes. */
+  /** The frames completed by this chunk. */
   push(chunk: Buffer): Buffer[];
-  /** Bytes of a frame that is not complete. */
+  /** Number of bytes of an incomplete frame. */
   readonly pendingBytes: number;
   /** @throws ConnectionError `BadAnswer` */
   event(frame: Buffer): WireEvent;
 }
 
-/** How the objects of a resource are written. */
+/** Encoding of the objects of a resource. */
 export interface WireFormat {
-  /** What is asked for. */
+  /** Value of the Accept header. */
   readonly accept: string;
   encode(object: KubeObject): WireBody;
   /** @throws ConnectionError `BadAnswer` */
@@ -67,7 +67,7 @@ class JsonEvents implements EventReader {
   }
 }
 
-/** JSON, which every resource has. */
+/** JSON, which every resource supports. */
 export const jsonFormat: WireFormat = {
   accept: jsonType,
   encode: (object) => jsonBody(object),

@@ -6,11 +6,11 @@ import { KubeconfigError } from './kubeconfig-error.ts';
 import type { FileOrData } from './kubeconfig-reader.ts';
 import { tokenFromFile } from './token-file.ts';
 
-/** The part of a client's options that a config decides, and the namespace that commands of its context mean. */
+/** The client options defined by a kubeconfig, and the default namespace of its context. */
 export interface KubeconfigAccess {
   readonly options: HttpClientOptions;
   readonly context: string;
-  /** Undefined when the context names none. */
+  /** Undefined when the context contains none. */
   readonly namespace?: string;
 }
 
@@ -82,12 +82,11 @@ async function userOptions(
 }
 
 /**
- * What `createHttpClient` needs to act in a context of a config; certificates and keys are read now, a token file
- * whenever it is due.
+ * Derives the options of `createHttpClient` from a context of a kubeconfig. Certificates and keys are read immediately,
+ * token files repeatedly.
  *
  * @param contextName default: the current context
- * @throws KubeconfigError for names that do not exist, files that cannot be read, and settings this client does not
- *   have
+ * @throws KubeconfigError for missing names, unreadable files and unsupported settings
  */
 export async function kubeconfigAccess(
   config: Kubeconfig,

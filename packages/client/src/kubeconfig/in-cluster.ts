@@ -5,11 +5,11 @@ import type { HttpClientOptions } from '../http/http-client-options.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
 import { tokenFromFile } from './token-file.ts';
 
-/** Where a pod finds its service account. */
+/** Directory of the service account's files in a pod. */
 export const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface InClusterOptions {
-  /** The environment, for `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
+  /** Environment with `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Default {@link serviceAccountDirectory}. */
   readonly directory?: string;
@@ -17,8 +17,8 @@ export interface InClusterOptions {
 }
 
 /**
- * Access for a program that runs in a pod: the address from the environment, certificate, token and namespace from the
- * service account's files. The token is read again every minute.
+ * Options for a program that runs in a pod: the address from the environment; certificate, token and namespace from the
+ * files of the service account. The token is read again every minute.
  *
  * @throws KubeconfigError outside a pod
  */

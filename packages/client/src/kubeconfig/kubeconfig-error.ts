@@ -1,4 +1,4 @@
-/** A client config that cannot be used, and what is wrong with it. Messages never hold secrets. */
+/** An invalid kubeconfig. The message states the error and never contains secrets. */
 export class KubeconfigError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -1,15 +1,15 @@
 import { KubeconfigError } from './kubeconfig-error.ts';
 
-/** A file that may be given by its path or, base64-coded, by its content. */
+/** Data given by the path of a file or by its base64-encoded content. */
 export interface FileOrData {
   readonly path?: string;
   readonly data?: string;
 }
 
-/** A map of the file. */
+/** A mapping of the file. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads one file's content, telling where a fault is. */
+/** Reads the content of a file; errors contain the position. */
 export class KubeconfigReader {
   readonly #source: string;
   readonly #resolvePath: (path: string) => string;
@@ -61,7 +61,7 @@ export class KubeconfigReader {
     return path === undefined ? undefined : this.#resolvePath(path);
   }
 
-  /** A list of `{ name, [key]: ... }`; of two entries with one name the first counts. */
+  /** Reads a list of `{ name, [key]: ... }`. The first of several entries with the same name is used. */
   named<T>(document: Fields, list: string, key: string, read: (fields: Fields, where: string) => T): Map<string, T> {
     const entries = new Map<string, T>();
     const items = document[list] ?? [];

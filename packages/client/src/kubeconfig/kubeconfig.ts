@@ -8,7 +8,7 @@ export interface KubeconfigCluster {
   readonly insecureSkipTlsVerify: boolean;
   readonly tlsServerName?: string;
   readonly disableCompression: boolean;
-  /** Settings that this client does not have, by their names in the file. */
+  /** Settings that this client does not support, by their names in the file. */
   readonly unsupported: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface KubeconfigContext {
   readonly namespace?: string;
 }
 
-/** Servers, users and the contexts that join them. File paths are absolute. */
+/** Clusters, users and contexts. File paths are absolute. */
 export interface Kubeconfig {
   readonly currentContext: string;
   readonly clusters: ReadonlyMap<string, KubeconfigCluster>;

@@ -3,13 +3,13 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
 
-/** Where client configs are looked for. Nothing is taken from the process: the caller says what counts. */
+/** The locations of kubeconfig files. The environment of the process is not read; the caller passes it. */
 export interface KubeconfigPlaces {
-  /** One file; nothing else is looked at. */
+  /** A single file; the other locations are ignored. */
   readonly path?: string;
-  /** The environment, for `KUBECONFIG`: a list of files, joined as kubectl does. */
+  /** Environment with `KUBECONFIG`: a list of files, which are merged as by kubectl. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The home folder, for `.kube/config`, which counts when neither `path` nor `KUBECONFIG` is given. */
+  /** Home directory with `.kube/config`, used when neither `path` nor `KUBECONFIG` is given. */
   readonly home?: string;
 }
 

@@ -18,7 +18,7 @@ export function tokenFromFile(path: string, clock: Clock = systemClock): () => P
       known = { token, at: now };
       return token;
     } catch (error) {
-      // A file that is being replaced may be missing for a moment; the last token is good for longer than that.
+      // A file may be missing for a moment while it is replaced. The last token is valid for longer.
       if (known === undefined) throw error;
       return known.token;
     }

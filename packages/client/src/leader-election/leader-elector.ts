@@ -4,31 +4,31 @@ import { LeaseLock } from './lease-lock.ts';
 
 export interface LeaderElectorOptions {
   readonly client: ApiClient;
-  /** Of the Lease that the candidates share. */
+  /** Namespace and name of the Lease that all candidates use. */
   readonly namespace: string;
   readonly name: string;
-  /** Who this candidate is; no other may have the same. */
+  /** Unique identity of this candidate. */
   readonly identity: string;
   /**
    * The work of the leader. Begins when leadership is won; the signal aborts when it is lost or given back, and the
    * work should then stop at once. It may return early and keep leading. If it throws, leadership is given back.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
-  /** Told when leadership was lost against the will of this candidate: another may be leading from now on. */
+  /** Called when leadership was lost involuntarily: another candidate may be the leader. */
   readonly onLost?: () => void;
-  /** Told whenever another identity is seen to lead, '' for nobody. */
+  /** Called when another leader is observed; '' for none. */
   readonly onLeader?: (identity: string) => void;
-  /** How long others leave a lease alone that is not renewed. Default 15 s. */
+  /** Time after its last renewal for which other candidates do not take a lease. Default 15 s. */
   readonly leaseDurationMs?: number;
-  /** A leader that could not renew for this long stops leading; less than `leaseDurationMs`. Default 10 s. */
+  /** A leader that could not renew for this time stops leading; less than `leaseDurationMs`. Default 10 s. */
   readonly renewDeadlineMs?: number;
-  /** Pause between attempts, to which up to a fifth is added at random. Default 2 s. */
+  /** Pause between attempts; up to a fifth is added at random. Default 2 s. */
   readonly retryPeriodMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** How long the last request of a stopping leader may take. */
+/** Timeout of the last request of a stopping leader. */
 const releaseMs = 5_000;
 
 /**
@@ -47,7 +47,7 @@ export class LeaderElector {
   #leading = false;
   #leader = '';
 
-  /** @throws Error when the times do not fit each other */
+  /** @throws Error when the times contradict each other */
   constructor(options: LeaderElectorOptions) {
     const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
     if (!(retryPeriodMs > 0 && retryPeriodMs * 1.2 < renewDeadlineMs && renewDeadlineMs < leaseDurationMs)) {
@@ -63,7 +63,7 @@ export class LeaderElector {
     this.#running ??= this.#run();
   }
 
-  /** Leaves it: ends the leader's work, waits for it, and gives the lease back. */
+  /** Leaves the election: aborts the leader's work, waits for it, and releases the lease. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -73,7 +73,7 @@ export class LeaderElector {
     return this.#leading;
   }
 
-  /** Who was seen to lead last; '' when nobody was. */
+  /** Identity of the last observed leader; '' for none. */
   get leader(): string {
     return this.#leader;
   }
@@ -86,7 +86,7 @@ export class LeaderElector {
     }
   }
 
-  /** Resolves when the lease is held, with the time at which the request for it began. */
+  /** Resolves when the lease is acquired, with the start time of the request that acquired it. */
   async #acquire(signal: AbortSignal): Promise<number | undefined> {
     const { clock } = this.#options;
     while (!signal.aborted) {
@@ -120,13 +120,13 @@ export class LeaderElector {
       logger.warn('leadership lost', { component: 'leader-election', lease: name, identity });
       this.#call(onLost);
     }
-    // Two terms of one process never overlap, and the lease is not given back while the work may still write.
+    // Two terms of one process never overlap, and the lease is not released while the work may still write.
     await work;
     if (!lost) await this.#release();
     if (failed) await pause(this.#options.clock, this.#period(), this.#stop.signal);
   }
 
-  /** Renews until that fails for too long (true) or the term is ended by this side (false). */
+  /** Renews the lease until that fails for too long (true) or this side ends the term (false). */
   async #renew(wonAt: number, ended: AbortSignal): Promise<boolean> {
     const { clock, renewDeadlineMs, identity } = this.#options;
     let renewedAt = wonAt;
@@ -141,7 +141,7 @@ export class LeaderElector {
     }
   }
 
-  /** One attempt that takes at most `timeoutMs`; trouble with the server counts as "not held". */
+  /** One attempt with a timeout; a failure of the server counts as "not acquired". */
   async #tryHold(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, name } = this.#options;
     const attempt = new AbortController();

@@ -5,18 +5,18 @@ export interface LeaseLockOptions {
   readonly client: ApiClient;
   readonly namespace: string;
   readonly name: string;
-  /** Who this candidate is; no other may have the same. */
+  /** Unique identity of this candidate. */
   readonly identity: string;
   readonly leaseDurationMs: number;
   readonly clock: Clock;
 }
 
-/** How an attempt to hold the lease ended; `later` is a guess when another attempt may have success. */
+/** Result of an attempt to acquire or renew the lease; `later` estimates when another attempt may succeed. */
 export type LockOutcome = { readonly held: true } | { readonly held: false; readonly laterMs: number };
 
 interface Observed {
   readonly lease: LeaseObject;
-  /** Monotonic time of this process when the lease was first seen in this version. */
+  /** Monotonic time at which this version of the lease was first observed. */
   readonly at: number;
 }
 
@@ -34,7 +34,7 @@ export class LeaseLock {
     this.#leases = leasesOf(options.client, options.namespace);
   }
 
-  /** Who held the lease when it was last seen; '' for nobody. */
+  /** The last observed holder; '' for none. */
   get holder(): string {
     return holderOf(this.#observed?.lease);
   }
@@ -44,7 +44,7 @@ export class LeaseLock {
    */
   async tryHold(signal: AbortSignal): Promise<LockOutcome> {
     const { identity } = this.#options;
-    // A holder knows its lease: one request is enough unless somebody touched the object.
+    // The holder has a cached copy: one request is sufficient unless the object was changed.
     if (this.holder === identity && this.#observed !== undefined) {
       if (await this.#write(this.#observed.lease, signal)) return { held: true };
     }
@@ -57,10 +57,10 @@ export class LeaseLock {
     return this.#outcome(await this.#write(lease, signal));
   }
 
-  /** Gives the lease back if this candidate holds it; quietly does nothing if it no longer does. */
+  /** Releases the lease if this candidate holds it. */
   async release(signal: AbortSignal): Promise<void> {
     const { identity, clock } = this.#options;
-    // Of a renewal that was broken off nobody knows whether it changed the object: then it is read once more.
+    // The outcome of an aborted renewal is unknown, so the object is read again.
     for (let lease = this.#observed?.lease, attempt = 0; attempt < 2; lease = await this.#read(signal), attempt += 1) {
       if (lease === undefined || holderOf(lease) !== identity) return;
       if (await this.#put({ ...lease, spec: releasedSpec(lease.spec, clock.now()) }, signal)) return;
@@ -105,7 +105,7 @@ export class LeaseLock {
     return this.#put({ ...lease, spec: { ...lease.spec, ...claimedSpec(lease.spec, this.#claim()) } }, signal);
   }
 
-  /** The object names the version that it replaces, so of two candidates only one succeeds. */
+  /** The update contains the resourceVersion, so of two candidates only one succeeds. */
   async #put(lease: LeaseObject, signal: AbortSignal): Promise<boolean> {
     try {
       this.#see(await this.#leases.update(lease, { signal }));

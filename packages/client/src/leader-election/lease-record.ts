@@ -20,20 +20,20 @@ export function leasesOf(client: ApiClient, namespace: string): ResourceClient<L
   return leases.namespace(namespace) as ResourceClient<LeaseObject>;
 }
 
-/** Who holds a lease; '' for nobody. */
+/** The holder of a lease; '' for none. */
 export function holderOf(lease: LeaseObject | undefined): string {
   return lease?.spec?.holderIdentity ?? '';
 }
 
-/** What a candidate writes into a lease. */
+/** The fields that a candidate writes. */
 export interface Claim {
   readonly identity: string;
   readonly leaseDurationMs: number;
-  /** Wall time, epoch milliseconds. For people: no candidate relies on another's clock. */
+  /** Wall clock time in epoch milliseconds, for information: candidates do not compare clocks. */
   readonly nowMs: number;
 }
 
-/** The spec with which a candidate takes a lease or keeps it. */
+/** The spec with which a candidate acquires or renews a lease. */
 export function claimedSpec(before: LeaseSpec | undefined, { identity, leaseDurationMs, nowMs }: Claim): LeaseSpec {
   const held = before?.holderIdentity === identity;
   const now = formatMicroTime(new Date(nowMs));
@@ -46,7 +46,7 @@ export function claimedSpec(before: LeaseSpec | undefined, { identity, leaseDura
   };
 }
 
-/** The spec with which a holder gives a lease back: others need not wait for its end. */
+/** The spec with which a holder releases a lease, so that others do not wait for its expiry. */
 export function releasedSpec(before: LeaseSpec | undefined, nowMs: number): LeaseSpec {
   const now = formatMicroTime(new Date(nowMs));
   return { ...before, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };

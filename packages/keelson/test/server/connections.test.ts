@@ -167,6 +167,7 @@ for (const [state, bytes, limits] of [
 test('an HTTP/2 connection with an open stream is not idle, and one that is not used is ended with GOAWAY', async (t) => {
   const { port, tls } = await server(t, { ...late, idleMs: 300 }, true);
   const session = connectHttp2(`https://127.0.0.1:${port}`, tls);
+  session.on('error', () => {});
   t.teardown(() => session.destroy());
   let gone = false;
   session.on('goaway', () => {
@@ -193,6 +194,7 @@ test('a connection whose client does not read its answer is closed, over HTTP/2 
   }
   const { port, tls } = await server(t, { ...late, unreadAnswerMs: 300 }, true);
   const session = connectHttp2(`https://127.0.0.1:${port}`, tls);
+  session.on('error', () => {});
   t.teardown(() => session.destroy());
   const stream = session.request({ ':path': '/large' });
   stream.on('error', () => {});
