@@ -85,8 +85,8 @@ export class Kubectl {
   }
 
   /**
-   * Starts a command that does not end by itself, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one
-   * matches. Its input is `input`, and stays open after that.
+   * Starts a command that does not end by itself, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when
+   * one matches. Its input is `input`, and stays open after that.
    */
   follow(
     args: readonly string[],

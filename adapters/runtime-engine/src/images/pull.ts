@@ -71,8 +71,8 @@ function query({ name, tag, digest }: ImageReference): Record<string, string> {
 }
 
 /**
- * Texts of registries and engines for an image that does not exist. 404 counts only as a status: the same digits occur in
- * ports and digests.
+ * Texts of registries and engines for an image that does not exist. 404 counts only as a status: the same digits occur
+ * in ports and digests.
  */
 const notFoundTexts = [
   /manifest unknown|manifest for .* not found|repository .*(?:not found|does not exist)|name unknown|no such image/i,

@@ -33,25 +33,25 @@ export interface AgentServersOptions {
   readonly config: Pick<AgentConfig, 'nodeName' | 'server' | 'syncMs'>;
   readonly state: PodQueries;
   readonly streams: PodStreams;
-  /** The system's directory of logs, whose files are served. */
+  /** The log directory of the host, whose files are served. */
   readonly logRoot: string;
-  /** Absent: nothing can be submitted. */
+  /** Undefined: manifests cannot be submitted. */
   readonly submit: SubmitSource | undefined;
-  /** Reviews who asks, and what they may do; absent for an agent that runs alone. */
+  /** API client for reviews; undefined for an agent without an API server. */
   readonly reviewApi?: Pick<ApiClient, 'resource'> | undefined;
   readonly metrics: Metrics;
-  /** What `/configz` shows. */
+  /** The content of `/configz`. */
   readonly effective: Readonly<Record<string, unknown>>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** The ports that are open; undefined for those that are not. */
+/** The open ports; undefined for closed ones. */
 export interface AgentServers {
   readonly port: number | undefined;
   readonly readOnlyPort: number | undefined;
   readonly healthzPort: number | undefined;
-  /** Undefined as well while somebody else has it. */
+  /** Also undefined while another process uses it. */
   readonly statsPort: number | undefined;
   close(): Promise<void>;
 }
@@ -65,12 +65,12 @@ async function clientAuthorities(path: string | undefined): Promise<Buffer | und
   }
 }
 
-/** How often usage is read, so that there is a past to tell. */
+/** How often usage is sampled. */
 const usagePeriodMs = 10_000;
 
 /**
- * Opens the main port with TLS, the read-only port, the health port and the port of statistics, as far as each is
- * wanted. Opens all or none, but for the last, which may come later.
+ * Opens the main port with TLS, the read-only port, the health port and the statistics port, as far as they are
+ * enabled. Opens all or none, except for the statistics port, which may be opened later.
  */
 export async function openServers(options: AgentServersOptions): Promise<AgentServers> {
   const { config, state, streams, logRoot, submit, reviewApi, metrics, effective, clock, logger } = options;
@@ -131,7 +131,7 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
     });
   }
 
-  // Debug paths are there to say that they are closed.
+  // Debug paths are routed so that they answer with the reason why they are disabled.
   const readOnly = () =>
     router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], anybody, false);
   try {

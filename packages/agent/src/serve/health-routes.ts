@@ -13,11 +13,11 @@ export interface HealthOptions {
  * Minimum time without a run of the pod loop after which it counts as stuck: see
  * docs/reference/agent-rules.md#ports-of-the-agent.
  */
-const leastPatienceMs = 300_000;
+const leastStuckMs = 300_000;
 
-/** `/healthz` and its parts: `ping`, and `syncloop`, which fails when the loop that looks after pods is stuck. */
+/** `/healthz` and its parts: `ping`, and `syncloop`, which fails when the pod loop is stuck. */
 export function healthRoutes({ state, syncMs, clock }: HealthOptions): Route[] {
-  const patienceMs = Math.max(leastPatienceMs, 2 * syncMs);
+  const patienceMs = Math.max(leastStuckMs, 2 * syncMs);
   const started = clock.monotonic();
   const stuck = (): string | undefined => {
     const age = clock.monotonic() - (state.lastSyncLoopMs() ?? started);

@@ -37,7 +37,9 @@ function since(query: URLSearchParams, nowMs: number): number | undefined {
   return instant.seconds * 1000 + Math.floor(instant.nanos / 1_000_000);
 }
 
-/** What a query asks of a log. Throws 400 for what cannot be read, 422 for what cannot be. */
+/**
+ * Parses the query of a log request. @throws HttpProblem 400 for a value that cannot be parsed, 422 for an invalid one
+ */
 export function parseLogQuery(
   query: URLSearchParams,
   nowMs: number,

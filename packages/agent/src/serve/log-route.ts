@@ -13,7 +13,7 @@ function hasContainer({ spec }: Pod, name: string): boolean {
   );
 }
 
-/** `/containerLogs/{namespace}/{pod}/{container}`: what a container wrote, as a stream of plain text. */
+/** `/containerLogs/{namespace}/{pod}/{container}`: the output of a container, as a stream of plain text. */
 export function logRoute(state: Pick<PodQueries, 'pods' | 'logs'>, clock: Clock): Route {
   return {
     first: 'containerLogs',
@@ -38,7 +38,7 @@ export function logRoute(state: Pick<PodQueries, 'pods' | 'logs'>, clock: Clock)
         throw podProblem(error);
       }
       response.writeHead(200, { 'Content-Type': 'text/plain', 'X-Content-Type-Options': 'nosniff' });
-      // So that whoever follows a silent container knows that it was found.
+      // A client that follows a silent container learns that it was found.
       response.flushHeaders();
       if (method === 'HEAD') {
         response.end();

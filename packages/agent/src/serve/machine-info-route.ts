@@ -2,7 +2,7 @@ import { readMachineInfo } from '../machine/stats/machine-info.ts';
 import { sendJson } from './http/request.ts';
 import type { Route } from './http/route.ts';
 
-/** `/spec/`: what the machine has. */
+/** `/spec/`: the hardware of the host. */
 export const specRoute: Route = {
   first: 'spec',
   methods: ['GET'],

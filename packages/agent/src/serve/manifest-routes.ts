@@ -6,10 +6,10 @@ import { requireKnownCaller } from './access/known-caller.ts';
 import { type AgentRequest, HttpProblem, readBody, sendJson } from './http/request.ts';
 import type { Route } from './http/route.ts';
 
-/** A manifest is a command that runs on this machine. */
-const checkWriter = (request: AgentRequest) => requireKnownCaller(request, 'manifests are taken');
+/** A manifest can run any command on this host. */
+const checkWriter = (request: AgentRequest) => requireKnownCaller(request, 'manifests are accepted');
 
-/** A web page that a user on this machine looks at cannot send these unasked. */
+/** A web page in a browser on this host cannot send these types without a preflight request. */
 const types = ['application/json', 'application/yaml'];
 
 async function document(request: AgentRequest): Promise<Buffer> {
@@ -35,8 +35,8 @@ function onlyRoot({ path }: AgentRequest): void {
 
 /**
  * Submitting manifests (main port only): `GET /manifests` lists the pods, `POST` adds pods or replaces those of the
- * same name, `PUT` makes its pods the whole set, `DELETE /manifests/{namespace}/{name}` takes one back. Bodies are one
- * pod or a list.
+ * same name, `PUT` replaces the whole set by its pods, `DELETE /manifests/{namespace}/{name}` removes one. Bodies are
+ * one pod or a list.
  */
 export function manifestRoutes(source: SubmitSource): Route[] {
   const put = (change: (document: Buffer) => Promise<readonly Pod[]>) => async (request: AgentRequest) => {

@@ -4,7 +4,7 @@ import { HttpProblem, sendJson, sendMetrics } from './http/request.ts';
 import type { Route } from './http/route.ts';
 import { usageMetrics } from './stats/usage-metrics.ts';
 
-/** `/metrics`: what the agent counts, for Prometheus; `/metrics/cadvisor`: what the machine and its containers use. */
+/** `/metrics`: metrics of the agent; `/metrics/cadvisor`: usage of the host and its containers. */
 export function metricsRoute(metrics: Metrics, history: Pick<UsageHistory, 'read'>): Route {
   return {
     first: 'metrics',
@@ -19,7 +19,7 @@ export function metricsRoute(metrics: Metrics, history: Pick<UsageHistory, 'read
   };
 }
 
-/** `/configz`: the options in effect, feature gates among them. */
+/** `/configz`: the options in effect, including feature gates. */
 export function configRoute(effective: Readonly<Record<string, unknown>>): Route {
   return {
     first: 'configz',

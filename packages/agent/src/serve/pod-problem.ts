@@ -3,12 +3,12 @@ import { HttpProblem } from './http/request.ts';
 
 const statusOf = { NotFound: 404, Invalid: 400, Unsupported: 501, Unavailable: 503 } as const;
 
-/** What to answer when a question about a pod has no answer; any other error as it is. */
+/** Converts a PodQueryError to the HTTP error; returns any other error unchanged. */
 export function podProblem(error: unknown): unknown {
   return error instanceof PodQueryError ? new HttpProblem(statusOf[error.reason], error.message) : error;
 }
 
-/** Asks, and throws what to answer when there is no answer. */
+/** Calls `ask` and throws its PodQueryError as an HTTP error. */
 export function askPod<T>(ask: () => T): T {
   try {
     return ask();

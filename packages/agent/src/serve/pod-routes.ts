@@ -5,7 +5,7 @@ import type { Route } from './http/route.ts';
 
 const podList = (items: readonly Pod[]) => ({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items });
 
-/** The pods that should run, and those that do. */
+/** Routes for the desired pods and for the running pods. */
 export function podRoutes(state: Pick<PodQueries, 'pods' | 'runningPods'>): Route[] {
   return [
     {

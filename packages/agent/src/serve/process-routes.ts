@@ -32,7 +32,7 @@ export function processRoutes(streams: Pick<PodStreams, 'exec' | 'attach'>, limi
         requireKnownCaller(request, 'containers are attached');
         const wanted = streamRequestOf(request.query);
         const begin = askPod(() => streams.attach(containerOf(request.path), wanted));
-        // To have watched a container to its end is a success whatever its exit code, which stands in the pod's status.
+        // Attach succeeds when the container ends, with any exit code; the code is in the status of the pod.
         const endOf = () => ({ exitCode: 0 });
         const task = { begin, endOf, failure: 'error attaching to container' };
         await takeOver(request, (upgrade) => upgradeToProcess(upgrade, wanted, task, limits));

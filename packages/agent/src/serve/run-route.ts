@@ -8,8 +8,7 @@ import { podProblem } from './pod-problem.ts';
 import { containerOf } from './stream-query.ts';
 
 /**
- * `/run/{namespace}/{pod}[/{uid}]/{container}?cmd=`: runs a command, split at spaces, and answers with all that it
- * wrote.
+ * `/run/{namespace}/{pod}[/{uid}]/{container}?cmd=`: runs a command, split at spaces, and answers with its output.
  */
 export function runRoute(streams: Pick<PodStreams, 'run'>): Route {
   return {

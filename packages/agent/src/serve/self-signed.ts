@@ -7,7 +7,7 @@ x509.cryptoProvider.set(webcrypto);
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const lifeMs = 365 * 86_400_000;
-/** Clocks of clients may lag behind. */
+/** Tolerance for clients whose clocks are behind. */
 const backdateMs = 3_600_000;
 
 /** A certificate and its key, both PEM. */
@@ -26,7 +26,7 @@ function aYear(nowMs: number): Validity {
   return { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + lifeMs) };
 }
 
-/** Makes a certificate for these names and addresses that vouches for itself, by default good for a year. */
+/** Creates a self-signed certificate for these names and addresses, valid for a year by default. */
 export async function selfSigned(
   names: readonly string[],
   nowMs: number,

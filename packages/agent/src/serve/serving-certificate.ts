@@ -17,7 +17,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** @throws UsageError naming the option whose file cannot be used */
+/** Reads the configured pair. @throws UsageError that names the option whose file cannot be used */
 async function givenPair(certificateFile: string, keyFile: string): Promise<ServingPair> {
   const read = async (option: string, path: string) => {
     try {
@@ -31,12 +31,12 @@ async function givenPair(certificateFile: string, keyFile: string): Promise<Serv
   try {
     createSecureContext({ cert: certificate, key });
   } catch (error) {
-    throw new UsageError(`--tls-cert-file and --tls-private-key-file are no pair: ${(error as Error).message}`);
+    throw new UsageError(`--tls-cert-file and --tls-private-key-file do not match: ${(error as Error).message}`);
   }
   return { certificate, key };
 }
 
-/** True for a pair that fits together and has not ended. */
+/** True for a matching pair that has not expired. */
 function isGood({ certificate, key }: ServingPair, nowMs: number): boolean {
   try {
     createSecureContext({ cert: certificate, key });
@@ -47,10 +47,10 @@ function isGood({ certificate, key }: ServingPair, nowMs: number): boolean {
 }
 
 /**
- * The certificate that the main port shows: the one given, else one that is made once in --cert-dir and kept, until it
- * ends.
+ * The serving certificate of the main port: the configured one, otherwise a self-signed one that is stored in
+ * --cert-dir and replaced when it expires.
  *
- * @param names what the node is called, the name first
+ * @param names the names and addresses of the node, its name first
  */
 export async function servingPair(
   config: Pick<ServerConfig, 'tlsCertFile' | 'tlsPrivateKeyFile' | 'certDir'>,

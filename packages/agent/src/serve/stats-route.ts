@@ -7,7 +7,7 @@ import { sendJson } from './http/request.ts';
 import type { Route } from './http/route.ts';
 import { containerStats } from './stats/container-stats.ts';
 
-/** Rates are of samples at least this far apart, or they say little. */
+/** Minimum distance of the samples of a rate. */
 const leastIntervalMs = 100;
 
 interface Sample {
@@ -16,11 +16,11 @@ interface Sample {
   readonly rate: number | undefined;
 }
 
-/** Turns sums of CPU time into rates, from what was seen when somebody asked before. */
+/** Computes rates from cumulative CPU times and the samples of the previous request. */
 class CpuRates {
   #before: ReadonlyMap<string, Sample> = new Map();
 
-  /** One answer's samples; what is not among them is forgotten afterwards. */
+  /** The samples of one answer; other samples are removed afterwards. */
   round(): { rateOf(key: string, usage: UsageStats): number | undefined; done(): void } {
     const now = new Map<string, Sample>();
     return {
@@ -30,7 +30,7 @@ class CpuRates {
           now.set(key, before);
           return before.rate;
         }
-        // A counter that went back belongs to a new instance.
+        // A counter that decreased belongs to a new instance.
         const rate =
           before === undefined || nanos < before.nanos
             ? undefined

@@ -24,7 +24,7 @@ export function podOf(path: readonly string[]): PodAddress {
 }
 
 /**
- * Which streams `input`, `output`, `error` and `tty` ask for. A terminal has one output for both.
+ * The streams that `input`, `output`, `error` and `tty` request. A terminal has one output for both.
  * @throws HttpProblem 400
  */
 export function streamRequestOf(query: URLSearchParams): StreamRequest {
@@ -37,7 +37,7 @@ export function streamRequestOf(query: URLSearchParams): StreamRequest {
 }
 
 const highestPort = 65_535;
-/** As many as the channels of a message's first byte can tell apart. */
+/** Limited by the channel number in the first byte of a message. */
 const maxPorts = 100;
 
 /**

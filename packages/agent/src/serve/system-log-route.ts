@@ -7,7 +7,7 @@ import type { Route } from './http/route.ts';
 
 const notFound = () => new HttpProblem(404, '404 page not found');
 
-/** `/logs/` and `/logs/{path}`: files and folders below the system's directory of logs, and nothing outside of it. */
+/** `/logs/` and `/logs/{path}`: files and folders below the log directory of the host, and nothing outside of it. */
 export function systemLogRoute(directory: string): Route {
   return {
     first: 'logs',
@@ -24,7 +24,7 @@ export function systemLogRoute(directory: string): Route {
           else sendPage(response, await listing(file));
           return;
         }
-        // Nothing else has an end.
+        // Only regular files have an end.
         if (!stats.isFile()) throw notFound();
         response.writeHead(200, {
           'Content-Type': 'text/plain; charset=utf-8',
@@ -32,7 +32,7 @@ export function systemLogRoute(directory: string): Route {
           'X-Content-Type-Options': 'nosniff',
         });
         if (method === 'HEAD' || stats.size === 0) response.end();
-        // A log that grows meanwhile is sent as long as was said.
+        // A log that grows meanwhile is sent up to the announced length.
         else await pipeline(file.createReadStream({ end: stats.size - 1, autoClose: false }), response);
       } finally {
         await file.close();
@@ -41,25 +41,25 @@ export function systemLogRoute(directory: string): Route {
   };
 }
 
-/** Links are followed as long as they stay inside. @throws HttpProblem 404 */
+/** Opens a path below a directory. Links are followed only inside the directory. @throws HttpProblem 404 */
 async function openBelow(directory: string, names: readonly string[]): Promise<FileHandle> {
   try {
     const root = await realpath(directory);
-    // A pipe is not waited for.
+    // Opening a pipe must not wait for its writer.
     const file = await open(join(root, ...names), constants.O_RDONLY | constants.O_NONBLOCK);
-    // Asked of what was opened: names may mean something else a moment later.
+    // Check the opened file, since its path may be replaced at any time.
     const real = await realName(file);
     if (real === root || real.startsWith(root === '/' ? root : `${root}/`)) return file;
     await file.close();
   } catch {
-    // Who may not read it is told as little as about what is not there.
+    // A file without read permission is reported like a missing one.
   }
   throw notFound();
 }
 
 const realName = (file: FileHandle): Promise<string> => readlink(`/proc/self/fd/${file.fd}`);
 
-/** So that relative links lead into the folder. */
+/** Redirects to the path with a trailing slash, so that relative links lead into the folder. */
 function redirectInto(response: ServerResponse, folder: string): void {
   response.writeHead(301, { Location: `${encodeURIComponent(folder)}/`, 'Content-Length': 0 });
   response.end();
@@ -83,7 +83,7 @@ const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => escapes[sig
 async function listing(folder: FileHandle): Promise<string> {
   const entries = await readdir(`/proc/self/fd/${folder.fd}`, { withFileTypes: true });
   const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
-  // The colon of a name must not make a scheme of it.
+  // A colon in a name must not be parsed as the end of a URL scheme.
   const link = (name: string) =>
     `<a href="./${escaped(encodeURI(name).replace(/[?#]/g, encodeURIComponent))}">${escaped(name)}</a>\n`;
   return `<!doctype html>\n<pre>\n${names.map(link).join('')}</pre>\n`;

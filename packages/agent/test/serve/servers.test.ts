@@ -397,7 +397,7 @@ test('--tls-cert-file and --tls-private-key-file: the pair given is shown; a bad
   t.is(subject, 'served');
   await t.throwsAsync(
     open(t, [`--tls-cert-file=${files.path('server.crt')}`, `--tls-private-key-file=${files.path('admin.key')}`]),
-    { message: /are no pair/ },
+    { message: /do not match/ },
   );
   await t.throwsAsync(open(t, ['--tls-cert-file=/nowhere', '--tls-private-key-file=/nowhere']), {
     message: /^--tls-cert-file: cannot read/,

@@ -25,8 +25,8 @@ const listenMs = 30_000;
 const defaultProbeTimeoutMs = 5000;
 
 /**
- * Ensures that the supervisor of this root directory runs with these options: uses the running one, replaces it when its
- * options differ or it does not answer, and starts one when none runs.
+ * Ensures that the supervisor of this root directory runs with these options: uses the running one, replaces it when
+ * its options differ or it does not answer, and starts one when none runs.
  *
  * @returns a connection to it, whose end shows that the supervisor has ended
  * @throws MachineError when another process listens at its endpoint, or it cannot be started

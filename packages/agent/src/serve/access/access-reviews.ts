@@ -7,17 +7,17 @@ import { type NodeAttributes, shownAttributes } from './node-attributes.ts';
 export interface AccessReviewsOptions {
   readonly api: Pick<ApiClient, 'resource'>;
   readonly nodeName: string;
-  /** How long answers are kept that allowed a request, and those that refused one. */
+  /** How long answers are cached that allowed a request. */
   readonly allowedMs: number;
   readonly refusedMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Lets a caller do something, or throws. @throws HttpProblem 403 refused, 500 not known */
+/** Authorizes a request. @throws HttpProblem 403 when it is denied, 500 when the review failed */
 export type Authorize = (caller: Caller, attributes: NodeAttributes) => Promise<void>;
 
-/** Who is known may do everything, as --authorization-mode=AlwaysAllow says. */
+/** Allows every request (--authorization-mode=AlwaysAllow). */
 export const alwaysAllow: Authorize = async () => {};
 
 /**
@@ -55,7 +55,7 @@ export function accessReviews(options: AccessReviewsOptions): Authorize {
       .get(JSON.stringify(spec), () => ask(spec))
       .catch((error: unknown) => {
         if (error instanceof HttpProblem) throw error;
-        logger.warn('a request could not be authorized', { user: name, verb, subresource, err: error });
+        logger.warn('authorizing a request failed', { user: name, verb, subresource, err: error });
         throw new HttpProblem(500, `Authorization error ${shownAttributes(caller, attributes)}`);
       });
     if (!allowed) throw new HttpProblem(403, `Forbidden ${shownAttributes(caller, attributes)}`);

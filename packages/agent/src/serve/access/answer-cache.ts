@@ -4,11 +4,11 @@ import { HttpProblem } from '../http/request.ts';
 
 export interface AnswerCacheOptions<V> {
   readonly clock: Clock;
-  /** How long an answer is kept; 0 = it is given to those who wait for it, and forgotten. */
+  /** How long an answer is cached; 0 = it is only returned to the callers that wait for it. */
   readonly ttlMs: (answer: V) => number;
-  /** Answers that are kept; of more, those not asked for the longest go. Default 4096. */
+  /** Maximum number of cached answers; the least recently used ones are removed. Default 4096. */
   readonly limit?: number;
-  /** Questions that may be under way at once. Default 100. */
+  /** Maximum number of concurrent requests. Default 100. */
   readonly maxPending?: number;
 }
 
@@ -21,8 +21,8 @@ const defaultLimit = 4096;
 const defaultMaxPending = 100;
 
 /**
- * Keeps answers of the API server for a while. Who asks what is being asked shares that answer; a failure is told to
- * all who wait, and not kept. Questions are known by their hash, since some of them are secrets.
+ * Caches answers of the API server. Concurrent calls with the same question share one request; a failure is returned to
+ * all waiting callers, and not cached. Questions are stored as hashes, since some of them are secrets.
  */
 export class AnswerCache<V> {
   readonly #options: AnswerCacheOptions<V>;
@@ -38,9 +38,9 @@ export class AnswerCache<V> {
   }
 
   /**
-   * The answer to a question, asked if it is not known.
+   * Returns the answer to a question; calls `ask` if it is not cached.
    *
-   * @throws HttpProblem 503 when too many questions are under way, or what `ask` throws
+   * @throws HttpProblem 503 when too many requests are running, or the error of `ask`
    */
   async get(question: string, ask: () => Promise<V>): Promise<V> {
     const key = createHash('sha256').update(question).digest('base64');
@@ -55,7 +55,7 @@ export class AnswerCache<V> {
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
     if (this.#pending.size >= this.#maxPending)
-      throw new HttpProblem(503, 'too many requests wait to be let in', { 'Retry-After': '1' });
+      throw new HttpProblem(503, 'too many requests wait for authentication or authorization', { 'Retry-After': '1' });
     const asking = this.#ask(key, ask);
     this.#pending.set(key, asking);
     return asking;

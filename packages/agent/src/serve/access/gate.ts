@@ -24,22 +24,22 @@ function segments(pathname: string): string[] {
 export interface GateOptions {
   readonly identify: Identify;
   readonly authorize: Authorize;
-  /** The name of the node, under which callers may reach it beside its addresses. */
+  /** The name of the node, accepted as host name in addition to its addresses. */
   readonly nodeName: string;
 }
 
-/** Makes the gate of a port. The segments that are authorized are those by which the route is found. */
+/** Creates the gate of a port. The route is found by the same path segments that are authorized. */
 export function createGate({ identify, authorize, nodeName }: GateOptions): Gate {
   const names = [nodeName, hostname()];
-  // From other machines the agent is reached under names that it cannot know.
-  const fromHere = new WebPageGuard({ names, anyAddress: true });
+  // Clients on other hosts may use names that the agent does not know.
+  const localGuard = new WebPageGuard({ names, anyAddress: true });
   return async (incoming) => {
     const { method = 'GET', url: target = '/' } = incoming;
     if (!target.startsWith('/') || !URL.canParse(anyHost + target))
       throw new HttpProblem(400, 'the request target is not a path');
-    // Before anything else is told, even whether a path exists.
+    // Authenticate before any information is returned, even whether a path exists.
     const caller = await identify(incoming);
-    if (caller.anonymous) refuseWebPages(incoming, fromHere);
+    if (caller.anonymous) refuseWebPages(incoming, localGuard);
     const { pathname, searchParams } = new URL(anyHost + target);
     const path = segments(pathname);
     await authorize(caller, nodeAttributes(method, path));
@@ -47,14 +47,14 @@ export function createGate({ identify, authorize, nodeName }: GateOptions): Gate
   };
 }
 
-/** Pages in a browser of this machine reach every open port. @throws HttpProblem 403 */
+/** Rejects requests of web pages: a browser on this host can connect to every open port. @throws HttpProblem 403 */
 function refuseWebPages({ headers, socket }: IncomingMessage, guard: WebPageGuard): void {
   const { host, ...others } = headers;
   const problem = isFromHere(socket) ? guard.problem(headers) : guard.problem(others);
   if (problem !== undefined) throw new HttpProblem(403, `Forbidden: ${problem}`);
 }
 
-/** Everybody may come in and is nobody in particular. */
+/** A gate that accepts every request as anonymous. */
 export function openGate(nodeName: string): Gate {
   return createGate({ identify: everybody, authorize: alwaysAllow, nodeName });
 }

@@ -16,36 +16,36 @@ function certificateOf(socket: Partial<TLSSocket>): PeerCertificate | undefined 
   return certificate?.raw === undefined ? undefined : certificate;
 }
 
-/** Undefined when no bearer token is shown; '' for one that cannot be any. */
+/** Undefined without a bearer token; '' for an invalid one. */
 function bearerToken({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
   const found = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
   return found === null ? undefined : (found[1] ?? '');
 }
 
-/** Finds out who asks. @throws HttpProblem 401 */
+/** Authenticates a request. @throws HttpProblem 401 */
 export type Identify = (incoming: IncomingMessage) => Promise<Caller>;
 
 export interface IdentifyOptions {
   readonly anonymousAuth: boolean;
-  /** Certificates are asked for. */
+  /** Client certificates are requested. */
   readonly clientCertificates: boolean;
-  /** Absent: bearer tokens mean nothing. */
+  /** Undefined: bearer tokens are ignored. */
   readonly reviewToken: ReviewToken | undefined;
   readonly logger: Logger;
 }
 
 /**
- * Finds out who asks: by a client certificate of the authorities of --client-ca-file, else by a bearer token that the
- * API server knows, else nobody in particular where --anonymous-auth allows that. What is shown and cannot be verified
- * is refused; it does not make its owner anonymous.
+ * Authenticates by a client certificate of the authorities of --client-ca-file, otherwise by a bearer token that the
+ * API server accepts, otherwise as anonymous if --anonymous-auth is on. An invalid credential is rejected; its client
+ * does not become anonymous.
  */
 export function identifier({ anonymousAuth, clientCertificates, reviewToken, logger }: IdentifyOptions): Identify {
   async function ownerOf(token: string, review: ReviewToken): Promise<Caller> {
     const caller = await review(token).catch((error: unknown) => {
       if (error instanceof HttpProblem) throw error;
       const problem = error instanceof Error ? error.message : String(error);
-      // Whatever a server says of a token, the token itself is for nobody's eyes.
-      logger.warn('a bearer token could not be reviewed', { problem: problem.replaceAll(token, '(token)') });
+      // The error of the server may contain the token, which must not be logged.
+      logger.warn('reviewing a bearer token failed', { problem: problem.replaceAll(token, '(token)') });
     });
     if (caller === undefined) throw refused();
     return caller;
@@ -70,5 +70,5 @@ export function identifier({ anonymousAuth, clientCertificates, reviewToken, log
   };
 }
 
-/** Nobody is asked, as on the read-only port. */
+/** Authenticates every request as anonymous, as on the read-only port. */
 export const everybody: Identify = async () => anonymous;

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { type AgentRequest, HttpProblem } from '../http/request.ts';
 
 /**
- * True for a connection that began on this machine: from a loopback address, or from the very address that it leads to.
+ * True for a connection from this host: from a loopback address, or from the address to which it leads.
  */
 export function isFromHere({ remoteAddress, localAddress }: Pick<Socket, 'remoteAddress' | 'localAddress'>): boolean {
   const plain = remoteAddress?.replace(/^::ffff:/i, '') ?? '';
@@ -12,11 +12,10 @@ export function isFromHere({ remoteAddress, localAddress }: Pick<Socket, 'remote
 }
 
 /**
- * For what lets a caller run what they like on this machine. The defaults of the options let anybody in from anywhere,
- * so who is not known must at least be on the machine already, and be no web page that somebody on it looks at, which
- * browsers mark with `Origin`.
+ * Protects requests that can run commands on this host. The default options accept anonymous clients from everywhere,
+ * so an anonymous client must at least be on this host, and must not be a web page, which browsers mark with `Origin`.
  *
- * @param what is refused, as the subject of a sentence
+ * @param what the rejected function, as the subject of a sentence
  * @throws HttpProblem 403
  */
 export function requireKnownCaller(
@@ -26,6 +25,6 @@ export function requireKnownCaller(
   if (!caller.anonymous || (isFromHere(incoming.socket) && incoming.headers.origin === undefined)) return;
   throw new HttpProblem(
     403,
-    `Forbidden (user=${caller.name}): ${what} for callers of this machine, or for those who show who they are (--client-ca-file, --authentication-token-webhook)`,
+    `Forbidden (user=${caller.name}): ${what} only from clients on this host, or from authenticated clients (--client-ca-file, --authentication-token-webhook)`,
   );
 }

@@ -9,7 +9,7 @@ import { tokenReviews } from './token-reviews.ts';
 export interface MainGateOptions {
   readonly config: Pick<ServerConfig, 'anonymousAuth' | 'clientCaFile' | 'tokenWebhook' | 'accessWebhook'>;
   readonly nodeName: string;
-  /** Answers reviews; absent only where none is wanted. */
+  /** Answers reviews; undefined only when the options need none. */
   readonly api: Pick<ApiClient, 'resource'> | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -20,7 +20,7 @@ function needed<T>(api: T | undefined, what: string): T {
   return api;
 }
 
-/** The gate of the main port, as the options of authentication and authorization ask for it. */
+/** The gate of the main port, from the options for authentication and authorization. */
 export function mainGate({ config, nodeName, api, clock, logger }: MainGateOptions): Gate {
   const { anonymousAuth, clientCaFile, tokenWebhook, accessWebhook } = config;
   const reviewToken = tokenWebhook && tokenReviews({ api: needed(api, 'token reviews'), ...tokenWebhook, clock });

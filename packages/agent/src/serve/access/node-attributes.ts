@@ -1,6 +1,6 @@
 import type { Caller } from '../http/request.ts';
 
-/** What a request to the agent is, in the words of authorization. */
+/** The attributes of a request to the agent for its authorization. */
 export interface NodeAttributes {
   readonly verb: string;
   readonly subresource: 'stats' | 'metrics' | 'log' | 'spec' | 'proxy';
@@ -30,7 +30,7 @@ export function nodeAttributes(method: string, [first = '']: readonly string[]):
   return { verb: verbs.get(method) ?? method.toLowerCase(), subresource: subresources.get(first) ?? 'proxy' };
 }
 
-/** Who wanted what, as answers say it. */
+/** The user and the attributes, in the form of error messages. */
 export function shownAttributes({ name }: Caller, { verb, subresource }: NodeAttributes): string {
   return `(user=${name}, verb=${verb}, resource=nodes, subresource=${subresource})`;
 }

@@ -5,12 +5,12 @@ import { AnswerCache } from './answer-cache.ts';
 
 export interface TokenReviewsOptions {
   readonly api: Pick<ApiClient, 'resource'>;
-  /** How long answers are kept, whatever they say. */
+  /** How long answers are cached, positive and negative ones. */
   readonly cacheMs: number;
   readonly clock: Clock;
 }
 
-/** Finds out whose token it is; undefined = nobody's. */
+/** Returns the user of a token; undefined when it is not valid. */
 export type ReviewToken = (token: string) => Promise<Caller | undefined>;
 
 /**
@@ -29,11 +29,11 @@ export function tokenReviews({ api, cacheMs, clock }: TokenReviewsOptions): Revi
     } as TokenReview);
     const { authenticated = false, user = {}, error = '' } = status ?? {};
     if (!authenticated) {
-      if (error !== '') throw new Error(`the token could not be reviewed: ${error}`);
+      if (error !== '') throw new Error(`reviewing the token failed: ${error}`);
       return undefined;
     }
     const { username = '', uid = '', groups = [], extra } = user;
-    if (username === '') throw new Error('the review of a token names no user');
+    if (username === '') throw new Error('the token review contains no user');
     return {
       name: username,
       groups,

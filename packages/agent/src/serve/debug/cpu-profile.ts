@@ -12,9 +12,9 @@ function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Records for a while which functions of this process use the CPU; the result is what `.cpuprofile` files hold. */
+/** Records a CPU profile of this process for a time, in the format of `.cpuprofile` files. */
 export async function recordCpuProfile(clock: Clock, ms: number, signal: AbortSignal): Promise<object> {
-  // Loaded late: hardly anybody asks.
+  // Loaded on demand, because it is rarely used.
   const { Session } = await import('node:inspector/promises');
   const session = new Session();
   session.connect();

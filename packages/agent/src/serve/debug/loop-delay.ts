@@ -4,8 +4,8 @@ const resolutionMs = 10;
 const ms = (nanos: number): number => Math.round(nanos / 1000) / 1000;
 
 /**
- * How long the event loop was held up by code that does not give way: what waiting for locks is elsewhere. Times are
- * milliseconds beyond the resolution of 10.
+ * How long the event loop was blocked by synchronous code, which corresponds to lock contention in other runtimes.
+ * Times are milliseconds beyond the resolution of 10.
  */
 export class LoopDelay {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
@@ -19,7 +19,7 @@ export class LoopDelay {
     this.#histogram.disable();
   }
 
-  /** What was measured since the start; times are 0 before the first measurement. */
+  /** The measurements since the start; times are 0 before the first one. */
   report(): object {
     const { min, max, mean, stddev, exceeds, percentiles } = this.#histogram;
     const measured = max > 0;

@@ -6,7 +6,7 @@ import { recordCpuProfile } from './cpu-profile.ts';
 import type { LoopDelay } from './loop-delay.ts';
 
 export interface ProfileRouteOptions {
-  /** Absent without --contention-profiling. */
+  /** Undefined without --contention-profiling. */
   readonly loopDelay: Pick<LoopDelay, 'report'> | undefined;
   readonly clock: Clock;
 }
@@ -28,13 +28,13 @@ function secondsOf(query: URLSearchParams): number {
   return seconds;
 }
 
-/** `/debug/pprof/`: where the time and the memory of the agent go. */
+/** `/debug/pprof/`: profiles of the CPU time and the memory of the agent. */
 export function profileRoute({ loopDelay, clock }: ProfileRouteOptions): Route {
   let recording = false;
 
   async function profile({ query, response, incoming }: AgentRequest): Promise<void> {
     const seconds = secondsOf(query);
-    // A profile slows the agent down; two of the same time say no more than one.
+    // A profile slows the agent down, so only one is recorded at a time.
     if (recording) throw new HttpProblem(503, 'a profile is being recorded', { 'Retry-After': String(maxSeconds) });
     recording = true;
     const gone = new AbortController();
@@ -69,7 +69,7 @@ export function profileRoute({ loopDelay, clock }: ProfileRouteOptions): Route {
       }
       if (page !== 'contention') throw new HttpProblem(404, `no such profile; known: ${Object.keys(pages).join(', ')}`);
       if (loopDelay === undefined)
-        throw new HttpProblem(404, 'contention is not measured without --contention-profiling');
+        throw new HttpProblem(404, 'contention is only measured with --contention-profiling');
       sendJson(response, loopDelay.report());
     },
   };

@@ -3,17 +3,17 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { AgentListener } from './router.ts';
 
-/** What a server that identifies itself needs. */
+/** TLS settings of a server. */
 export interface TlsSettings {
   readonly certificate: string;
   readonly key: string;
-  /** Authorities of client certificates; absent: none are asked for. */
+  /** Authorities of client certificates; undefined: client certificates are not requested. */
   readonly clientCa: Buffer | undefined;
 }
 
 export interface ListenOptions {
   readonly address: string;
-  /** 0 = one that the system chooses. */
+  /** 0 = assigned by the operating system. */
   readonly port: number;
   readonly listener: AgentListener;
   readonly tls?: TlsSettings;
@@ -21,12 +21,12 @@ export interface ListenOptions {
 
 export interface Listening {
   readonly port: number;
-  /** Takes no new connections and ends those that are there. */
+  /** Accepts no new connections and closes the existing ones. */
   close(): Promise<void>;
 }
 
 const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
-/** One machine is asked by few; more are a flood. */
+/** An agent has few clients. */
 const maxConnections = 1000;
 
 function create(listener: AgentListener, tls: TlsSettings | undefined): Server {
@@ -38,14 +38,14 @@ function create(listener: AgentListener, tls: TlsSettings | undefined): Server {
       cert: certificate,
       key,
       minVersion: 'TLSv1.2',
-      // Whoever shows a bad certificate is answered 401, which says more than a broken handshake.
+      // An invalid certificate is answered 401, which is more informative than a failed handshake.
       ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
     },
     (incoming, response) => listener(incoming, response),
   );
 }
 
-/** Hands a request that would be upgraded to the listener like any other, with an answer in HTTP for when it is not. */
+/** Passes an upgrade request to the listener like any other, with a response object for an HTTP answer. */
 function onUpgrade(listener: AgentListener, incoming: IncomingMessage, socket: Socket, head: Buffer): void {
   socket.on('error', () => {});
   const response = new ServerResponse(incoming);
@@ -55,7 +55,7 @@ function onUpgrade(listener: AgentListener, incoming: IncomingMessage, socket: S
   listener(incoming, response, { socket, head });
 }
 
-/** Serves HTTP, or HTTPS with `tls`. Fails with the system's error when the address is taken. */
+/** Serves HTTP, or HTTPS with `tls`. Rejects with the error of the system call when the address is in use. */
 export async function listen({ address, port, listener, tls }: ListenOptions): Promise<Listening> {
   const server = create(listener, tls);
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) =>

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Who asks. */
+/** The user of a request. */
 export interface Caller {
   readonly name: string;
   readonly groups: readonly string[];
@@ -10,14 +10,14 @@ export interface Caller {
   readonly anonymous: boolean;
 }
 
-/** A connection whose caller would go on in another protocol. */
+/** The connection of an upgrade request. */
 export interface UpgradeOffer {
   readonly socket: Duplex;
-  /** What came behind the request already. */
+  /** The bytes that were received after the request. */
   readonly head: Buffer;
 }
 
-/** A request that has been let in. */
+/** An authenticated and authorized request. */
 export interface AgentRequest {
   readonly method: string;
   /** Decoded segments of the path, without empty ones at its ends. */
@@ -25,12 +25,12 @@ export interface AgentRequest {
   readonly query: URLSearchParams;
   readonly caller: Caller;
   readonly incoming: IncomingMessage;
-  /** Of a request that would be upgraded it is an answer in HTTP, after which the connection ends. */
+  /** For an upgrade request this is an HTTP response after which the connection is closed. */
   readonly response: ServerResponse;
   readonly upgrade: UpgradeOffer | undefined;
 }
 
-/** An answer that is not what was asked for; the message is the body. */
+/** An error response; the message is the body. */
 export class HttpProblem extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -69,7 +69,7 @@ export function sendMetrics(response: ServerResponse, text: string): void {
   response.end(body);
 }
 
-/** The body, if it is not larger than allowed. */
+/** Reads the body up to `maxBytes`. @throws HttpProblem 413 */
 export async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

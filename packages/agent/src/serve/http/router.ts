@@ -3,7 +3,7 @@ import type { Logger } from '@keelson/core';
 import { type Caller, HttpProblem, sendText, type UpgradeOffer } from './request.ts';
 import type { Route } from './route.ts';
 
-/** A request whose sender is known and may make it. */
+/** The result of authentication and authorization. */
 export interface Admitted {
   readonly method: string;
   /** Decoded segments of the path, without empty ones at its ends. */
@@ -13,10 +13,10 @@ export interface Admitted {
 }
 
 /**
- * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks,
- * and whether they may.
+ * Admits every request, upgrade requests included: parses the target, authenticates the client and authorizes the
+ * request.
  *
- * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
+ * @throws HttpProblem 400 invalid path, 401 not authenticated, 403 not authorized, 500 or 503 when a review failed
  */
 export type Gate = (incoming: IncomingMessage) => Promise<Admitted>;
 
@@ -28,17 +28,17 @@ export interface RouterOptions {
   readonly logger: Logger;
 }
 
-/** Takes requests, those that would be upgraded among them. */
+/** Handles requests, including upgrade requests. */
 export type AgentListener = (incoming: IncomingMessage, response: ServerResponse, upgrade?: UpgradeOffer) => void;
 
-/** A listener that lets a request in, finds the route of the path's first segment, and turns failures into answers. */
+/** A listener that admits a request, finds the route by the first path segment, and converts errors to answers. */
 export function createRouter({ routes, gate, debuggingHandlers, logger }: RouterOptions): AgentListener {
   const byFirst = new Map<string, Route[]>();
   for (const route of routes) byFirst.set(route.first, [...(byFirst.get(route.first) ?? []), route]);
 
   async function serve(incoming: IncomingMessage, response: ServerResponse, upgrade?: UpgradeOffer): Promise<void> {
     const admitted = await gate(incoming);
-    // Whoever left while reviews were asked for is served no more: nothing would tell a route that it can stop.
+    // A client that disconnected during the reviews is not served: the route would not be notified to stop.
     if (incoming.socket.destroyed) return;
     const { method, path } = admitted;
     const found = byFirst.get(path[0] ?? '') ?? [];
@@ -72,7 +72,7 @@ export function createRouter({ routes, gate, debuggingHandlers, logger }: Router
       return;
     }
     logger.error('request failed', { method: incoming.method, path: incoming.url?.replace(/\?.*$/s, ''), err: error });
-    // Nobody speaks HTTP there any more.
+    // The connection no longer uses HTTP.
     if (upgrade !== undefined && response.socket === null) upgrade.socket.destroy();
     else sendText(response, 'internal error\n', 500);
   }

@@ -4,7 +4,7 @@ import { type AgentRequest, HttpProblem } from './request.ts';
 
 /**
  * Continues the connection of a request in another protocol.
- * @throws HttpProblem for a request that does not ask for one that is spoken
+ * @throws HttpProblem for a request without a supported protocol
  */
 export async function takeOver(
   { upgrade, incoming, response }: AgentRequest,

@@ -1,7 +1,7 @@
 import type { UsageStats } from '../../base/contracts/pod-queries.ts';
 import type { UsageSeries, UsageState } from '../../machine/stats/usage-history.ts';
 
-/** Which samples somebody wants; of those in the time asked for the last `count`. */
+/** The requested samples: the last `count` of those in the time range. */
 export interface SampleRange {
   readonly count: number;
   /** Epoch milliseconds, both ends included. */
@@ -9,7 +9,7 @@ export interface SampleRange {
   readonly endMs: number;
 }
 
-/** A container, a pod or the machine as cAdvisor's API v1 shows it; what is not measured here is left out. */
+/** A container, a pod or the host in the form of cAdvisor's API v1, without fields that are not measured. */
 export interface ContainerInfo {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -43,14 +43,14 @@ function samplesIn(samples: readonly UsageStats[], { count, startMs, endMs }: Sa
 
 const measured = (startTimeMs: number) => ({ creation_time: instant(startTimeMs), has_cpu: true, has_memory: true });
 
-/** The name of a container below its pod's; those of cgroups are the runtime's affair. */
+/** The name of a container below the name of its pod; names of cgroups depend on the runtime and are not used. */
 export function containerPath({ uid, container }: UsageSeries['of'] & {}): string {
   return `/pod${uid}/${container}`;
 }
 
 /** One container. */
 export function containerInfo({ of, startTimeMs, samples }: UsageSeries, range: SampleRange): ContainerInfo {
-  if (of === undefined) throw new Error('the machine is no container');
+  if (of === undefined) throw new Error('the host is not a container');
   const { namespace, pod, uid, container } = of;
   return {
     name: containerPath(of),
@@ -68,7 +68,7 @@ export function containerInfo({ of, startTimeMs, samples }: UsageSeries, range: 
 }
 
 /**
- * Everything there is, parents first: `/` is the machine, `/podUID` a pod, which is measured by its containers alone.
+ * All containers, parents first: `/` is the host, `/podUID` a pod, whose usage is the sum of its containers.
  */
 export function containerTree(
   { machine, containers }: UsageState,
@@ -103,7 +103,7 @@ export function containerTree(
   return tree;
 }
 
-/** A container and all below it; empty when there is none of this name. */
+/** A container and all below it; empty when the name does not exist. */
 export function subtree(tree: ReadonlyMap<string, ContainerInfo>, name: string): ContainerInfo[] {
   const prefix = name === '/' ? '/' : `${name}/`;
   return [...tree.values()].filter((one) => one.name === name || one.name.startsWith(prefix));

@@ -9,7 +9,7 @@ export interface ContainerStatsOptions {
   readonly history: Pick<UsageHistory, 'read'>;
 }
 
-/** Which container of a pod a path below `/stats` names; without namespace and UID it is of `default`. */
+/** The container that a path below `/stats` names; the namespace is `default` if it is not given. */
 function wantedOf([, ...words]: readonly string[]) {
   if (words.length === 2) return { namespace: 'default', pod: words[0], uid: undefined, container: words[1] };
   if (words.length === 4) return { namespace: words[0], pod: words[1], uid: words[2], container: words[3] };
@@ -17,8 +17,8 @@ function wantedOf([, ...words]: readonly string[]) {
 }
 
 /**
- * Usage of containers one by one: `/stats` the machine, `/stats/container` what the body names,
- * `/stats/{pod}/{container}` and `/stats/{namespace}/{pod}/{uid}/{container}` one of a pod. The body says which
+ * Usage of single containers: `/stats` the host, `/stats/container` the container that the body names,
+ * `/stats/{pod}/{container}` and `/stats/{namespace}/{pod}/{uid}/{container}` one of a pod. The body selects
  * samples.
  */
 export function containerStats({ state, history }: ContainerStatsOptions): (request: AgentRequest) => Promise<void> {

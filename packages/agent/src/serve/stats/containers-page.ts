@@ -5,7 +5,7 @@ import { containerPath } from './container-info.ts';
 const codes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => codes[sign] ?? sign);
 
-/** CPUs used over all samples; undefined when there are too few. */
+/** Average number of used CPUs over all samples; undefined with fewer than two samples. */
 function coresOf({ samples }: UsageSeries): number | undefined {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined || last.timeMs <= first.timeMs) return undefined;
@@ -26,7 +26,7 @@ function row(series: UsageSeries): string {
   return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
-/** Sends a table of the containers below a name, for people. */
+/** Sends an HTML table of the containers below a name. */
 export function containersPage(response: ServerResponse, name: string, { machine, containers }: UsageState): void {
   const prefix = name === '/' ? '/' : `${name}/`;
   const shown = containers.filter(({ of }) => of !== undefined && `${containerPath(of)}/`.startsWith(prefix));

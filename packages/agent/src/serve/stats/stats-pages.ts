@@ -7,13 +7,13 @@ import { containersPage } from './containers-page.ts';
 import { readStatsRequest } from './stats-request.ts';
 import { usageMetrics } from './usage-metrics.ts';
 
-/** Versions of the API whose answers have the form given here. */
+/** Supported versions of the API. */
 const versions = ['v1.0', 'v1.1', 'v1.2', 'v1.3'];
 const kinds = ['containers', 'machine', 'subcontainers'];
 const notFound = () => new HttpProblem(404, '404 page not found');
 
 /**
- * What the statistics port serves, a part of cAdvisor's API: `/api/v1.3/machine`, `/api/v1.3/containers/NAME` and
+ * The routes of the statistics port, a part of cAdvisor's API: `/api/v1.3/machine`, `/api/v1.3/containers/NAME` and
  * `subcontainers`, `/metrics`, and `/containers/NAME` for people.
  */
 export function statsPages(history: Pick<UsageHistory, 'read'>): Route[] {

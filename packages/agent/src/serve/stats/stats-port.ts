@@ -14,11 +14,12 @@ export interface StatsPortOptions {
  * docs/reference/agent-rules.md#ports-of-the-agent.
  */
 const retryMs = 60_000;
-/** Statistics are for this machine alone. */
+/** Statistics are only served to this host. */
 const address = '127.0.0.1';
 
 /**
- * The port of container statistics. One that is taken is tried again every minute, and keeps nothing else from running.
+ * The port of container statistics. When it is in use, opening it is retried every minute; this does not affect other
+ * ports.
  */
 export class StatsPort {
   readonly #options: StatsPortOptions;
@@ -31,12 +32,12 @@ export class StatsPort {
     this.#options = options;
   }
 
-  /** Undefined while it cannot be had. */
+  /** Undefined while it is not open. */
   get port(): number | undefined {
     return this.#listening?.port;
   }
 
-  /** Resolves after the first attempt, whatever came of it. */
+  /** Resolves after the first attempt, successful or not. */
   async open(): Promise<void> {
     this.#trying = this.#try();
     await this.#trying;
@@ -58,7 +59,7 @@ export class StatsPort {
       else this.#listening = listening;
     } catch (error) {
       const problem = (error as Error).message;
-      logger.warn('--stats-port cannot be opened; it is tried again in a minute', { port, problem });
+      logger.warn('--stats-port cannot be opened; retrying in a minute', { port, problem });
       if (this.#closed) return;
       this.#cancel = clock.after(retryMs, () => {
         this.#trying = this.#try();

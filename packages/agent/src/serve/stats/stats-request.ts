@@ -3,9 +3,9 @@ import { isRecord } from '../../base/is-record.ts';
 import { type AgentRequest, HttpProblem, readBody } from '../http/request.ts';
 import type { SampleRange } from './container-info.ts';
 
-/** What somebody wants to know of containers. */
+/** A request for statistics of containers. */
 export interface StatsRequest {
-  /** A name that begins with `/`; `/` is the machine. */
+  /** A name that begins with `/`; `/` is the host. */
   readonly containerName: string;
   readonly subcontainers: boolean;
   readonly range: SampleRange;
@@ -16,7 +16,7 @@ const defaultCount = 60;
 
 function timeOf(body: Record<string, unknown>, field: string, missing: number): number {
   const value = body[field];
-  // A time that is not set is written as the year 1 in this format.
+  // Go encodes an unset time as the year 1.
   if (value === undefined || value === null || value === '' || value === '0001-01-01T00:00:00Z') return missing;
   const instant = typeof value === 'string' ? parseInstant(value) : undefined;
   if (instant === undefined) throw new HttpProblem(400, `${field} must be an RFC 3339 time`);
@@ -30,7 +30,7 @@ async function fields(request: AgentRequest): Promise<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;
   } catch {
-    // Told below.
+    // Reported below, like a value that is not an object.
   }
   throw new HttpProblem(400, 'the body must be a JSON object');
 }
@@ -43,7 +43,7 @@ async function fields(request: AgentRequest): Promise<Record<string, unknown>> {
 export async function readStatsRequest(request: AgentRequest): Promise<StatsRequest> {
   const body = await fields(request);
   const { containerName = '', subcontainers = false, num_stats: count = defaultCount } = body;
-  if (typeof containerName !== 'string') throw new HttpProblem(400, 'containerName must be a text');
+  if (typeof containerName !== 'string') throw new HttpProblem(400, 'containerName must be a string');
   if (typeof subcontainers !== 'boolean') throw new HttpProblem(400, 'subcontainers must be true or false');
   if (typeof count !== 'number' || !Number.isInteger(count) || count < -1) {
     throw new HttpProblem(400, 'num_stats must be a whole number, -1 for all');

@@ -7,7 +7,8 @@ const labels = ['container', 'id', 'namespace', 'pod'] as const;
 const nanosPerSecond = 1e9;
 
 /**
- * What the machine and its containers use now, by the names that cAdvisor has for it, in the text format of Prometheus.
+ * The current usage of the host and its containers under the metric names of cAdvisor, in the text format of
+ * Prometheus.
  */
 export function usageMetrics({ machine, containers, complete }: UsageState): Promise<string> {
   const metrics = createTextMetrics();

@@ -29,7 +29,7 @@ async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: n
     if (certificate === undefined || key === undefined) return undefined;
     const given = clientCertificate(String(certificate), String(key));
     const newest = api.rotateCertificates ? laterOf(await store.current(), given) : given;
-    if (newest === undefined) return 'its client certificate and key are no pair';
+    if (newest === undefined) return 'its client certificate and key do not match';
     return newest.notAfterMs > nowMs
       ? undefined
       : `its client certificate ended at ${new Date(newest.notAfterMs).toISOString()}`;
