@@ -7,5 +7,6 @@ export const agentVersion = '0.1.0';
 export function versionText(request: 'line' | 'raw'): string {
   if (request === 'line') return `${agentName} v${agentVersion}\n`;
   const { node, v8 } = process.versions;
-  return `${JSON.stringify({ name: agentName, version: agentVersion, platform: `${process.platform}/${process.arch}`, node, v8 })}\n`;
+  const platform = `${process.platform}/${process.arch}`;
+  return `${JSON.stringify({ name: agentName, version: agentVersion, platform, node, v8 })}\n`;
 }

@@ -40,7 +40,8 @@ export async function readCpuState(path: string, policy: CpuPolicy): Promise<Cpu
   if (state === undefined) throw new MachineError(`--cpu-manager-policy: ${path} is damaged; ${advice}`);
   if (state.policyName !== policy) {
     throw new MachineError(
-      `--cpu-manager-policy: the policy is ${policy}, but that of ${path} is ${JSON.stringify(state.policyName)}; ${advice}`,
+      `--cpu-manager-policy: the policy is ${policy}, but that of ${path} is ${JSON.stringify(state.policyName)}; ` +
+        advice,
     );
   }
   return state;

@@ -55,7 +55,8 @@ export function requirePodNetwork(
 ): void {
   if (plugin === '' || runtime.capabilities.podNetwork) return;
   throw new UsageError(
-    `--network-plugin=${plugin} needs a runtime whose pods have a network of their own; those of the runtime ${runtime.name} are on the machine's`,
+    `--network-plugin=${plugin} needs a runtime whose pods have a network of their own; ` +
+      `those of the runtime ${runtime.name} are on the machine's`,
   );
 }
 

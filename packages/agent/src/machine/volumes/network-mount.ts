@@ -69,6 +69,7 @@ export async function checkCapabilities(
     if ((await files.info(join(directory, helper), 'follow'))?.type === 'file') return;
   }
   throw new VolumeProblem(
-    `the node lacks ${helper}, which volumes of type ${type} need. Verify that your node machine has the required components before attempting to mount this volume type`,
+    `the node lacks ${helper}, which volumes of type ${type} need. ` +
+      'Verify that your node machine has the required components before attempting to mount this volume type',
   );
 }
