@@ -10,9 +10,13 @@ const outside = (id) => /^[^./\\]/.test(id);
 
 /** Entries of a package by the name of their file in `dist/bundle`; none when it is not bundled. */
 function entriesOf({ exports, bin = {} }) {
-  const files = [exports?.['.']?.default, ...Object.values(bin)].filter((file) => file?.startsWith('./dist/bundle/'));
-  const source = (name) => (name === 'index' ? 'src/index.ts' : `src/bin/${name}.ts`);
-  return Object.fromEntries(files.map((file) => basename(file, '.js')).map((name) => [name, source(name)]));
+  const named = (files, folder) =>
+    files
+      .filter((file) => file?.startsWith('./dist/bundle/'))
+      .map((file) => basename(file, '.js'))
+      .map((name) => [name, `${folder}/${name}.ts`]);
+  const entryPoints = Object.values(exports ?? {}).map((target) => target.default);
+  return Object.fromEntries([...named(entryPoints, 'src'), ...named(Object.values(bin), 'src/bin')]);
 }
 
 async function bundlePackage(folder, entries) {

@@ -225,7 +225,9 @@ for (const [workspace, allowed] of Object.entries(packages)) {
 
 /** Entry points of a package re-export from every folder and are imported by none: they are not part of the graph. */
 function isEntryPoint(workspace, file) {
-  return new RegExp(`^${workspace}/src/[^/]+$`).test(file) && /\/index\.ts$/.test(file);
+  const { exports = {} } = manifestOf(workspace);
+  const names = Object.keys(exports).map((path) => (path === '.' ? 'index' : path.slice(2)));
+  return names.some((name) => file === `${workspace}/src/${name}.ts`);
 }
 
 function noteFolders(folderImports, workspace, file, target, line) {

@@ -1,0 +1,41 @@
+// Entry point for storage adapters: the contract of a store, the adapter that opens one, and helpers that implement parts
+// of the contract.
+
+/** @public */
+export type { StorageAdapter } from './runtime/storage-adapter.ts';
+/** @public */
+export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
+/** @public */
+export { Coalesced } from './storage/coalesced.ts';
+/** @public */
+export { LogWatchStream } from './storage/log-watch-stream.ts';
+/** @public */
+export {
+  type Change,
+  type Entry,
+  type Key,
+  type KeyRange,
+  type ListChunk,
+  prefixRange,
+  type ReadOptions,
+  type Revision,
+  type Store,
+  type StoreCapabilities,
+  type StoreIdentity,
+  type WatchBatch,
+  type WatchStream,
+  type WriteOp,
+  type WriteResult,
+} from './storage/store.ts';
+/** @public */
+export {
+  checkKey,
+  checkNotCompacted,
+  compareKeys,
+  maxKeyBytes,
+  OrderedRange,
+  orderedForm,
+  throwIfAborted,
+} from './storage/store-checks.ts';
+/** @public */
+export { type ChangeLog, WatchHub } from './storage/watch-hub.ts';
