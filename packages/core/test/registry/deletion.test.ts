@@ -47,6 +47,10 @@ test('an object that nothing holds goes at once', (t) => {
   t.deepEqual(object, { metadata: { name: 'a' } });
 });
 
+test('a deletion without a grace period of its own does not wait', (t) => {
+  t.is(run({ metadata: { name: 'a', deletionTimestamp: '2026-01-01T11:00:00Z' } }), 'remove');
+});
+
 test('an object with finalizers is marked once, with the time of the first request', (t) => {
   const object: AnyObject = { metadata: { name: 'a', generation: 4, finalizers: ['x/y'] } };
   t.is(run(object), 'mark');
