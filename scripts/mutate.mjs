@@ -4,10 +4,10 @@
 //   node scripts/mutate.mjs packages/core/src/registry -- npx ava 'packages/core/dist/test/registry/**'
 //
 // Everything happens in a copy of the workspace in the temporary directory; the working tree is never changed. A break
-// negates a condition, swaps an operator or a boolean, replaces a number by 0 (0 by 1), or deletes a statement. A break that the
-// compiler rejects, or that leaves the compiled file unchanged, does not count and is replaced by another one. The seed
-// is printed; the same seed on the same sources plants the same breaks. `--at-least` makes fewer detected breaks a
-// failure. The workspace must be built.
+// negates a condition, swaps an operator or a boolean, replaces a number by 0 (0 by 1), or deletes a statement. A break
+// that the compiler rejects, or that leaves the compiled file unchanged, does not count and is replaced by another one.
+// The seed is printed; the same seed on the same sources plants the same breaks. `--at-least` makes fewer detected
+// breaks a failure. The workspace must be built.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
