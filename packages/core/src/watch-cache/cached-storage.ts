@@ -33,13 +33,13 @@ interface CachedStorageParts {
   /** The revision of the store, shared by concurrent consistent reads. */
   readonly currentRevision: Coalesced<Revision>;
   readonly cache: KindCache;
-  /** The same objects straight from the store, for states that the cache no longer has. */
+  /** The same objects read directly from the store, for states that the cache no longer has. */
   readonly direct: ResourceStorage;
 }
 
 /**
- * The objects of one kind from the watch cache. Writes go to the store; reads and watches only when the cache cannot
- * tell.
+ * The objects of one kind from the watch cache. Writes are sent to the store. Reads and watches use the store only for
+ * states and changes that the cache no longer has.
  */
 export class CachedStorage implements ResourceStorage {
   readonly #store: Store;
@@ -63,7 +63,7 @@ export class CachedStorage implements ResourceStorage {
     this.#turns = new KeyTurns(parts.clock);
     const { feed, cache } = parts;
     this.#observer = {
-      // A store inside the process often brings the change before it acknowledges the write.
+      // A store inside the process often delivers the change before it acknowledges the write.
       known: (key, revision) => {
         const object = feed.frontier >= revision ? cache.index?.get(key) : undefined;
         return object?.revision === revision ? object : undefined;
@@ -119,8 +119,8 @@ export class CachedStorage implements ResourceStorage {
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<UpdateOutcome> {
     const { signal } = options;
-    return this.#turns.run(key, signal, (before) => {
-      const suggestion = newer(this.#cache.index?.get(key), before);
+    return this.#turns.run(key, signal, (previous) => {
+      const suggestion = newer(this.#cache.index?.get(key), previous);
       return guaranteedUpdate({
         store: this.#store,
         source: this.#source,
@@ -143,15 +143,15 @@ export class CachedStorage implements ResourceStorage {
     throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is being rebuilt');
   }
 
-  /** Resolves when the cache has what the read wants. */
+  /** Resolves when the cache has reached the revision that the read requires. */
   async #reach(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> {
     throwIfAborted(signal);
     if (!this.#feed.started) throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is not running');
-    const wanted = at.at === 'latest' ? await this.#currentRevision.get() : at.at === 'any' ? 0 : at.revision;
+    const required = at.at === 'latest' ? await this.#currentRevision.get() : at.at === 'any' ? 0 : at.revision;
     if (this.#cache.index === undefined) await this.#cache.load();
-    if (this.#cache.revision >= wanted || (await this.#feed.waitFor(wanted, signal))) return;
-    if (at.at !== 'latest') throw futureRevision(wanted, this.#cache.revision);
-    throw new StorageError(StorageErrorCode.Timeout, `the cache did not reach revision ${wanted} in time`, {
+    if (this.#cache.revision >= required || (await this.#feed.waitFor(required, signal))) return;
+    if (at.at !== 'latest') throw futureRevision(required, this.#cache.revision);
+    throw new StorageError(StorageErrorCode.Timeout, `the cache did not reach revision ${required} in time`, {
       revision: this.#cache.revision,
     });
   }
@@ -178,7 +178,7 @@ export class CachedStorage implements ResourceStorage {
   }
 }
 
-/** The cache's object, or the one that an update just left where the cache has not heard of that yet. */
+/** The object of the cache, or the result of the previous update when the cache has not received that yet. */
 function newer(cached: StoredObject | undefined, update: UpdateOutcome | undefined): StoredObject | undefined {
   if (update === undefined || update.outcome === 'deleted') return cached;
   return cached === undefined || update.object.revision > cached.revision ? update.object : cached;

@@ -17,13 +17,13 @@ export interface CachedStoragesOptions {
   readonly clock: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** How many events of each kind stay in memory; what is older comes from the store's history. */
+  /** Bounds of the events that stay in memory for each kind; older events are read from the history of the store. */
   readonly window?: Partial<WindowLimits>;
   /** Budgets for derived data, which several stores may share. Default: the default budgets for this store alone. */
   readonly memory?: StorageMemory;
 }
 
-/** Every kind through the watch cache; a kind is read into memory at its first use. */
+/** Storages of all kinds behind a watch cache. The objects of a kind are read into memory when it is first used. */
 export function createCachedStorages(options: CachedStoragesOptions): ResourceStorages {
   const { store, clock, logger, metrics } = options;
   const limits: WindowLimits = { ...defaultWindowLimits, ...options.window };
@@ -63,21 +63,21 @@ export function createCachedStorages(options: CachedStoragesOptions): ResourceSt
   };
 }
 
-/** What the cache of one kind tells about itself. */
+/** Metrics of the cache of one kind. */
 export interface CacheMetrics {
-  /** An event was applied; the cache now holds so many objects. */
+  /** Records an applied event and the number of objects after it. */
   applied(objects: number): void;
   objects(count: number): void;
   watchers(difference: number): void;
-  /** A watch asked for changes that the window no longer has. */
+  /** Records a watch of changes that the window no longer contains. */
   leftWindow(): void;
 }
 
-const untold: CacheMetrics = { applied: () => {}, objects: () => {}, watchers: () => {}, leftWindow: () => {} };
+const unrecorded: CacheMetrics = { applied: () => {}, objects: () => {}, watchers: () => {}, leftWindow: () => {} };
 
 /** `resource` is `plural` or `plural.group`. */
 export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): CacheMetrics {
-  if (metrics === undefined) return untold;
+  if (metrics === undefined) return unrecorded;
   const labels = { resource };
   const events = metrics.counter({
     name: 'keelson_watch_cache_events_total',
@@ -96,7 +96,7 @@ export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): 
   });
   const history = metrics.counter({
     name: 'keelson_watch_cache_history_reads_total',
-    help: 'Watches that read from the history of the store because the window of the cache no longer had what they asked for',
+    help: 'Watches that read the history of the store because their changes had left the window of the cache',
     labels: ['resource'],
   });
   let last = -1;

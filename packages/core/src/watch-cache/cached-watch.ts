@@ -6,24 +6,24 @@ import { Backlog, type EventSource, PastEvents } from './event-source.ts';
 import type { EventWindow } from './event-window.ts';
 import type { WaitingWatch, WatchView } from './watch-view.ts';
 
-/** What a watch needs of the cache of its kind. */
+/** What a watch requires of the cache of its kind. */
 export interface WatchHost {
   readonly window: EventWindow;
-  /** Everything up to here has been delivered to the views. */
+  /** All changes up to this revision have been delivered to the views. */
   readonly revision: Revision;
-  /** The bookmark of the present revision, shared by all who ask. */
+  /** The bookmark of the present revision, shared by all watches. */
   bookmark(): WatchEvent;
   openHistory(
     options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>,
   ): Promise<HistoryWatch>;
-  /** The watch has ended. */
+  /** Called when the watch has ended. */
   forget(watch: CachedWatch, prefix: string, view: WatchView): void;
 }
 
 /**
- * A watch on the cache: a place in the log of its view. Before it is live it reads from an {@link EventSource}: the
- * initial state, the window, or the store's history, to which it also returns when it has been so slow that its place
- * left the window.
+ * A watch on the cache, which is a position in the log of its view. Before it is live it reads from an
+ * {@link EventSource}: the initial state, the window, or the history of the store. A watch so slow that its position has
+ * left the window reads the history again.
  */
 export class CachedWatch extends PullWatch implements WaitingWatch {
   waiting = false;
@@ -35,19 +35,13 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   #place: number;
   /** Revision of the last event read, or where the watch began. */
   #position: Revision;
-  /**
-   * Live events up to here are none of this watch's business: it starts in the future, or history was ahead of the
-   * cache.
-   */
+  /** Live events up to this revision are skipped: the watch starts in the future, or history was ahead of the cache. */
   #startAfter: Revision = 0;
   #bookmark = false;
-  /**
-   * What comes before the events of the view cannot be had, so none of them may follow: the watch ends with its
-   * failure.
-   */
+  /** Events before those of the view are not available, so none of the view may follow: the watch ends with its error. */
   #gap = false;
 
-  /** Joins the view at its end; what comes before is read from the source, which {@link begin} sets. */
+  /** Joins the view at its end. Earlier events are read from the source that {@link begin} sets. */
   constructor(host: WatchHost, prefix: string, view: WatchView, signal: AbortSignal | undefined) {
     super(signal);
     this.#host = host;
@@ -71,7 +65,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
     }
   }
 
-  /** Starts with what the source has. */
+  /** Starts with the events of the source. */
   begin(source: EventSource): void {
     this.#source = source;
     this.#position = 0;
@@ -91,7 +85,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   protected available(): boolean {
     if (this.#source !== undefined) return this.#source.ready;
     if (this.#gap) return false;
-    // A place that has left the view leads to history, and nowhere once the watch has failed.
+    // A position that has left the view is continued from history, unless the watch has failed.
     if (this.#place < this.#view.end && !(this.failed && this.#place < this.#view.start)) return true;
     return this.#bookmark && !this.failed && this.#host.revision >= this.#position;
   }
@@ -149,7 +143,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
     return [this.#host.bookmark()];
   }
 
-  /** The source has handed out everything; what follows is in the view, or (after history) once more in the window. */
+  /** Leaves a source that is exhausted. The next events are in the view, or, after history, in the window. */
   #leave(source: EventSource): void {
     this.#position = source.revision;
     this.#endSource();

@@ -5,22 +5,22 @@ import type { Revision } from '../storage/store.ts';
 import type { EventWindow } from './event-window.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 
-/** One look at the objects or events that selectors drop takes no longer than this many of them. */
+/** One call of `take` inspects at most this many objects or events, however few of them match. */
 const scanLimit = 256;
 
-/** What a watcher reads before it has caught up with the live events. */
+/** Events that a watch reads before it has caught up with the live events. */
 export interface EventSource {
-  /** Up to `maxEvents`; none does not mean that the source is finished. */
+  /** At most `maxEvents` events. An empty result does not mean that the source is finished. */
   take(maxEvents: number): readonly WatchEvent[];
-  /** `take` would find something, look further, or find the source finished. */
+  /** Whether `take` would return events, inspect further ones, or finish the source. */
   readonly ready: boolean;
   readonly finished: boolean;
-  /** Everything up to here has been taken; 0 = not even the first state. */
+  /** All changes up to this revision have been taken; 0 before the initial state is complete. */
   readonly revision: Revision;
   dispose(): void;
 }
 
-/** ADDED for every matching object of a snapshot, then perhaps a bookmark. */
+/** An ADDED event for every matching object of a snapshot, then the bookmark, if one was given. */
 export class InitialState implements EventSource {
   readonly #state: IndexSnapshot;
   readonly #predicate: ObjectPredicate;
@@ -76,7 +76,7 @@ export class InitialState implements EventSource {
   }
 }
 
-/** The events of the window from one sequence number up to another, for a watcher that starts in the past. */
+/** The events of the window from one sequence number to another, for a watch that starts in the past. */
 export class Backlog implements EventSource {
   readonly #window: EventWindow;
   readonly #prefix: string;
@@ -100,7 +100,7 @@ export class Backlog implements EventSource {
     return this.#sequence >= this.#end;
   }
 
-  /** The next event has left the window before it was taken. */
+  /** Whether the next event left the window before it was taken. */
   get lost(): boolean {
     return this.#sequence < this.#end && this.#sequence < this.#window.firstSequence;
   }
@@ -119,8 +119,8 @@ export class Backlog implements EventSource {
       this.#sequence++;
       this.#revision = event.revision;
       if (key === undefined ? !event.key.startsWith(this.#prefix) : event.key !== key) continue;
-      const seen = event.seenBy(this.#predicate);
-      if (seen !== undefined) events.push(seen);
+      const shown = event.eventFor(this.#predicate);
+      if (shown !== undefined) events.push(shown);
     }
     return events;
   }
@@ -130,7 +130,7 @@ export class Backlog implements EventSource {
   }
 }
 
-/** The store's history, for a watcher whose place is older than the window; finished once it has reached the window. */
+/** The history of the store, for a watch whose position is older than the window; finished when it has reached it. */
 export class PastEvents implements EventSource {
   readonly #window: EventWindow;
   #watch: HistoryWatch | undefined;

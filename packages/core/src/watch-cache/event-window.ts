@@ -4,7 +4,7 @@ import type { Key, Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { shownBefore, watchedChange } from '../storage/watched-change.ts';
 
-/** One change of one kind, with the state before it, and what watchers see of it. */
+/** One change of one kind with the previous state, and the events that watches receive for it. */
 export class KindEvent {
   readonly revision: Revision;
   readonly key: Key;
@@ -32,14 +32,14 @@ export class KindEvent {
     this.at = at;
   }
 
-  /** Bytes that stay in memory only because of this event. */
+  /** Bytes that stay in memory because of this event alone. */
   get heldBytes(): number {
-    // A deletion's last state exists a second time, stamped with the deletion's revision.
+    // The last state of a deleted object exists twice: once stamped with the revision of the deletion.
     return (this.prev?.byteLength ?? 0) * (this.object === undefined ? 2 : 1) + 256;
   }
 
-  /** The event as watchers with this predicate see it; the same object for all that see it the same way. */
-  seenBy(predicate: ObjectPredicate): SharedWatchEvent | undefined {
+  /** The event for watches with this predicate: one object for each type of event, shared by all watches. */
+  eventFor(predicate: ObjectPredicate): SharedWatchEvent | undefined {
     const { object, prev } = this;
     switch (watchedChange(predicate, shownBefore(prev, this.revision), object?.readable())) {
       case 'ADDED':
@@ -62,16 +62,16 @@ export class KindEvent {
 
 export interface WindowLimits {
   readonly maxEvents: number;
-  /** Memory held by the states before the events of one kind. */
+  /** Memory of the previous states in the events of one kind, in bytes. */
   readonly maxBytes: number;
-  /** The same of all kinds together; a kind keeps a sixteenth of it whatever the others hold. */
+  /** The same for all kinds together. Each kind may use a sixteenth of it, whatever the other kinds use. */
   readonly maxTotalBytes: number;
-  /** Events older than this go, except the newest `minEvents`. */
+  /** Events older than this are removed, except the newest `minEvents`. */
   readonly maxAgeMs: number;
   readonly minEvents: number;
 }
 
-/** Enough for every watcher that reconnects within minutes; beyond it the store's history takes over. */
+/** Enough for watches that reconnect within minutes. Older positions are served from the history of the store. */
 export const defaultWindowLimits: WindowLimits = {
   maxEvents: 20_000,
   maxBytes: 32 * 1024 * 1024,
@@ -80,14 +80,14 @@ export const defaultWindowLimits: WindowLimits = {
   minEvents: 1_000,
 };
 
-/** What the windows of all kinds hold together. */
+/** Memory of the windows of all kinds together. */
 export interface WindowTotal {
   bytes: number;
 }
 
 /**
- * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the
- * window was opened (those before have negative ones); it never changes.
+ * The latest events of one kind without a gap. The sequence number of an event counts the events of the kind since the
+ * window was opened; earlier events have negative numbers. It never changes.
  */
 export class EventWindow {
   readonly #limits: WindowLimits;
@@ -105,7 +105,7 @@ export class EventWindow {
     this.#total = total;
   }
 
-  /** Every event after this revision is here. */
+  /** The window contains every event after this revision. */
   get startRevision(): Revision {
     return this.#startRevision;
   }
@@ -139,10 +139,10 @@ export class EventWindow {
     return this.#base + low;
   }
 
-  /** Adds the newest event and lets the oldest go as far as the limits ask; answers how many went. */
+  /** Adds the newest event and removes the oldest ones beyond the limits; returns the number of removed events. */
   push(event: KindEvent): number {
     this.#events.push(event);
-    this.#hold(event.heldBytes);
+    this.#count(event.heldBytes);
     const before = this.#head;
     while (this.#mustShrink(event.at)) this.#evict();
     const evicted = this.#head - before;
@@ -154,7 +154,7 @@ export class EventWindow {
     return evicted;
   }
 
-  /** True when the window may take these events of the past as well. */
+  /** Whether these earlier events fit in the limits too. */
   hasRoomFor(past: readonly KindEvent[]): boolean {
     const bytes = past.reduce((sum, event) => sum + event.heldBytes, this.#bytes);
     const { maxEvents, maxBytes, maxTotalBytes } = this.#limits;
@@ -163,8 +163,8 @@ export class EventWindow {
   }
 
   /**
-   * Puts all events after `startRevision` up to the present start before the others, whose numbers stay; false and
-   * nothing done when there is no room.
+   * Adds all events after `startRevision` up to the present start before the others, whose numbers stay. Returns false
+   * without a change when they do not fit in the limits.
    */
   prepend(startRevision: Revision, past: readonly KindEvent[]): boolean {
     const events = past.filter((event) => event.revision <= this.#startRevision);
@@ -174,7 +174,7 @@ export class EventWindow {
     this.#base = base;
     this.#head = 0;
     this.#startRevision = startRevision;
-    for (const event of events) this.#hold(event.heldBytes);
+    for (const event of events) this.#count(event.heldBytes);
     return true;
   }
 
@@ -191,16 +191,16 @@ export class EventWindow {
   #evict(): void {
     const oldest = this.#events[this.#head] as KindEvent;
     this.#startRevision = oldest.revision;
-    this.#hold(-oldest.heldBytes);
+    this.#count(-oldest.heldBytes);
     this.#head++;
   }
 
-  /** The window is used no more; what it holds does not count any longer. */
+  /** Called when the window is no longer used: its memory is released from the total. */
   discard(): void {
-    this.#hold(-this.#bytes);
+    this.#count(-this.#bytes);
   }
 
-  #hold(bytes: number): void {
+  #count(bytes: number): void {
     this.#bytes += bytes;
     this.#total.bytes += bytes;
   }

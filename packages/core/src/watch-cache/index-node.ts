@@ -5,17 +5,15 @@ import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { UsageBudget } from '../storage/usage-budget.ts';
 
-/**
- * Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte.
- */
+/** Objects of one leaf: a block of about 190 KiB at 1.5 KiB per object, while copying the leaf costs only 1 KiB. */
 export const leafCapacity = 128;
 export const innerCapacity = 64;
-/** Leaves with more bytes than this hand out their objects one by one: copying them together would gain nothing. */
+/** The objects of larger leaves are sent one by one, because a contiguous copy would gain nothing. */
 export const largestBlock = 1024 * 1024;
 
 const comma = 0x2c;
 
-/** Whoever may change a node in place: the index whose current owner token the node carries. */
+/** Token of the index that may change a node in place. A node with another token is copied before a change. */
 export type Owner = object;
 
 export type IndexNode = Leaf | Inner;
@@ -23,17 +21,17 @@ export type IndexNode = Leaf | Inner;
 export class Leaf implements Droppable {
   readonly owner: Owner;
   readonly items: StoredObject[];
-  /** `,json,json,...` of all items, if built since the last change. */
+  /** `,json,json,...` of all items, if it was built since the last change. */
   block: Buffer | undefined = undefined;
   /**
    * Undefined for a retired leaf, which is not (or no longer) part of the live index, only of snapshots: it keeps no
    * derived data and moves no bytes.
    */
   #memory: StorageMemory | undefined;
-  /** The block is a second copy of bytes that are a store's, or will be one when the leaf is listed again soon. */
+  /** Whether the leaf is in the budget of list blocks: its block copies store-owned bytes, or the next list builds it. */
   #shared = false;
   #values: LeafValues | undefined = undefined;
-  /** Items changed since they were last laid into one block. */
+  /** Number of items changed since all items were last copied into one block. */
   scattered = 0;
 
   /** @param memory undefined: the leaf is retired from the beginning. */
@@ -49,15 +47,15 @@ export class Leaf implements Droppable {
   }
 
   /**
-   * Whether a block is there, or is worth making: a copy of what a store has in memory anyway is, when the leaf was
-   * listed just before.
+   * Whether the leaf has a block, or building one is worth its memory. A block of store-owned objects, which the store
+   * has in memory too, is built only when the leaf was listed shortly before.
    */
   get blockWorth(): boolean {
     if (this.block !== undefined || this.#memory?.listBlocks.includes(this)) return true;
     return !this.items.some((item) => item.shared);
   }
 
-  /** To be called by a list that does without a block: the next one soon after gets one. */
+  /** Called by a list that does not use a block; a further list within two seconds builds one. */
   listed(): void {
     if (this.#memory === undefined) return;
     this.#shared = true;
@@ -65,8 +63,8 @@ export class Leaf implements Droppable {
   }
 
   /**
-   * The leaf's block, built when needed; undefined when it would be too big or an item is corrupt. A retired leaf keeps
-   * none.
+   * The block of the leaf, built when needed; undefined when it would be too large or an item is corrupt. A retired leaf
+   * does not keep it.
    */
   blockBytes(): Buffer | undefined {
     if (this.block !== undefined) {
@@ -75,7 +73,7 @@ export class Leaf implements Droppable {
     }
     let length = 0;
     for (const item of this.items) {
-      // Its neighbours can be listed all the same.
+      // The other items are listed one by one.
       if (item.corrupt) return undefined;
       length += item.byteLength + 1;
     }
@@ -99,30 +97,30 @@ export class Leaf implements Droppable {
     return block;
   }
 
-  /** Where the items with the pinned value are, in order; undefined while finding that out would not pay. */
+  /** Positions of the items with the pinned value, in order; undefined when all items have to be inspected. */
   pinned(pin: Pin): readonly number[] | undefined {
     if (this.#memory === undefined) return undefined;
     this.#values ??= new LeafValues(this.#memory.selectorIndexes);
     return this.#values.positions(pin, this.items);
   }
 
-  /** Lets go of the block, where no item's bytes lie in it alone. */
+  /** Releases the block, unless the bytes of an item lie in it alone. */
   drop(): void {
     if (this.items.every((item) => item.shared)) this.block = undefined;
   }
 
-  /** To be called when an object came that was not there: its bytes wait where they are until the leaf is full. */
+  /** Called after an object was added: its bytes stay where they are until the leaf is full. */
   grown(): void {
     this.#outdate();
   }
 
-  /** The leaf leaves the live index. */
+  /** Called when the leaf leaves the live index. */
   retire(): void {
     this.#outdate();
     this.#memory = undefined;
   }
 
-  /** Block and values are not what the items are any more, or nobody is to keep them. */
+  /** Drops the derived data, which no longer match the items or must not be kept. */
   #outdate(): void {
     this.block = undefined;
     this.#values?.drop();
@@ -131,9 +129,9 @@ export class Leaf implements Droppable {
   }
 
   /**
-   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where
-   * they are. When half of the items lie scattered, all are laid together again: this frees the rest of the old block
-   * and the slabs in which small buffers come, at a constant cost per change.
+   * Called after every other change, with the new object, if there is one. Store-owned bytes stay where they are. When
+   * more than half of the items are outside the last block, all are copied into a new one. This frees the old block and
+   * the slabs of small buffers, at a constant cost per change.
    */
   changed(object?: StoredObject): void {
     this.#outdate();
@@ -142,7 +140,7 @@ export class Leaf implements Droppable {
     if (this.scattered > 16 && this.scattered * 2 > this.items.length) this.layOut();
   }
 
-  /** Lays all items together, if they can be. */
+  /** Copies all items into one block, unless some are store-owned. */
   layOut(): void {
     this.scattered = 0;
     if (!this.items.some((item) => item.shared)) this.blockBytes();
@@ -151,7 +149,7 @@ export class Leaf implements Droppable {
 
 export class Inner {
   readonly owner: Owner;
-  /** A lower bound of the keys of each child, as ordered forms; the first is never looked at. */
+  /** A lower bound of the keys of each child, as ordered forms; the first is never read. */
   readonly bounds: string[];
   readonly children: IndexNode[];
   size: number;
@@ -177,7 +175,7 @@ export class Inner {
   }
 }
 
-/** Index of the first item whose key is not below `ordered`. `exotic`: keys may not be their own ordered forms. */
+/** Index of the first item whose key is not below `ordered`. `exotic`: keys may differ from their ordered forms. */
 export function lowerBound(items: readonly StoredObject[], ordered: string, exotic: boolean): number {
   let low = 0;
   let high = items.length;
@@ -193,18 +191,17 @@ export function lowerBound(items: readonly StoredObject[], ordered: string, exot
 type Positions = ReadonlyMap<string, readonly number[]>;
 
 const none: readonly number[] = [];
-/** Roughly what a map of positions takes, for each item and for each value, bytes. */
+/** Approximate memory of a map of positions, per item and per value, in bytes. */
 const itemBytes = 8;
 const valueBytes = 96;
 
 /**
- * Where in a leaf the objects with each value of an attribute are, so that a list which selects by one value looks at
- * few objects. An attribute that is asked for once is not worth it; it is found out when it is asked for again while
- * the leaf is as it was.
+ * Positions of the objects of a leaf by the value of an attribute, so that a list that selects one value inspects few
+ * objects. The positions are determined when an attribute is used for the second time while the leaf is unchanged.
  */
 export class LeafValues implements Droppable {
   readonly #budget: UsageBudget;
-  /** Undefined for an attribute that was asked for once. */
+  /** Undefined for an attribute that was used once. */
   readonly #attributes = new Map<string, Positions | undefined>();
   #bytes = 0;
 
@@ -213,22 +210,22 @@ export class LeafValues implements Droppable {
   }
 
   /**
-   * Positions of the items that have the value, in order; undefined when all have to be looked at. The items must all
+   * Positions of the items that have the value, in order; undefined when all items have to be inspected. All items must
    * be readable.
    */
   positions({ attribute, value, read }: Pin, items: readonly StoredObject[]): readonly number[] | undefined {
-    let found = this.#attributes.get(attribute);
-    if (found === undefined && this.#attributes.has(attribute)) {
+    let positions = this.#attributes.get(attribute);
+    if (positions === undefined && this.#attributes.has(attribute)) {
       const made = positionsByValue(items, read);
       this.#bytes += items.length * itemBytes + made.size * valueBytes;
-      found = made;
+      positions = made;
     }
-    this.#attributes.set(attribute, found);
+    this.#attributes.set(attribute, positions);
     this.#budget.touch(this, this.#bytes);
-    return found && (found.get(value) ?? none);
+    return positions && (positions.get(value) ?? none);
   }
 
-  /** To be called when the items change, too. */
+  /** Called when the budget is exceeded, and when the items change. */
   drop(): void {
     if (this.#attributes.size === 0) return;
     this.#attributes.clear();
@@ -242,9 +239,9 @@ function positionsByValue(items: readonly StoredObject[], read: Pin['read']): Po
   items.forEach((item, position) => {
     const value = read(item);
     if (value === undefined) return;
-    const known = positions.get(value);
-    if (known === undefined) positions.set(value, [position]);
-    else known.push(position);
+    const earlier = positions.get(value);
+    if (earlier === undefined) positions.set(value, [position]);
+    else earlier.push(position);
   });
   return positions;
 }

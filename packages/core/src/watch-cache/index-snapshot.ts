@@ -3,19 +3,19 @@ import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { type IndexNode, Inner, type Leaf, lowerBound } from './index-node.ts';
 
-/** Neighbouring items of one leaf: `[from, to)`. */
+/** Consecutive items of one leaf: `[from, to)`. */
 export interface LeafSlice {
   readonly leaf: Leaf;
   readonly from: number;
   readonly to: number;
 }
 
-/** One state of an ordered index; never changes. Items are named by their rank, the number of items with lower keys. */
+/** One immutable state of an ordered index. The rank of an item is the number of items with lower keys. */
 export class IndexSnapshot {
   readonly root: IndexNode;
-  /** Some key is not its own ordered form, so comparisons must make them. */
+  /** Whether some key differs from its ordered form, so that comparisons must compute the form. */
   readonly exotic: boolean;
-  /** Number of objects whose bytes cannot be understood. */
+  /** Number of corrupt objects. */
   readonly corrupt: number;
 
   constructor(root: IndexNode, exotic: boolean, corrupt: number) {
@@ -32,7 +32,7 @@ export class IndexSnapshot {
     return findItem(this.root, key, this.exotic);
   }
 
-  /** Number of items whose key is below `key`, which need not exist. */
+  /** Number of items whose key is below `key`. No item needs to have that key. */
   rank(key: Key): number {
     const ordered = orderedForm(key);
     let node = this.root;

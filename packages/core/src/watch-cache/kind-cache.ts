@@ -18,13 +18,13 @@ import { WatchScopes } from './watch-scopes.ts';
 import type { WatchView } from './watch-view.ts';
 import { WindowExtension } from './window-extension.ts';
 
-/** What a cache of one kind needs of the feed that fills it. */
+/** What a cache of one kind requires of the feed that fills it. */
 export interface KindFeed {
-  /** Everything up to here has been routed. */
+  /** All changes up to this revision have been delivered to the caches. */
   readonly frontier: Revision;
-  /** From now on the cache receives every change of its prefix. */
+  /** Starts the delivery of every change of the cache's prefix. */
   attach(cache: KindCache): void;
-  /** The cache wants no changes until it attaches itself again. */
+  /** Stops the delivery until the cache attaches itself again. */
   detach(cache: KindCache): void;
 }
 
@@ -40,7 +40,7 @@ export interface KindCacheOptions {
   readonly memory: StorageMemory;
 }
 
-/** A change as the feed hands it on. */
+/** A change as the feed delivers it. */
 export interface Incoming {
   readonly revision: Revision;
   readonly key: Key;
@@ -48,22 +48,22 @@ export interface Incoming {
   readonly object: StoredObject | undefined;
 }
 
-/** How many evicted events later the views let go of what has left the window. */
+/** Number of evicted events after which the views drop the events that have left the window. */
 const trimEvery = 256;
 
-/** What a loaded cache has; replaced as a whole when history was lost. */
+/** Content of a loaded cache. It is replaced as a whole when history was lost. */
 interface Loaded {
   readonly index: OrderedIndex;
   readonly window: EventWindow;
   readonly past: PastStates;
   readonly scopes: WatchScopes;
   readonly extension: WindowExtension;
-  /** The state was read at this revision; older changes are in it. */
+  /** Revision of the list that loaded the cache, which contains all older changes. */
   readonly floor: Revision;
 }
 
 /**
- * The objects of one kind as of the feed's frontier, their latest events, and the watchers on them.
+ * The objects of one kind at the frontier of the feed, their latest events, and the watches on them.
  *
  *     unloaded --load()--> loading --list read, changes since then applied--> loaded
  *        ^___________________|_________________reset()________________________|
@@ -82,7 +82,7 @@ export class KindCache implements WatchHost {
   #early: Incoming[] = [];
   #generation = 0;
   readonly #watches = new Set<CachedWatch>();
-  #unevenly = 0;
+  #untrimmed = 0;
   #bookmark: WatchEvent | undefined;
 
   constructor(options: KindCacheOptions, feed: KindFeed) {
@@ -107,7 +107,7 @@ export class KindCache implements WatchHost {
     return Math.max(this.#loaded?.floor ?? 0, this.#feed.frontier);
   }
 
-  /** Reads the kind, unless that has been done. Concurrent callers share the work. */
+  /** Reads the objects of the kind, unless they are loaded. Concurrent callers share one read. */
   load(): Promise<void> | undefined {
     if (this.#loaded !== undefined) return undefined;
     this.#loading ??= this.#load().finally(() => {
@@ -119,7 +119,7 @@ export class KindCache implements WatchHost {
     return this.#loading;
   }
 
-  /** The state of a revision the cache has reached, if it still can tell. */
+  /** The state at a revision that the cache has reached; undefined when it is no longer available. */
   stateAt(revision: Revision): IndexSnapshot | undefined {
     return this.#loaded?.past.at(revision);
   }
@@ -129,7 +129,7 @@ export class KindCache implements WatchHost {
     this.#loaded?.past.remember(revision, state);
   }
 
-  /** Takes a change from the feed; touched views are added to the list. */
+  /** Applies a change from the feed and adds the views that have a new event to `touched`. */
   receive(change: Incoming, touched: WatchView[]): void {
     const loaded = this.#loaded;
     if (loaded === undefined) this.#early.push(change);
@@ -137,23 +137,27 @@ export class KindCache implements WatchHost {
   }
 
   /**
-   * The whole of what is known is void: ends every watch with the error; the next reader loads again. A watch that has
-   * come further than compaction has lost nothing: it ends in a way that lets it go on where it was.
+   * Discards the content and ends every watch with the error; the next read loads the cache again. A watch whose
+   * position is not compacted has lost nothing: it ends with `Closed`, so that its client resumes at its position.
    */
   reset(error: StorageError): void {
     const bound = isStorageError(error, 'Compacted')
       ? (error.revision ?? Number.POSITIVE_INFINITY)
       : Number.POSITIVE_INFINITY;
-    const unharmed = new Set([...this.#watches].filter((watch) => watch.revision >= bound));
-    const rebuilt = new StorageError(StorageErrorCode.Closed, 'the cache is read anew, watches go on where they were', {
-      cause: error,
-    });
+    const resumable = new Set([...this.#watches].filter((watch) => watch.revision >= bound));
+    const rebuilt = new StorageError(
+      StorageErrorCode.Closed,
+      'the cache is reloaded; the watch can be resumed at its position',
+      {
+        cause: error,
+      },
+    );
     this.#generation++;
     this.#loaded?.window.discard();
     this.#loaded = undefined;
     this.#early = [];
     this.#bookmark = undefined;
-    for (const watch of [...this.#watches]) watch.fail(unharmed.has(watch) ? rebuilt : error);
+    for (const watch of [...this.#watches]) watch.fail(resumable.has(watch) ? rebuilt : error);
   }
 
   watchState(prefix: string, predicate: ObjectPredicate, endBookmark: boolean, signal?: AbortSignal): CachedWatch {
@@ -225,8 +229,8 @@ export class KindCache implements WatchHost {
   }
 
   /**
-   * Changes are collected from before the list is begun. The list is linearizable, so it is at least as new as the feed
-   * was then: nothing lies between the list and the changes collected.
+   * Changes are collected from before the list begins. The list is linearizable, so it is at least as new as the feed was
+   * then, and no change is missing between the list and the collected changes.
    */
   async #load(): Promise<void> {
     const { store, clock, limits } = this.#options;
@@ -242,7 +246,7 @@ export class KindCache implements WatchHost {
           index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry, this.#source)));
         }
       } catch (error) {
-        // Compaction has overtaken the list; nobody asked for it at that revision.
+        // Compaction has overtaken the list. No caller requires that revision, so a new list is read.
         if (isStorageError(error, 'Compacted')) continue;
         throw error;
       }
@@ -266,9 +270,9 @@ export class KindCache implements WatchHost {
     const prev = change.object === undefined ? index.delete(change.key) : index.set(change.object);
     if (prev === undefined && change.object === undefined) return;
     const event = new KindEvent(change.revision, change.key, change.object, prev, this.#options.clock.monotonic());
-    this.#unevenly += window.push(event);
-    if (this.#unevenly >= trimEvery) {
-      this.#unevenly = 0;
+    this.#untrimmed += window.push(event);
+    if (this.#untrimmed >= trimEvery) {
+      this.#untrimmed = 0;
       scopes.trim(window.startRevision);
     }
     try {
@@ -279,13 +283,13 @@ export class KindCache implements WatchHost {
     this.#options.metrics.applied(index.size);
   }
 
-  /** An event that cannot be shown (a corrupt object) ends the watches: none may miss it silently. */
+  /** An event that cannot be delivered (a corrupt object) ends the watches, because none may miss it silently. */
   #failWatches(error: unknown): void {
     for (const watch of [...this.#watches]) watch.fail(error);
   }
 }
 
-/** The ranks of the objects that a prefix and a predicate's key leave to be looked at. */
+/** The ranks of the objects that have the prefix and, if the predicate names a key, that key. */
 export function ranksOf(
   state: IndexSnapshot,
   prefix: string,

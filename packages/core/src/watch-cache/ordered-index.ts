@@ -6,11 +6,11 @@ import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, t
 import { findItem, IndexSnapshot } from './index-snapshot.ts';
 
 /**
- * Objects in key order: a B+tree that copies what a snapshot still sees before changing it. A snapshot costs nothing;
- * the first change of each node after it costs a copy of that node.
+ * Objects in key order: a B+tree with copy on write. A snapshot costs constant time; the first change of each node after
+ * it costs a copy of that node.
  *
- * The live index lays the bytes of neighbours together (see {@link Leaf}); a `scratch` index, made from a snapshot to
- * look at a past state, shares the live one's nodes and leaves bytes and marks alone.
+ * The live index keeps the bytes of neighbouring objects in one buffer (see {@link Leaf}). A `scratch` index, created
+ * from a snapshot to compute a past state, shares the nodes of the live index and moves no bytes.
  */
 export class OrderedIndex {
   #root: IndexNode;
@@ -54,7 +54,7 @@ export class OrderedIndex {
     return new IndexSnapshot(this.#root, this.#exotic, this.#corrupt);
   }
 
-  /** Puts the object under its key and answers the one that was there. */
+  /** Stores the object under its key; returns the previous object. */
   set(object: StoredObject): StoredObject | undefined {
     const ordered = orderedForm(object.key);
     if (ordered !== object.key) this.#exotic = true;
@@ -67,28 +67,28 @@ export class OrderedIndex {
       const children = [this.#root, sibling.node];
       this.#root = new Inner(this.#owner, ['', sibling.bound], children, sizeOf(children));
     }
-    return this.#left();
+    return this.#replaced();
   }
 
-  /** As {@link set}, for many objects in ascending order: leaves are laid out once, when they are full. */
+  /** As {@link set}, for many objects in ascending order: the block of a leaf is built once, when the leaf is full. */
   load(objects: Iterable<StoredObject>): void {
     this.#bulk = true;
     for (const object of objects) this.set(object);
     this.#bulk = false;
   }
 
-  /** Removes the key and answers the object that was there. */
+  /** Removes the key; returns the previous object. */
   delete(key: Key): StoredObject | undefined {
     this.#previous = this.get(key);
     if (this.#previous === undefined) return undefined;
     this.#root = this.#remove(this.#root, orderedForm(key));
     while (this.#root instanceof Inner && this.#root.children.length === 1)
       this.#root = this.#root.children[0] as IndexNode;
-    return this.#left();
+    return this.#replaced();
   }
 
-  /** The object that has just lost its place; it must not keep its neighbours' bytes in memory. */
-  #left(): StoredObject | undefined {
+  /** The object that was just replaced or removed. It must not keep the bytes of its neighbours in memory. */
+  #replaced(): StoredObject | undefined {
     const previous = this.#previous;
     this.#previous = undefined;
     if (previous?.corrupt) this.#corrupt--;
@@ -134,7 +134,7 @@ export class OrderedIndex {
     return inner;
   }
 
-  /** Growth at the end (loading in key order, ascending names) leaves full leaves behind; elsewhere halves. */
+  /** A split at the end (loading in key order, ascending names) leaves a full leaf; other splits divide it evenly. */
   #splitLeaf(leaf: Leaf, atEnd: boolean): void {
     const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
     if (this.#memory !== undefined) leaf.layOut();
@@ -169,7 +169,7 @@ export class OrderedIndex {
     return inner;
   }
 
-  /** Joins a child that has become small with a neighbour, if both fit in one with room to spare. */
+  /** Joins a child that has become small with a neighbour, if both fill at most three quarters of one node. */
   #merge(inner: Inner, at: number): void {
     const left = at > 0 ? at - 1 : 0;
     const a = inner.children[left];

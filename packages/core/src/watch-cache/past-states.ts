@@ -4,22 +4,22 @@ import type { EventWindow } from './event-window.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 import { OrderedIndex } from './ordered-index.ts';
 
-/** A checkpoint every so many events bounds the work of going back to any state of the window. */
+/** Number of events between checkpoints, which bounds the work to reconstruct a state of the window. */
 const checkpointEvents = 1024;
-/** More events than this are not undone while everybody waits; the store tells such a state. */
+/** States that are more events away are read from the store, because undoing blocks the event loop. */
 const mostUndone = 4 * checkpointEvents;
-/** Chunked lists in progress find the state of their first page here. */
+/** Number of states kept for the next pages of chunked lists. */
 const rememberedStates = 16;
-/** The life of a continue token. */
+/** The default lifetime of a continue token. */
 const rememberedMs = 300_000;
 
-/** States of the index at revisions inside the event window, made by undoing events from the next later checkpoint. */
+/** States of the index at revisions in the event window, reconstructed by undoing events from the next checkpoint. */
 export class PastStates {
   readonly #index: OrderedIndex;
   readonly #window: EventWindow;
   #checkpoints: { readonly sequence: number; readonly state: IndexSnapshot }[] = [];
   #sinceCheckpoint = 0;
-  /** By the revision asked for, most recently used last. */
+  /** By requested revision, most recently used last. */
   readonly #remembered = new Map<Revision, { readonly state: IndexSnapshot; readonly usedAt: number }>();
   readonly #clock: Clock;
 
@@ -29,7 +29,7 @@ export class PastStates {
     this.#clock = clock;
   }
 
-  /** To be called before each event is applied. */
+  /** Called before each event is applied. */
   beforeEvent(): void {
     if (++this.#sinceCheckpoint < checkpointEvents) return;
     this.#sinceCheckpoint = 0;
@@ -41,7 +41,7 @@ export class PastStates {
     this.#checkpoints.push({ sequence: this.#window.endSequence, state: this.#index.snapshot() });
   }
 
-  /** Keeps the state of a revision at hand after it has left the window. */
+  /** Keeps the state of a revision after that has left the window. */
   remember(revision: Revision, state: IndexSnapshot): void {
     this.#remembered.delete(revision);
     this.#remembered.set(revision, { state, usedAt: this.#clock.monotonic() });
@@ -54,10 +54,10 @@ export class PastStates {
 
   /** The state at a revision that the cache has reached; undefined when the window no longer has it. */
   at(revision: Revision): IndexSnapshot | undefined {
-    const known = this.#remembered.get(revision)?.state;
-    if (known !== undefined) {
-      this.remember(revision, known);
-      return known;
+    const remembered = this.#remembered.get(revision)?.state;
+    if (remembered !== undefined) {
+      this.remember(revision, remembered);
+      return remembered;
     }
     if (revision < this.#window.startRevision) return undefined;
     const sequence = this.#window.after(revision);

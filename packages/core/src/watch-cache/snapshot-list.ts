@@ -9,13 +9,10 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot, LeafSlice } from './index-snapshot.ts';
 
 const comma = Buffer.from(',');
-/**
- * In lists of up to so many objects every leaf has its block; in longer ones only leaves for which it is worth its
- * memory.
- */
+/** In lists of at most this many objects every leaf has a block, in longer lists only leaves where it pays. */
 const fewObjects = 2000;
 
-/** A page that is a stretch of a snapshot. Making it costs nothing; its bytes are those of the index's leaves. */
+/** A page that is a range of a snapshot. Its bytes are those of the leaves of the index. */
 export class SnapshotList implements StoredList {
   readonly revision: Revision;
   readonly next?: ListPosition;
@@ -73,7 +70,7 @@ export class SnapshotList implements StoredList {
 
 /** The part of the leaf's block that belongs to the slice, with a leading comma. */
 function sliceBytes({ leaf, from, to }: LeafSlice, every: boolean): Buffer | undefined {
-  // A few objects of a leaf whose block is gone are not worth building one.
+  // For a small part of a leaf without a block it is not worth building one.
   if (leaf.block === undefined && to - from < leaf.items.length / 4) return undefined;
   if (!every && !leaf.blockWorth) {
     leaf.listed();
@@ -91,17 +88,14 @@ function lengthOf(items: readonly StoredObject[], from: number, to: number): num
   return length;
 }
 
-/**
- * Selectors look at objects for so long before other work of the process gets its turn; a leaf is looked at as a whole.
- */
+/** Longest time of matching objects before other work of the process gets its turn, checked after each leaf. */
 const sliceMs = 2;
 
 /**
- * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. Values that it pins are looked up
- * where leaves know them.
+ * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. A pinned value is looked up in leaves
+ * that have an index of it.
  *
- * @throws StorageError `Corrupt` when one that has to be looked at cannot be read; the reason of the signal when it
- *   was aborted.
+ * @throws StorageError `Corrupt` when an inspected object is corrupt, `Timeout` when the signal aborts.
  */
 export async function selectedList(
   state: IndexSnapshot,

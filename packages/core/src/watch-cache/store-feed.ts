@@ -24,9 +24,9 @@ const longestPauseMs = 5_000;
 const everything = prefixRange('/');
 
 /**
- * The one stream of changes of a store, from which the caches of all kinds are filled. It resumes where it broke off;
- * when that is impossible every cache is told to begin anew, and every watch ends with the reason: nobody misses
- * anything silently.
+ * The one stream of changes of a store, which fills the caches of all kinds. After a failure it resumes at its position.
+ * When that is impossible, every cache is reset and every watch ends with the error, so that no change is missed
+ * silently.
  */
 export class StoreFeed implements KindFeed {
   readonly #store: Store;
@@ -38,7 +38,7 @@ export class StoreFeed implements KindFeed {
   readonly #wakeQueue: WakeQueue;
   readonly #contiguous: boolean;
   readonly #stopping = new AbortController();
-  /** Objects written by this process that the stream has still to bring. */
+  /** Objects written by this process that the stream has not delivered yet. */
   readonly #own = new Map<Revision, StoredObject>();
   #frontier: Revision = 0;
   #advancing: Revision = 0;
@@ -60,7 +60,7 @@ export class StoreFeed implements KindFeed {
     return this.#frontier;
   }
 
-  /** False while the store's changes do not arrive. */
+  /** False while the stream is interrupted. */
   get connected(): boolean {
     return this.#stream !== undefined;
   }
@@ -91,7 +91,7 @@ export class StoreFeed implements KindFeed {
     await this.#running;
   }
 
-  /** Resolves once everything up to the revision has been routed; false when that took longer than three seconds. */
+  /** Resolves with true when the caches have all changes up to the revision, with false after three seconds. */
   async waitFor(revision: Revision, signal?: AbortSignal): Promise<boolean> {
     if (this.#frontier >= revision) return true;
     if (this.#stream !== undefined) this.#advance(this.#stream, revision);
@@ -101,8 +101,8 @@ export class StoreFeed implements KindFeed {
   }
 
   /**
-   * A write of this process that the store has acknowledged. When nothing can lie between it and the frontier it is
-   * routed at once, so that its writer and its watchers need not wait for the stream to bring it.
+   * Accepts a write of this process that the store has acknowledged. When no other change can be between it and the
+   * frontier, it is delivered at once, so that its writer and its watches do not wait for the stream.
    */
   offer(change: Incoming): void {
     if (change.revision <= this.#frontier || !this.started) return;
@@ -114,7 +114,7 @@ export class StoreFeed implements KindFeed {
   #advance(stream: WatchStream, revision: Revision): void {
     if (revision <= this.#advancing) return;
     this.#advancing = revision;
-    // The answer comes as a batch; a failure shows as the end of the stream.
+    // The result arrives as a batch; a failure ends the stream.
     stream.advanceTo(revision).catch(() => {});
   }
 
@@ -126,7 +126,7 @@ export class StoreFeed implements KindFeed {
     this.#own.clear();
   }
 
-  /** Where compaction overtakes the first look at the store, another one is taken. */
+  /** When compaction overtakes the first read of the revision, it is read again. */
   async #first(): Promise<WatchStream> {
     for (;;) {
       await this.#begin();
@@ -146,7 +146,7 @@ export class StoreFeed implements KindFeed {
     const stream = await this.#store.watch(everything, { after: this.#frontier });
     this.#advancing = 0;
     this.#stream = stream;
-    // Who began to wait while there was no stream has asked nobody to advance yet.
+    // Readers that began to wait while there was no stream have not requested an advance yet.
     if (this.#waiters.highest > this.#frontier) this.#advance(stream, this.#waiters.highest);
     return stream;
   }
@@ -171,7 +171,7 @@ export class StoreFeed implements KindFeed {
           this.#resetAll(error);
           return;
         }
-        this.#logger?.warn('the stream of changes broke', { err: error });
+        this.#logger?.warn('the watch of the store failed and is resumed', { err: error });
         if (await this.#isLost(error)) continue;
         await pause(this.#clock, pauseMs, this.#stopping.signal);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -179,27 +179,27 @@ export class StoreFeed implements KindFeed {
     }
   }
 
-  /** Begins anew when the error says that the stream cannot be resumed. */
+  /** Starts again when the error means that the stream cannot be resumed. */
   async #isLost(error: unknown): Promise<boolean> {
     if (!isStorageError(error, 'Compacted') && !isStorageError(error, 'EpochChanged')) return false;
-    // Own writes are routed before the stream brings them: the stream can be behind the bound where the caches are not.
+    // Own writes are delivered before the stream has them: the stream can be compacted where the caches are not.
     if (error.code === StorageErrorCode.Compacted && error.revision !== undefined && error.revision <= this.#frontier)
       return false;
     this.#resetAll(error);
     try {
       await this.#begin();
-      // Whatever was read in the meantime may lack changes up to the new frontier.
+      // Caches that were loaded in the meantime may lack changes up to the new frontier.
       this.#resetAll(error);
       this.#waiters.reached(this.#frontier);
       return true;
     } catch (err) {
-      // The frontier still is the old one: the next attempt to open ends here again.
+      // The frontier is still the old one: the next attempt to open the stream ends here again.
       this.#logger?.warn('the store cannot be read', { err });
       return false;
     }
   }
 
-  /** A cache that is read again attaches itself again. */
+  /** Resets and detaches all caches. A cache attaches itself when it is loaded again. */
   #resetAll(error: StorageError): void {
     const caches = [...this.#caches.values()];
     this.#caches.clear();
@@ -245,7 +245,7 @@ interface Waiter {
   readonly settle: (reached: boolean) => void;
 }
 
-/** Reads that wait until a revision has been reached, each no longer than its time. */
+/** Reads that wait until a revision has been reached, each with a timeout. */
 export class FrontierWaiters {
   readonly #clock: Clock;
   #waiters: Waiter[] = [];
@@ -254,28 +254,28 @@ export class FrontierWaiters {
     this.#clock = clock;
   }
 
-  /** True once {@link reached} has been told of the revision, false when the time is over or the caller gave up. */
+  /** Resolves with true when {@link reached} is called with the revision, with false after the timeout or an abort. */
   wait(revision: Revision, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const waiter: Waiter = {
         revision,
         settle: (reached) => {
           cancel();
-          removeAbortListener(signal, giveUp);
+          removeAbortListener(signal, expire);
           resolve(reached);
         },
       };
-      const giveUp = () => {
+      const expire = () => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
         waiter.settle(false);
       };
-      const cancel = this.#clock.after(timeoutMs, giveUp);
-      addAbortListener(signal, giveUp);
+      const cancel = this.#clock.after(timeoutMs, expire);
+      addAbortListener(signal, expire);
       this.#waiters.push(waiter);
     });
   }
 
-  /** The greatest revision that somebody waits for, 0 when nobody does. */
+  /** The greatest revision that a read waits for; 0 without waiting reads. */
   get highest(): Revision {
     return this.#waiters.reduce((highest, { revision }) => Math.max(highest, revision), 0);
   }
@@ -289,18 +289,18 @@ export class FrontierWaiters {
   }
 }
 
-/** Waking watchers may hold up everything else of the process no longer than this at a time. */
+/** Longest time of waking watches before other work of the process gets its turn. */
 const sliceMs = 2;
 const checkEvery = 64;
 
-/** Wakes watchers in fair slices: at once as far as the slice reaches, the rest after other work had its turn. */
+/** Wakes watches in time slices: as many as one slice allows at once, the others in later turns of the event loop. */
 export class WakeQueue {
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
   #watches: WaitingWatch[] = [];
   #scheduled = false;
 
-  /** A reader that throws is told of, and harms nobody else. */
+  /** @param onError receives the error of a reader that throws; the other readers are not affected. */
   constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
     this.#onError = onError;

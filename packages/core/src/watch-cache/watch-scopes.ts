@@ -4,12 +4,12 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { KindEvent } from './event-window.ts';
 import { WatchView } from './watch-view.ts';
 
-/** No key and no collection begins like this. */
+/** No key and no collection begins with this character. */
 const oddMark = '\0';
 
 /**
- * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs
- * nothing for watchers of other namespaces and names, nor for those who select another value of a field or label.
+ * The views of one kind by scope: the whole kind, one namespace, or one key. An event costs nothing for watches of other
+ * namespaces and names, nor for watches that select another value of a field or label.
  */
 export class WatchScopes {
   readonly #kindPrefix: string;
@@ -26,7 +26,7 @@ export class WatchScopes {
     return this.#scopes.size === 0;
   }
 
-  /** The view of all watchers with this prefix and predicate. */
+  /** The view of all watches with this prefix and predicate. */
   view(prefix: string, predicate: ObjectPredicate): WatchView {
     const id = this.#idOf(prefix, predicate);
     let scope = this.#scopes.get(id);
@@ -44,7 +44,7 @@ export class WatchScopes {
     return view;
   }
 
-  /** Forgets the view when nobody is left. */
+  /** Removes the view when no watch is left. */
   release(prefix: string, view: WatchView): void {
     if (view.members > 0) return;
     const id = this.#idOf(prefix, view.predicate);
@@ -57,7 +57,7 @@ export class WatchScopes {
     if (id !== this.#kindPrefix) this.#nested--;
   }
 
-  /** Appends the event to every view that sees it, and adds those to `touched`. */
+  /** Appends the event to every view that it matches, and adds views without earlier unread events to `touched`. */
   deliver(event: KindEvent, touched: WatchView[]): void {
     if (this.#scopes.size === 0) return;
     const { key } = event;
@@ -75,8 +75,8 @@ export class WatchScopes {
 
   #deliverTo(id: Key | string, event: KindEvent, touched: WatchView[]): void {
     this.#scopes.get(id)?.visit(event, (view) => {
-      const seen: WatchEvent | undefined = event.seenBy(view.predicate);
-      if (seen !== undefined && view.append(seen)) touched.push(view);
+      const shown: WatchEvent | undefined = event.eventFor(view.predicate);
+      if (shown !== undefined && view.append(shown)) touched.push(view);
     });
   }
 
@@ -88,15 +88,15 @@ export class WatchScopes {
   }
 }
 
-/** Views whose predicates are pinned to values of the same attribute. */
+/** Views whose predicates select one value of the same attribute. */
 interface PinnedViews {
   readonly read: Pin['read'];
   readonly byValue: Map<string, Set<WatchView>>;
 }
 
 /**
- * The views of one scope. Those with a {@link Pin} are found by the value that an object has, or had: an event for one
- * of a thousand nodes costs nothing for the watchers of the others.
+ * The views of one scope. Views with a {@link Pin} are found by the value that an object has or had: an event of one of
+ * a thousand nodes costs nothing for the watches of the others.
  */
 export class ScopeViews {
   readonly #byId = new Map<string, WatchView>();
@@ -146,7 +146,7 @@ export class ScopeViews {
     return this.#byId.values();
   }
 
-  /** Hands every view to `visit`, once, whose predicate can match the state before the event or the one after it. */
+  /** Calls `visit` once for every view whose predicate can match the state before or after the event. */
   visit(event: KindEvent, visit: (view: WatchView) => void): void {
     for (const view of this.#others) visit(view);
     for (const { read, byValue } of this.#pinned.values()) {

@@ -1,33 +1,33 @@
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
 
-/** A watcher that has read everything and waits for more. */
+/** A watch that has read all events and waits for the next one. */
 export interface WaitingWatch {
-  /** Calls its reader, unless that has come by itself in the meantime. */
+  /** Calls the reader, unless it has read the events in the meantime. */
   wakeIfReadable(): void;
-  /** Set by the view while the watch stands in its line. */
+  /** Set by the view while the watch is in its queue. */
   waiting: boolean;
 }
 
 const nothing: readonly WatchEvent[] = [];
 
 /**
- * The events that all watchers of one scope with one predicate see, decided once for all of them. A watcher is a place
- * in this log. Nothing is kept that every watcher has read, or that has left the event window.
+ * The log of events for all watches of one scope with one predicate, which is evaluated once for all of them. A watch is
+ * a position in this log. Events that every watch has read, or that have left the event window, are dropped.
  */
 export class WatchView {
   readonly predicate: ObjectPredicate;
   #log: WatchEvent[] = [];
-  /** Place of `#log[0]`. */
+  /** Position of `#log[0]`. */
   #base = 0;
   #members = 0;
-  #line: WaitingWatch[] = [];
+  #queue: WaitingWatch[] = [];
   #waitingCount = 0;
-  /** The piece read last, with its place: watchers at the same place read the very same array. */
+  /** The piece read last and its position: watches at the same position receive the same array. */
   #piece = nothing;
   #pieceAt = -1;
   #pieceLimit = 0;
-  /** There are events that those who wait have not been told of. */
+  /** Whether there are events for which the waiting watches have not been woken. */
   #touched = false;
 
   constructor(predicate: ObjectPredicate) {
@@ -38,17 +38,17 @@ export class WatchView {
     return this.#members;
   }
 
-  /** Place behind the last event. */
+  /** Position after the last event. */
   get end(): number {
     return this.#base + this.#log.length;
   }
 
-  /** First place that can still be read from. */
+  /** First position that can still be read. */
   get start(): number {
     return this.#base;
   }
 
-  /** A new watcher's place. */
+  /** Adds a watch; returns its position. */
   join(): number {
     this.#members++;
     return this.end;
@@ -61,7 +61,7 @@ export class WatchView {
     this.#waitingCount--;
   }
 
-  /** Answers true when those who wait have not been told of anything yet. */
+  /** Returns true for the first event since the waiting watches were last taken. */
   append(event: WatchEvent): boolean {
     const first = !this.#touched;
     if (first) {
@@ -72,14 +72,14 @@ export class WatchView {
     return first;
   }
 
-  /** Lets go of the events up to this revision, which have left the window. */
+  /** Drops the events up to this revision, which have left the window. */
   trim(startRevision: Revision): void {
-    let gone = 0;
-    while (gone < this.#log.length && (this.#log[gone] as WatchEvent).object.revision <= startRevision) gone++;
-    this.#dropUntil(gone);
+    let count = 0;
+    while (count < this.#log.length && (this.#log[count] as WatchEvent).object.revision <= startRevision) count++;
+    this.#dropUntil(count);
   }
 
-  /** Events from `place` on, shared by all who read the same; `place` must not be before `start`. */
+  /** Events from `place` on, shared by watches that read the same ones. `place` must not be before `start`. */
   piece(place: number, maxEvents: number): readonly WatchEvent[] {
     if (place === this.end) return nothing;
     const full = this.#piece.length === this.#pieceLimit || place + this.#piece.length === this.end;
@@ -91,22 +91,22 @@ export class WatchView {
     return this.#piece;
   }
 
-  /** Puts a watch that has read everything in line. */
+  /** Adds a watch that has read all events to the queue. */
   wait(watch: WaitingWatch): void {
     if (watch.waiting) return;
     watch.waiting = true;
     this.#waitingCount++;
-    this.#line.push(watch);
+    this.#queue.push(watch);
   }
 
-  /** Everybody in line, who then no longer is. */
+  /** Removes and returns all watches in the queue. */
   takeWaiting(): readonly WaitingWatch[] {
-    const line = this.#line;
-    for (const watch of line) watch.waiting = false;
-    this.#line = [];
+    const queue = this.#queue;
+    for (const watch of queue) watch.waiting = false;
+    this.#queue = [];
     this.#waitingCount = 0;
     this.#touched = false;
-    return line;
+    return queue;
   }
 
   #dropUntil(index: number): void {

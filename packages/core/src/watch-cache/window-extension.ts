@@ -5,8 +5,8 @@ import { StoredObject } from '../storage/stored-object.ts';
 import { type EventWindow, KindEvent } from './event-window.ts';
 
 /**
- * Reads the store's history into the window for watchers that start before it, once for all of them: after a restart of
- * the process every client resumes from a revision that no window has yet.
+ * Reads history of the store into the window for watches that start before it, once for all of them. After a restart of
+ * the process every client resumes at a revision that is before the window.
  */
 export class WindowExtension {
   readonly #store: Store;
@@ -15,8 +15,8 @@ export class WindowExtension {
   readonly #window: EventWindow;
   readonly #clock: Clock;
   #running: Promise<void> | undefined;
-  /** From here on back the window cannot be extended: too much has happened since, or the store has forgotten it. */
-  #hopeless: Revision = 0;
+  /** The window cannot be extended to this revision or before: the events do not fit, or they are compacted. */
+  #unreachable: Revision = 0;
 
   constructor(store: Store, source: ObjectSource, prefix: string, window: EventWindow, clock: Clock) {
     this.#store = store;
@@ -26,9 +26,9 @@ export class WindowExtension {
     this.#clock = clock;
   }
 
-  /** Afterwards the window begins at the revision or before, if that can be had; never fails. */
+  /** Extends the window to begin at the revision or before, if that is possible. Never fails. */
   async reach(revision: Revision): Promise<void> {
-    while (revision < this.#window.startRevision && revision > this.#hopeless) {
+    while (revision < this.#window.startRevision && revision > this.#unreachable) {
       this.#running ??= this.#extend(revision).finally(() => {
         this.#running = undefined;
       });
@@ -40,9 +40,9 @@ export class WindowExtension {
     try {
       if (await this.#read(after)) return;
     } catch {
-      // Whoever wanted these events asks the store himself, and hears from it why they cannot be had.
+      // The watch that requires these events reads the store itself and receives the error.
     }
-    this.#hopeless = Math.max(this.#hopeless, after);
+    this.#unreachable = Math.max(this.#unreachable, after);
   }
 
   async #read(after: Revision): Promise<boolean> {
@@ -61,13 +61,13 @@ export class WindowExtension {
     return false;
   }
 
-  /** States that two events have in common are one object, as in a window that was filled live. */
+  /** A state that two events share is one object, as in a window that was filled by the feed. */
   #eventOf(change: Change, newest: Map<string, StoredObject>, at: number): KindEvent {
     const { key, entry, prev: before, revision } = change;
-    const known = newest.get(key);
+    const latest = newest.get(key);
     const prev =
-      before === undefined || known?.revision === before.modRevision
-        ? known
+      before === undefined || latest?.revision === before.modRevision
+        ? latest
         : StoredObject.fromEntry(before, this.#source);
     const object = entry === undefined ? undefined : StoredObject.fromEntry(entry, this.#source);
     if (object === undefined) newest.delete(key);

@@ -111,14 +111,14 @@ test('each event is shown as one and the same object to all who see it alike', (
     matches: (candidate) => revisions.includes(candidate.revision),
   });
   const change = event(5);
-  t.is(change.seenBy(all)?.type, 'MODIFIED');
-  t.is(change.seenBy(all), change.seenBy(only('both', 4, 5)));
-  t.is(change.seenBy(only('enters', 5))?.type, 'ADDED');
-  const left = change.seenBy(only('leaves', 4));
+  t.is(change.eventFor(all)?.type, 'MODIFIED');
+  t.is(change.eventFor(all), change.eventFor(only('both', 4, 5)));
+  t.is(change.eventFor(only('enters', 5))?.type, 'ADDED');
+  const left = change.eventFor(only('leaves', 4));
   t.is(left?.type, 'DELETED');
   t.is(left?.object.revision, 5);
-  t.is(left, change.seenBy(only('leaves too', 4)));
-  t.is(change.seenBy(only('neither')), undefined);
+  t.is(left, change.eventFor(only('leaves too', 4)));
+  t.is(change.eventFor(only('neither')), undefined);
 });
 
 test('every past state inside the window can be told, in any order, while the present goes on', (t) => {
