@@ -1,0 +1,173 @@
+import test, { type ExecutionContext } from 'ava';
+import {
+  createCachedStorages,
+  defineKind,
+  FakeClock,
+  kindPrefix,
+  type ObjectPredicate,
+  type ResourceWatch,
+  s,
+} from '../../src/index.ts';
+import { LogStore } from './log-store.ts';
+
+const kind = defineKind({ group: 'example.io', version: 'v1', kind: 'Boat', schema: s.message('Boat', '', {}) });
+const prefix = kindPrefix(kind);
+const everything: ObjectPredicate = { everything: true, id: '', matches: () => true };
+const key = (name: string) => `${prefix}ns/${name}`;
+const json = (name: string, text = '') => Buffer.from(JSON.stringify({ metadata: { name }, text }));
+
+async function opened(t: ExecutionContext, log = new LogStore(), window = {}) {
+  const storages = createCachedStorages({ store: log.store, clock: new FakeClock(), window });
+  await storages.start();
+  t.teardown(() => storages.stop());
+  const storage = storages.forKind(kind);
+  const names = async (options: object = {}) => {
+    const list = await storage.list(prefix, { at: { at: 'latest' }, predicate: everything, ...options });
+    return { list, names: [...list.objects()].map((object) => object.key.slice(prefix.length + 3)) };
+  };
+  return { log, storages, storage, names };
+}
+
+const turns = async (count = 10) => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+async function events(watch: ResourceWatch): Promise<string[]> {
+  await turns();
+  return watch.read(100).map(({ type, object }) => `${type} ${object.revision}`);
+}
+
+const changesAfter = (revision: number) =>
+  ({ from: { start: 'changesAfter', revision }, predicate: everything }) as const;
+
+test('changes that arrive while a kind is loaded are applied once, and none of them is missing', async (t) => {
+  const log = new LogStore();
+  log.put(key('a'), json('a'));
+  log.duringList = async () => {
+    log.put(key('b'), json('b'));
+    await turns();
+  };
+  const { names } = await opened(t, log);
+  t.deepEqual((await names()).names, ['a', 'b']);
+  t.is(log.lists, 1);
+});
+
+test('changes that the list contains already are not events of the window', async (t) => {
+  const log = new LogStore();
+  const { storage, names } = await opened(t, log);
+  log.deliverTo = 0;
+  log.put(key('a'), json('a', '1'));
+  log.put(key('a'), json('a', '2'));
+  const loading = names({ at: { at: 'any' } });
+  await turns();
+  log.deliverTo = undefined;
+  log.hub.wake();
+  t.deepEqual((await loading).names, ['a']);
+  const watch = await storage.watch(prefix, changesAfter(2));
+  log.put(key('a'), json('a', '3'));
+  t.deepEqual(await events(watch), ['MODIFIED 3']);
+  t.is((await storage.get(key('a'), { at: 'latest' }))?.revision, 3);
+});
+
+test('a corrupt object fails a list before its first byte', async (t) => {
+  const { log, names } = await opened(t);
+  log.put(key('a'), json('a'));
+  log.put(key('b'), Buffer.from('no JSON'));
+  await t.throwsAsync(names(), { code: 'Corrupt' });
+});
+
+test('the pages of a list show the state of the first page after that has left the window', async (t) => {
+  const { log, names } = await opened(t, new LogStore(), { maxEvents: 1 });
+  for (const name of ['a', 'b', 'c']) log.put(key(name), json(name));
+  const first = await names({ limit: 2 });
+  t.deepEqual(first.names, ['a', 'b']);
+  t.is(first.list.remaining, 1);
+  const { next } = first.list;
+  for (const name of ['d', 'e', 'f']) log.put(key(name), json(name));
+  await turns();
+  t.deepEqual((await names({ limit: 2, resume: next })).names, ['c']);
+  t.is(log.lists, 1, 'the store was not asked for the old state');
+});
+
+test('an own write is visible before the stream delivers it, and is one event', async (t) => {
+  const { log, storage } = await opened(t);
+  const watch = await storage.watch(prefix, changesAfter(0));
+  log.deliverTo = 0;
+  const { revision } = await storage.create(key('a'), json('a'));
+  t.is((await storage.get(key('a'), { at: 'any' }))?.revision, revision);
+  log.deliverTo = undefined;
+  log.hub.wake();
+  t.deepEqual(await events(watch), ['ADDED 1']);
+});
+
+test('an own write does not overtake the earlier write of another process', async (t) => {
+  const { log, storage } = await opened(t);
+  const watch = await storage.watch(prefix, changesAfter(0));
+  log.deliverTo = 0;
+  log.put(key('other'), json('other'));
+  await storage.create(key('own'), json('own'));
+  t.deepEqual(await events(watch), []);
+  log.deliverTo = undefined;
+  log.hub.wake();
+  t.deepEqual(await events(watch), ['ADDED 1', 'ADDED 2']);
+});
+
+test('a watch from before the window reads history, and is continued live', async (t) => {
+  const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
+  await names();
+  for (let i = 1; i <= 4; i++) log.put(key('a'), json('a', String(i)));
+  await turns();
+  const watch = await storage.watch(prefix, changesAfter(1));
+  t.deepEqual(await events(watch), ['MODIFIED 2', 'MODIFIED 3', 'MODIFIED 4']);
+  log.put(key('a'), json('a', '5'));
+  t.deepEqual(await events(watch), ['MODIFIED 5']);
+});
+
+test('a watch that was slow reads the events that left the window from history', async (t) => {
+  const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 2 });
+  await names();
+  const watch = await storage.watch(prefix, changesAfter(0));
+  for (let i = 1; i <= 600; i++) {
+    log.put(key('a'), json('a', String(i)));
+    if (i % 50 === 0) await turns(1);
+  }
+  await turns();
+  const seen: number[] = [];
+  for (let round = 0; round < 40 && seen.at(-1) !== 600; round++) {
+    await turns(2);
+    seen.push(...watch.read(100).map(({ object }) => object.revision));
+  }
+  t.deepEqual(
+    seen,
+    Array.from({ length: 600 }, (_, i) => i + 1),
+  );
+});
+
+test('an exact read of a past state undoes creations, changes and deletions', async (t) => {
+  const { log, storage, names } = await opened(t);
+  await names();
+  log.put(key('a'), json('a', '1'));
+  log.put(key('a'), json('a', '2'));
+  log.put(key('b'), json('b'));
+  await names();
+  const at = (revision: number) => names({ at: { at: 'exact', revision } });
+  t.deepEqual((await at(2)).names, ['a']);
+  t.deepEqual((await storage.get(key('a'), { at: 'exact', revision: 1 }))?.value()['text' as never], '1');
+  t.deepEqual((await at(3)).names, ['a', 'b']);
+});
+
+test('a consistent read waits for the feed and fails with Timeout when that does not follow', async (t) => {
+  const log = new LogStore();
+  const clock = new FakeClock();
+  const storages = createCachedStorages({ store: log.store, clock });
+  await storages.start();
+  t.teardown(() => storages.stop());
+  const storage = storages.forKind(kind);
+  await storage.get(key('a'), { at: 'latest' });
+  log.deliverTo = log.revision;
+  log.put(key('a'), json('a'));
+  const read = t.throwsAsync(storage.get(key('a'), { at: 'latest' }), { code: 'Timeout' });
+  await turns();
+  clock.advance(10_000);
+  await read;
+});
