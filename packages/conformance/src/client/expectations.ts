@@ -1,7 +1,7 @@
 import { deepEqual, equal, fail, ok } from 'node:assert/strict';
 import { type ClientWatchEvent, isStatusError, type KubeObject, type Status } from '@keelson/core';
 
-/** The Status with which a call must fail; `code` and `reason` are compared. */
+/** Asserts that a call fails with a Status; `code` and `reason` are compared. */
 export async function refused(call: () => Promise<unknown>, code: number, reason: string): Promise<Status> {
   try {
     await call();
@@ -15,19 +15,19 @@ export async function refused(call: () => Promise<unknown>, code: number, reason
   return fail(`expected ${code} ${reason}, but the call succeeded`);
 }
 
-/** Names of objects with their namespaces, in the given order. */
+/** Returns the names of objects with their namespaces, in the given order. */
 export function namesOf(objects: readonly KubeObject[]): string[] {
   return objects.map(
     ({ metadata = {} }) => (metadata.namespace === undefined ? '' : `${metadata.namespace}/`) + metadata.name,
   );
 }
 
-/** An event in a few words: `ADDED a`. */
+/** Formats an event as `ADDED a`. */
 export function shown(event: ClientWatchEvent<KubeObject>): string {
   return `${event.type} ${event.object.metadata?.name ?? ''}`.trimEnd();
 }
 
-/** The first `count` events of a watch, which is then left. */
+/** Reads the first `count` events of a watch and closes it. */
 export async function take<T extends KubeObject>(
   watch: AsyncIterable<ClientWatchEvent<T>>,
   count: number,
@@ -40,14 +40,14 @@ export async function take<T extends KubeObject>(
   return fail(`the watch ended after ${events.length} events of ${count}`);
 }
 
-/** The resourceVersion of an object as a number; must be there. */
+/** Returns the resourceVersion of an object as a number; it must be present. */
 export function versionOf(object: KubeObject): number {
   const text = object.metadata?.resourceVersion ?? '';
   ok(/^[1-9]\d*$/.test(text), `not a resourceVersion: ${JSON.stringify(text)}`);
   return Number(text);
 }
 
-/** A promise that is awaited later: should the case fail before, its failure is nobody's concern. */
+/** Returns a promise that is awaited later; its rejection is ignored when the case fails earlier. */
 export function started<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -126,7 +126,7 @@ export const Part = defineKind({
 
 const relabelled = (object: KubeObject, apiVersion: string): KubeObject => ({ ...object, apiVersion });
 
-/** The same parts under the name of an older group. */
+/** The same objects as `Part`, in an older API group. */
 export const OldPart = defineKind({
   group: `old.${group}`,
   version: 'v1beta1',
@@ -168,5 +168,5 @@ export interface PartObject extends KubeObject {
   status?: { phase?: string; replicas?: number };
 }
 
-/** The kinds that a server must have to run the client suite. */
+/** The kinds that a server must serve for the client suite. */
 export const clientSuiteKinds: readonly KindDefinition[] = [Part, OldPart, Zone];

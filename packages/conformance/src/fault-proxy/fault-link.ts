@@ -1,31 +1,31 @@
 import type { Socket } from 'node:net';
 import type { Random } from '../suite/random.ts';
 
-/** What one direction of a proxied connection does to bytes. */
+/** Faults of one direction of a proxied connection. */
 export interface LinkFaults {
-  /** Nothing is read, nothing is passed on, not even the end: the other side is simply silent. */
+  /** Nothing is read or forwarded, not even the end of the connection. */
   held: boolean;
   delayMs: number;
   /** Random share added to the delay. */
   jitterMs: number;
-  /** 0 = not limited. */
+  /** Bytes per second; 0 means unlimited. */
   bytesPerSecond: number;
 }
 
 export const noFaults = (): LinkFaults => ({ held: false, delayMs: 0, jitterMs: 0, bytesPerSecond: 0 });
 
-/** Unsent bytes of a link; more are left in the sender's socket. */
+/** Maximum unsent bytes of a link; further bytes remain in the socket of the sender. */
 const maxQueuedBytes = 256 * 1024;
 
 interface Piece {
-  /** Undefined = the sender has ended. */
+  /** Undefined when the sender has ended the connection. */
   readonly bytes: Buffer | undefined;
   readonly due: number;
 }
 
 /**
- * One direction of one connection. Bytes pass in order whatever happens to them; what is held back is not lost, as on a
- * network that TCP has recovered from.
+ * One direction of one connection. Bytes are always forwarded in order; delayed bytes are not lost, as on a network
+ * whose packet loss TCP has repaired.
  */
 export class FaultLink {
   passedBytes = 0;
@@ -38,7 +38,7 @@ export class FaultLink {
   #queuedBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #blocked = false;
-  /** The rate limit lets nothing pass before. */
+  /** Time before which the rate limit forwards nothing. */
   #free = 0;
 
   constructor(from: Socket, to: Socket, faults: LinkFaults, random: Random, onBytes: (bytes: number) => void) {
@@ -56,7 +56,7 @@ export class FaultLink {
     this.update();
   }
 
-  /** The faults have changed. */
+  /** Applies changed faults. */
   update(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -100,7 +100,7 @@ export class FaultLink {
     if (!this.#faults.held && !this.#blocked && this.#queuedBytes < maxQueuedBytes) this.#from.resume();
   }
 
-  /** As much of the piece as the rate limit lets through at once; the rest goes back to the head of the queue. */
+  /** Returns the part of the piece that the rate limit allows now; the rest returns to the head of the queue. */
   #allowed(piece: Piece, now: number): Buffer {
     const bytes = piece.bytes as Buffer;
     const { bytesPerSecond } = this.#faults;

@@ -7,9 +7,9 @@ import { FaultLink, type LinkFaults, noFaults } from './fault-link.ts';
 export type Direction = 'up' | 'down' | 'both';
 
 export interface FaultProxyOptions {
-  /** Where connections go; may be changed later. */
+  /** Address of the target; can be changed later. */
   readonly target: { readonly host: string; readonly port: number };
-  /** Decides jitter. Default 1. */
+  /** Seed of the random delays. Default 1. */
   readonly seed?: number;
 }
 
@@ -21,8 +21,8 @@ interface Connection {
 }
 
 /**
- * A TCP proxy on loopback that misbehaves on command, for everything that speaks over TCP: clients and servers, servers
- * and databases. All faults apply to open connections and to new ones until they are lifted.
+ * A TCP proxy on loopback that injects faults between any two programs: clients and servers, servers and databases. All
+ * faults apply to open and to new connections until they are removed.
  */
 export class FaultProxy implements AsyncDisposable {
   readonly #server: Server;
@@ -42,7 +42,7 @@ export class FaultProxy implements AsyncDisposable {
 
   /** Opens a proxy on a free port of 127.0.0.1. */
   static async open(options: FaultProxyOptions): Promise<FaultProxy> {
-    // Half-open connections stay so until the other side has ended too.
+    // Half-open connections remain until the other side has ended too.
     const server = createServer({ allowHalfOpen: true, noDelay: true });
     const proxy = new FaultProxy(server, options);
     server.listen(0, '127.0.0.1');
@@ -54,17 +54,17 @@ export class FaultProxy implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that are open now. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** New connections go there. */
+  /** Sets the target of new connections. */
   retarget(target: FaultProxyOptions['target']): void {
     this.#target = target;
   }
 
-  /** Ends all open connections at once, by RST. */
+  /** Resets all open connections immediately. */
   cut(): void {
     for (const { client, server } of [...this.#connections]) {
       client.resetAndDestroy();
@@ -72,14 +72,14 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** While on, new connections are reset as soon as they are made. */
+  /** While active, new connections are reset immediately. */
   refuse(on: boolean): void {
     this.#refusing = on;
   }
 
   /**
-   * Silence without an end, as when a cable is pulled: connections stay open, half-open ends included. Bytes wait until
-   * `heal`.
+   * Forwards nothing, as after a cable was unplugged: connections remain open, including half-open ones. Bytes wait
+   * until `heal`.
    */
   blackHole(direction: Direction = 'both'): void {
     this.#set(direction, (faults) => {
@@ -101,14 +101,13 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Once so many more bytes have passed in that direction, the connection that carried the last one is reset, mid-frame
-   * or not.
+   * Resets the connection that carries the last of the next `bytes` bytes in that direction, also within a frame.
    */
   resetAfter(bytes: number, direction: 'up' | 'down' = 'down'): void {
     this.#resetAfter = { direction, bytes };
   }
 
-  /** Lifts all faults; what was held back flows again. */
+  /** Removes all faults; delayed bytes are forwarded again. */
   heal(): void {
     this.#refusing = false;
     this.#resetAfter = undefined;
@@ -161,8 +160,8 @@ export class FaultProxy implements AsyncDisposable {
         else socket.destroy();
       }
     };
-    // A peer that vanishes behind a black hole is not heard of; the sockets end when the hole is closed or the proxy
-    // cuts.
+    // The end of a peer behind a black hole is not detected; its sockets end when the fault is removed or when the
+    // proxy resets them.
     client.on('error', () => end(true));
     server.on('error', () => end(true));
     client.on('close', () => end(false));

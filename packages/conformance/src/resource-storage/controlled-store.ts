@@ -11,27 +11,27 @@ import type {
   WriteResult,
 } from '@keelson/core';
 
-/** A store that does what the one inside does, except where a case asks for trouble. */
+/** Forwards all calls to another store, and injects the faults that a case requests. */
 export class ControlledStore implements Store {
   readonly inner: Store;
   readonly capabilities: StoreCapabilities;
-  /** How often each was called. */
+  /** Number of calls by method. */
   readonly calls = { write: 0, get: 0, list: 0, currentRevision: 0, watch: 0 };
   /** Called before a write reaches the store; may throw. */
   beforeWrite: ((op: WriteOp) => void | Promise<void>) | undefined;
-  /** Called when a write has succeeded; may throw, as a lost answer would. */
+  /** Called when a write has succeeded; may throw, which simulates a lost answer. */
   afterWrite: ((op: WriteOp) => void | Promise<void>) | undefined;
   /** Called before a list reaches the store. */
   beforeList: (() => void | Promise<void>) | undefined;
-  /** Called when the answer to `currentRevision` is there, before it is handed out. */
+  /** Called when `currentRevision` has its result, before it is returned. */
   afterProbe: (() => void | Promise<void>) | undefined;
   /** Called before a watch is opened; may throw. */
   beforeWatch: (() => void) | undefined;
-  /** Takes the place of the identity, as after a restore. */
+  /** Replaces the identity, as after a restore. */
   identityNow: StoreIdentity | undefined;
   readonly #streams = new Set<ControlledStream>();
   #gate: Promise<void> | undefined;
-  /** Whether the gate holds a stream. */
+  /** Returns whether the gate holds a stream back. */
   #holds: (stream: ControlledStream) => boolean = () => true;
   #openGate: (() => void) | undefined;
 
@@ -41,8 +41,8 @@ export class ControlledStore implements Store {
   }
 
   /**
-   * Batches that streams have not handed out yet stay where they are: of all streams, of those open now, or of those
-   * opened later.
+   * Holds back batches that streams have not delivered yet: of all streams, of those that are open now, or of those
+   * that open later.
    */
   holdStreams(which: 'all' | 'open' | 'later' = 'all'): void {
     this.#gate ??= new Promise((resolve) => {
@@ -57,7 +57,7 @@ export class ControlledStore implements Store {
     this.#gate = undefined;
   }
 
-  /** Open streams fail, all or those that are held; what they have not handed out is lost to them. */
+  /** Fails open streams, all or those that are held back; they do not deliver pending batches. */
   breakStreams(error: Error, which: 'all' | 'held' = 'all'): void {
     for (const stream of this.#streams) if (which === 'all' || this.#holds(stream)) stream.break(error);
   }

@@ -40,7 +40,7 @@ export interface ObjectText {
   readonly text?: string;
 }
 
-/** Canonical JSON of a pod as it goes into storage. */
+/** Returns the canonical JSON of a pod, as it is stored. */
 export function podJson(namespace: string, name: string, { labels, text = '' }: ObjectText = {}): Buffer {
   const metadata = { name, namespace, ...(labels ? { labels } : {}) };
   return Buffer.from(JSON.stringify({ kind: 'Pod', apiVersion: 'v1', metadata, spec: { text } }));
@@ -62,7 +62,7 @@ export function createPod(
   return storage.create(podKey(namespace, name), podJson(namespace, name, contents));
 }
 
-/** Writes a pod whatever was there before. */
+/** Writes a pod unconditionally. */
 export async function putPod(
   storage: ResourceStorage,
   namespace: string,
@@ -103,7 +103,7 @@ export function named(key: string): ObjectPredicate {
   return { everything: false, id: `key=${key}`, key, matches: (object) => object.key === key };
 }
 
-/** Shows only what `spec.text` says. */
+/** Selects objects by `spec.text`. */
 export const texts: Representation = {
   id: 'text',
   encode: (object) => Buffer.from(JSON.stringify(textOf(object))),
@@ -115,7 +115,7 @@ export function textOf(object: StoredObject | undefined): string | undefined {
   return object?.value<KubeObject & { spec: { text: string } }>().spec.text;
 }
 
-/** `key text@revision` of each object. */
+/** Formats each object as `key text@revision`. */
 export function shown(list: StoredList): string[] {
   return [...list.objects()].map((object) => `${object.key} ${textOf(object)}@${object.revision}`);
 }
@@ -128,12 +128,12 @@ export function names(list: StoredList): string[] {
   return keysOf(list).map((key) => key.slice(key.lastIndexOf('/') + 1));
 }
 
-/** The bytes of a list. */
+/** Returns the bytes of a list. */
 export function bodyOf(list: StoredList, representation: Representation = stored): string {
   return Buffer.concat([...list.chunks(representation, ',')]).toString();
 }
 
-/** Pages from the first to the last. */
+/** Yields all pages of a list. */
 export async function pagesOf(
   storage: ResourceStorage,
   prefix: string,

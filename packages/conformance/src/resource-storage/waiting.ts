@@ -13,7 +13,7 @@ import { everything, podPrefix, textOf } from './objects.ts';
 
 const timeoutMs = 10_000;
 
-/** Lets other work of the process have its turn. */
+/** Yields to other work of the process. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -22,7 +22,7 @@ export async function turns(count = 20): Promise<void> {
   for (let i = 0; i < count; i++) await turn();
 }
 
-/** Resolves when the condition holds. */
+/** Resolves when the condition is true. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await condition())) {
@@ -32,8 +32,8 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
 }
 
 /**
- * Settles the promise while time passes: slowly enough that an answer over a network comes before the patience of a
- * call ends.
+ * Advances the clock until the promise settles: slowly enough that an answer over a network arrives before the timeout
+ * of a call.
  */
 export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let settled = false;
@@ -50,7 +50,7 @@ export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promis
   return promise;
 }
 
-/** Expects a StorageError of this code. */
+/** Asserts that the call fails with a StorageError of this code. */
 export async function failsWith(
   code: StorageErrorCode,
   action: () => Promise<unknown> | unknown,
@@ -65,7 +65,7 @@ export async function failsWith(
   return assert.fail(`expected a failure with ${code}`);
 }
 
-/** Everything a watch shows until it has come as far as the revision. */
+/** Collects the events of a watch until it has reached the revision. */
 export async function eventsUntil(watch: ResourceWatch, revision: Revision, maxEvents = 100): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   await until(
@@ -80,7 +80,7 @@ export async function eventsUntil(watch: ResourceWatch, revision: Revision, maxE
   return events;
 }
 
-/** So many events. */
+/** Reads `count` events. */
 export async function eventsOf(watch: ResourceWatch, count: number): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   await until(() => {
@@ -90,7 +90,7 @@ export async function eventsOf(watch: ResourceWatch, count: number): Promise<Wat
   return events;
 }
 
-/** The error that ends a watch, after everything before it has been read. */
+/** Reads a watch to its end and returns the error that ended it. */
 export async function endOf(watch: ResourceWatch, seen: WatchEvent[] = []): Promise<StorageError> {
   let failure: unknown;
   await until(() => {
@@ -106,7 +106,7 @@ export async function endOf(watch: ResourceWatch, seen: WatchEvent[] = []): Prom
   return failure;
 }
 
-/** `TYPE name text@revision` of each event; bookmarks without name and text. */
+/** Formats each event as `TYPE name text@revision`; bookmarks have neither name nor text. */
 export function describe(events: readonly WatchEvent[]): string[] {
   return events.map(({ type, object, initialEventsEnd }) => {
     if (type === 'BOOKMARK') return `${type}${initialEventsEnd ? ' end' : ''} @${object.revision}`;
@@ -115,7 +115,7 @@ export function describe(events: readonly WatchEvent[]): string[] {
   });
 }
 
-/** What a watch of all pods tells of the time after a revision. */
+/** Returns the events of a watch of all pods after a revision. */
 export async function eventsAfter(pods: ResourceStorage, revision: Revision): Promise<string[]> {
   const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision } });
   const events = await eventsUntil(watch, await pods.currentRevision());

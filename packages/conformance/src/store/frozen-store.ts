@@ -1,16 +1,16 @@
 import type { Change, Entry, ListChunk, Store, WatchBatch, WatchStream } from '@keelson/core';
 
-/** A store whose answers are watched: see {@link frozenStore}. */
+/** A store whose results are monitored: see {@link frozenStore}. */
 export interface FrozenStore {
   readonly store: Store;
-  /** Throws when bytes that were handed out have changed since, be it by the store or by its caller. */
+  /** Throws when returned bytes were changed later, by the store or by its caller. */
   verify(): void;
 }
 
 /**
- * Wraps a store so that nobody can change what it hands out: entries, changes and batches are frozen, and of values,
- * which cannot be frozen, a copy is kept to compare with. A store that reuses its buffers, or a caller that writes into
- * an answer, is found out.
+ * Wraps a store so that changes of its results are detected: entries, changes and batches are frozen; values cannot be
+ * frozen, so that copies of them are kept and compared. This detects a store that reuses its buffers, and a caller that
+ * writes into a result.
  */
 export function frozenStore(inner: Store): FrozenStore {
   const handedOut = new Map<Uint8Array, Buffer>();
@@ -79,7 +79,7 @@ export function frozenStore(inner: Store): FrozenStore {
   };
 }
 
-/** The same iterator with every value passed through `map`. */
+/** Returns an iterator that passes every value through `map`. */
 export function mapped<T>(inner: AsyncIterator<T>, map: (value: T) => T): AsyncIterator<T> {
   return {
     async next() {

@@ -26,7 +26,7 @@ export function plainChange(change: Change): PlainChange {
   return { type, revision, key, entry: entry && plainEntry(entry), prev: prev && plainEntry(prev) };
 }
 
-/** Does not share the order of keys with any store: it compares bytes. */
+/** Compares the bytes of keys, independently of the key order of any store. */
 export function byteOrder(a: Key, b: Key): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
@@ -36,7 +36,7 @@ export function inRange(range: KeyRange, key: Key): boolean {
   return (range.startExclusive === true ? fromStart > 0 : fromStart >= 0) && byteOrder(key, range.end) < 0;
 }
 
-/** What a store must answer, derived from the list of successful writes by brute force. */
+/** The expected results of a store, derived from the list of successful writes by brute force. */
 export class StoreModel {
   readonly changes: PlainChange[] = [];
   readonly #live = new Map<Key, PlainEntry>();
@@ -54,7 +54,7 @@ export class StoreModel {
     return this.#live.get(key);
   }
 
-  /** Whether a write with this expectation must succeed now. */
+  /** Returns whether a write with this expectation must succeed now. */
   accepts(op: WriteOp): boolean {
     const current = this.#live.get(op.key);
     return (current?.modRevision ?? 0) === op.expect && !(op.op === 'delete' && current === undefined);
@@ -77,7 +77,7 @@ export class StoreModel {
     this.changes.push({ type, revision, key: op.key, entry, prev });
   }
 
-  /** The entries in range as they were at `revision`, in key order. */
+  /** Returns the entries in range at `revision`, in key order. */
   list(range: KeyRange, revision: Revision): PlainEntry[] {
     const state = new Map<Key, PlainEntry>();
     for (const change of this.changes) {

@@ -25,7 +25,7 @@ export function textOf(entry: Entry | undefined): string | undefined {
   return entry === undefined ? undefined : Buffer.from(entry.value).toString();
 }
 
-/** Puts and expects success. */
+/** Puts and asserts success. */
 export async function put(
   store: Store,
   key: Key,
@@ -37,7 +37,7 @@ export async function put(
   return succeeded(result);
 }
 
-/** Deletes and expects success. */
+/** Deletes and asserts success. */
 export async function remove(store: Store, key: Key, expect: Revision): Promise<Revision> {
   return succeeded(await store.write({ op: 'delete', key, expect }));
 }
@@ -48,7 +48,7 @@ export function succeeded(result: WriteResult): Revision {
   return result.revision;
 }
 
-/** Expects a refusal and returns what it says. */
+/** Asserts that the write is refused and returns the result. */
 export function refused(result: WriteResult): {
   readonly current: PlainEntry | undefined;
   readonly revision: Revision;
@@ -58,7 +58,7 @@ export function refused(result: WriteResult): {
   return { current: result.current && plainEntry(result.current), revision: result.revision };
 }
 
-/** Expects a StorageError of this code and nothing else. */
+/** Asserts that the call fails with a StorageError of this code. */
 export function failsWith(
   code: StorageErrorCode,
   action: () => Promise<unknown>,
@@ -80,7 +80,7 @@ async function expectFailure(
   return assert.fail(`expected a failure with ${code}`);
 }
 
-/** The same promise; a rejection that nobody looks at any more is no fault of its own. */
+/** Returns the promise; a rejection without a handler is ignored. */
 export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
@@ -96,7 +96,7 @@ export interface ListAnswer {
 
 type ListOptions = { readonly revision?: Revision; readonly limit?: number; readonly keysOnly?: boolean };
 
-/** Reads a whole list and checks on the way what holds for every list. */
+/** Reads a whole list and checks the invariants of every list. */
 export async function listAll(store: Store, range: KeyRange, options: ListOptions = {}): Promise<ListAnswer> {
   const chunks: ListChunk[] = [];
   for await (const chunk of store.list(range, options)) chunks.push(chunk);
@@ -136,7 +136,7 @@ export async function listPages(store: Store, range: KeyRange, limit: number, pi
   return { entries, keys: entries.map((e) => e.key), revision: page.revision, more: false, chunks: pages };
 }
 
-/** An exact count must be this one. */
+/** Asserts that an exact count equals `expected`. */
 export async function countIs(store: Store, range: KeyRange, expected: number, revision?: Revision): Promise<void> {
   const answer = await store.count(range, revision === undefined ? {} : { revision });
   if (revision !== undefined) assert.equal(answer.revision, revision);

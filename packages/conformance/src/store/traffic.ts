@@ -1,10 +1,10 @@
 import type { Key, Store } from '@keelson/core';
 import { Twin } from './twin.ts';
 
-/** Siblings that begin alike, and keys whose order depends on how it is taken. */
+/** Siblings with a common beginning, and keys whose order differs between encodings. */
 export const trafficKeys: readonly Key[] = ['/a', '/a/b', '/ab', '/b', '/é', '/\u{1f600}'];
 
-/** Creates, updates and deletes over {@link trafficKeys}, always the same. */
+/** A fixed sequence of creates, updates and deletes of {@link trafficKeys}. */
 export async function busy(store: Store, rounds: number): Promise<Twin> {
   const twin = await Twin.of(store);
   for (let i = 0; i < rounds; i++) {

@@ -3,7 +3,7 @@ import type { Key, Revision, Store, WriteOp, WriteResult } from '@keelson/core';
 import { StoreModel } from './model.ts';
 import { type Bytes, bytes, refused, succeeded } from './store-driver.ts';
 
-/** A store and its model, written to together; every answer is compared. */
+/** A store and its model, which are written together; every result is compared. */
 export class Twin {
   readonly store: Store;
   readonly model: StoreModel;
@@ -33,7 +33,7 @@ export class Twin {
     return result;
   }
 
-  /** Puts whatever the key's state is. */
+  /** Puts with the expectation that matches the current state of the key. */
   async put(key: Key, value: Bytes): Promise<Revision> {
     const expect = this.model.current(key)?.modRevision ?? 0;
     return succeeded(await this.write({ op: 'put', key, value: bytes(value), expect }));
@@ -43,7 +43,7 @@ export class Twin {
     return succeeded(await this.write({ op: 'delete', key, expect: this.model.current(key)?.modRevision ?? 0 }));
   }
 
-  /** The same model beside the store that took the place of the old one. */
+  /** Returns the same model with the store that replaced the old one. */
   on(store: Store): Twin {
     return new Twin(store, this.model);
   }

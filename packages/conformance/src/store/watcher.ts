@@ -3,7 +3,7 @@ import type { Change, KeyRange, Revision, Store, WatchBatch, WatchStream } from 
 import { inRange, type PlainChange, plainChange } from './model.ts';
 import { everything, handled } from './store-driver.ts';
 
-/** Pulls a watch stream and checks on the way what holds for every batch. */
+/** Reads a watch stream and checks the invariants of every batch. */
 export class Watcher {
   readonly stream: WatchStream;
   readonly changes: PlainChange[] = [];
@@ -32,8 +32,8 @@ export class Watcher {
   }
 
   /**
-   * Pulls once; false at the end of the stream. A case that fails before it looks at the outcome leaves nothing
-   * unhandled.
+   * Reads one batch; returns false at the end of the stream. A rejection is handled even when the case fails before it
+   * awaits the result.
    */
   pull(): Promise<boolean> {
     return handled(this.#pull());
@@ -65,13 +65,13 @@ export class Watcher {
       this.#last = change.revision;
       this.changes.push(plainChange(change));
     }
-    // What lies up to the frontier is complete: later changes must lie above this frontier.
+    // Everything up to the frontier is complete: later changes must be above it.
     this.#last = Math.max(this.#last, value.frontier);
     this.frontiers.push(value.frontier);
     return true;
   }
 
-  /** Pulls until the frontier has reached `revision`. */
+  /** Reads until the frontier has reached `revision`. */
   async until(revision: Revision): Promise<this> {
     const reached = this.stream.advanceTo(revision);
     reached.catch(() => {});
@@ -90,7 +90,7 @@ function isOnlyOne({ revision, key }: Change, batch: readonly Change[]): boolean
   return batch.filter((other) => other.revision === revision && other.key === key).length === 1;
 }
 
-/** Every change in (after, upTo], from a stream of its own. */
+/** Reads every change in (after, upTo] from a new stream. */
 export async function changesBetween(
   store: Store,
   after: Revision,

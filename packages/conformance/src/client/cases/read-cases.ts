@@ -67,7 +67,7 @@ export const readCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const read = await parts.get('a', { resourceVersion: String(versionOf(made)) });
-      // Any version will do now, and one with the object has been seen: time does not go back.
+      // Any version is accepted, but none older than the observed one with the object.
       equal((await parts.get('a', { resourceVersion: '0' })).metadata?.uid, made.metadata?.uid);
       ok(versionOf(read) >= versionOf(made));
       await refused(() => parts.get('a', { resourceVersion: 'x' }), 400, StatusReason.BadRequest);

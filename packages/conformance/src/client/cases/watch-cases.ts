@@ -165,7 +165,7 @@ export const watchCases: readonly ClientCase[] = [
         allowWatchBookmarks: true,
       } as const;
       const events = started(take(parts.watch(options), 4));
-      // Written when the bookmark may not be there yet: it comes behind it all the same.
+      // The event of this write must follow the bookmark, even when the bookmark was not sent yet.
       await take(parts.watch(options), 3);
       await parts.create(part('c'));
       const seen = await events;

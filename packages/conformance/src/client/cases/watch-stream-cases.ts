@@ -24,7 +24,7 @@ export const watchStreamCases: readonly ClientCase[] = [
       const seen: string[] = [];
       for await (const event of parts.watch({ signal: waiting.signal })) {
         seen.push(shown(event));
-        // The next event is awaited by then.
+        // By then the case waits for the next event.
         setImmediate(() => waiting.abort());
       }
       deepEqual(seen, ['ADDED a']);

@@ -19,7 +19,7 @@ import { describe, eventsOf, eventsUntil, failsWith, turns, withTime } from '../
 const cache = ['cache'] as const;
 const all = { at: latest, predicate: everything } as const;
 
-/** Reads, writes and watches while the feed of the cache works. */
+/** Reads, writes and watches with a working feed of the cache. */
 export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.reads-from-memory',

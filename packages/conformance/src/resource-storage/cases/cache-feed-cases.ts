@@ -7,7 +7,7 @@ import { endOf, eventsUntil, turns, until, withTime } from '../waiting.ts';
 const cache = ['cache'] as const;
 const all = { at: latest, predicate: everything } as const;
 
-/** What becomes of reads and watches when the feed breaks, or the store forgets or changes its past. */
+/** Reads and watches when the feed breaks, or when the history of the store is compacted or replaced. */
 export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.broken-stream',

@@ -59,7 +59,7 @@ export const getCases: readonly ResourceStorageCase[] = [
       const reading = pods.get(podKey('a', 'x'), notOlderThan(now + 1));
       await turns();
       await putPod(others, 'a', 'x', { text: 'new' });
-      // A store over the network tells of a change in its own time, while the clock of the case can run fast.
+      // A store behind a network delivers a change in real time, while the clock of the case may run faster.
       await until(async () => (await pods.get(podKey('a', 'x'), any)) !== undefined, 'the change has come');
       assert.equal(textOf(await withTime(clock, reading)), 'new');
     },

@@ -33,7 +33,7 @@ const namespaces = ['a', 'ab', 'b'];
 const prefixes = [podPrefix, ...namespaces.map((namespace) => `${podPrefix}${namespace}/`)];
 const apps = ['web', 'db', 'none'];
 
-/** A watch under test and all it has shown, to be compared with a watch on the store in the end. */
+/** A watch under test and its events, which are finally compared with a watch on the store. */
 interface Observed {
   readonly watch: ResourceWatch;
   readonly prefix: string;
@@ -42,7 +42,7 @@ interface Observed {
   readonly events: WatchEvent[];
 }
 
-/** Random work on the storages under test, compared with the same questions put straight to the store. */
+/** Random operations on the storages under test, compared with the same operations on the store. */
 class Comparison {
   readonly #context: ResourceStorageContext;
   readonly #pods: ResourceStorage;
@@ -181,7 +181,7 @@ class Comparison {
     this.#watches.push({ watch, prefix, predicate, from, events: [] });
   }
 
-  /** The streams that are open bring nothing for a while: whoever begins to watch now is ahead of the cache. */
+  /** Holds open streams back for some time, so that a new watch is ahead of the cache. */
   async #lag(): Promise<void> {
     const { store } = this.#context;
     store.holdStreams('open');

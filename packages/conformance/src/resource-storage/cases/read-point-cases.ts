@@ -21,7 +21,7 @@ import { failsWith, turns, withTime } from '../waiting.ts';
 
 const all = { at: latest, predicate: everything } as const;
 
-/** Which state a list shows: the present one, any, one not older than, or exactly one. */
+/** The state that a list returns: the current one, any, one not older than a revision, or one at an exact revision. */
 export const readPointCases: readonly ResourceStorageCase[] = [
   {
     id: 'list.global-revision',

@@ -17,7 +17,7 @@ import {
 } from '../objects.ts';
 import { describe, eventsUntil, failsWith } from '../waiting.ts';
 
-/** What a watch tells, from where on, in which order. */
+/** Events of a watch: their content, start and order. */
 export const watchCases: readonly ResourceStorageCase[] = [
   {
     id: 'watch.types',

@@ -4,7 +4,7 @@ import type { ResourceStorageCase } from '../harness.ts';
 import { createPod, everything, podKey, podPrefix, putPod, textOf } from '../objects.ts';
 import { endOf, eventsOf, eventsUntil, failsWith, turns, until, withTime } from '../waiting.ts';
 
-/** How a watch is read, how it ends, and what it does to those beside it. */
+/** Reading of a watch, its end, and its effect on other watches. */
 export const watchReadingCases: readonly ResourceStorageCase[] = [
   {
     id: 'watch.slow-reader',

@@ -22,7 +22,7 @@ import { describe, endOf, eventsOf, eventsUntil, failsWith } from '../waiting.ts
 const cache = ['cache'] as const;
 const all = { at: latest, predicate: everything } as const;
 
-/** How far back a cache can tell what was. */
+/** Window of a cache: which old revisions it can serve. */
 export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.history-start',
@@ -60,7 +60,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const start = await pods.currentRevision();
       const from = { start: 'changesAfter', revision: start } as const;
       for (let i = 0; i < 20; i++) await putPod(pods, 'a', 'x', { text: String(i) });
-      // From now on it is known that the window has no room for so much.
+      // The window now has dropped these events.
       (await pods.watch(podPrefix, { predicate: everything, from })).close();
       store.holdStreams('later');
       const watch = await pods.watch(podPrefix, { predicate: everything, from });

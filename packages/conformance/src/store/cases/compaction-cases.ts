@@ -7,7 +7,7 @@ import { everything, failsWith, listAll, put, remove, textOf } from '../store-dr
 import { Twin } from '../twin.ts';
 import { changesBetween, Watcher } from '../watcher.ts';
 
-/** `/a` created, updated, deleted, with a bystander before and after each. */
+/** `/a` is created, updated and deleted, with changes of another key before and after each. */
 async function tombstone(store: Store) {
   const start = await put(store, '/by/0', 'x');
   const created = await put(store, '/a', 'x');
@@ -50,7 +50,7 @@ const tombstoneCase = (where: 'before' | 'at' | 'after'): StoreCase => ({
   },
 });
 
-/** Invariants 10 and 11: the bound of history, and nothing wrong at its edge. */
+/** Invariants 10 and 11: the compacted revision, and reads and watches next to it. */
 export const compactionCases: readonly StoreCase[] = [
   {
     id: 'compact.bound',

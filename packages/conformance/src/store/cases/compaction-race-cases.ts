@@ -6,7 +6,7 @@ import { everything, failsWith, listAll, put, remove } from '../store-driver.ts'
 import { Twin } from '../twin.ts';
 import { Watcher } from '../watcher.ts';
 
-/** Invariants 5, 7 and 11 while compaction runs beside readers, watchers and itself. */
+/** Invariants 5, 7 and 11 during compactions that run concurrently with readers, watchers and other compactions. */
 export const compactionRaceCases: readonly StoreCase[] = [
   {
     id: 'compact.caught-up-watcher',

@@ -4,7 +4,7 @@ import type { StoreCase, StoreCaseContext } from '../harness.ts';
 import { everything, listAll, put, refused, remove, textOf } from '../store-driver.ts';
 import { changesBetween } from '../watcher.ts';
 
-/** Advances until the key is gone; a store may lag behind the time it promised. */
+/** Advances the clock until the key is deleted; a store may delete it later than its expiry time. */
 async function untilGone(store: Store, key: string, advance: StoreCaseContext['advance']): Promise<void> {
   for (let i = 0; i < 60; i++) {
     if ((await store.get(key)).entry === undefined) return;

@@ -4,7 +4,7 @@ import { everything, failsWith, listAll } from '../store-driver.ts';
 import { Twin } from '../twin.ts';
 import { changesBetween } from '../watcher.ts';
 
-/** Invariant 6: how much of the past is kept without anybody asking. */
+/** Invariant 6: the history that is kept by default. */
 export const historyCases: readonly StoreCase[] = [
   {
     id: 'history.last-thousand',

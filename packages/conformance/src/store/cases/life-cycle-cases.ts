@@ -10,7 +10,7 @@ async function first(list: ReturnType<Store['list']>): Promise<void> {
   for await (const chunk of list) if (chunk.entries.length >= 0) return;
 }
 
-/** Every method, called so that it does something when nothing is in its way. */
+/** Calls of every method that have an effect on an open store. */
 function everyCall(store: Store, signal?: AbortSignal): Record<string, () => Promise<unknown>> {
   const options = signal === undefined ? {} : { signal };
   return {
@@ -24,7 +24,7 @@ function everyCall(store: Store, signal?: AbortSignal): Record<string, () => Pro
   };
 }
 
-/** Opening again, abort and close. */
+/** Reopening, abort and close. */
 export const lifeCycleCases: readonly StoreCase[] = [
   {
     id: 'open.again',
@@ -96,7 +96,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
         ]).flat(),
       );
       await Promise.all(streams.map((stream) => stream.close()));
-      // Node warns of a leak from the eleventh listener on.
+      // Node warns about a leak from the eleventh listener on.
       assert.ok(most <= 10, `${most} listeners at once`);
       assert.equal(getEventListeners(signal, 'abort').length, 0);
     },
@@ -129,7 +129,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
         controller.abort();
         const outcome = await writing;
         assert.ok(outcome === 'done' || outcome === 'Timeout' || outcome === 'OutcomeUnknown', String(outcome));
-        // A write behind it on the same key settles what has become of it.
+        // A later write of the same key shows its outcome.
         const settled = await store.write({ op: 'put', key, value: bytes('settle'), expect: 0 });
         if (outcome === 'done') assert.ok(!settled.ok);
         if (outcome === 'Timeout') assert.ok(settled.ok, 'nothing had happened');

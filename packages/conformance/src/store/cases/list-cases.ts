@@ -11,7 +11,7 @@ async function fill(store: Store, count: number): Promise<string[]> {
   return keys;
 }
 
-/** Invariants 2 and 4: lists of the present. */
+/** Invariants 2 and 4: lists of the current state. */
 export const listCases: readonly StoreCase[] = [
   {
     id: 'list.empty',

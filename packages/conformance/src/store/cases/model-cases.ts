@@ -22,7 +22,7 @@ function randomOp(random: Random, model: StoreModel, serial: number): WriteOp {
   };
 }
 
-/** Any sequence of calls answers as the model does. */
+/** Any sequence of calls has the same results as the model. */
 async function randomOperations(
   { store, seed, reopen }: StoreCaseContext,
   steps: number,
@@ -70,7 +70,7 @@ interface Attempt {
   readonly result: WriteResult;
 }
 
-/** Runs writers side by side and returns what they did in the order of the revisions. */
+/** Runs writers concurrently and returns their writes in the order of the revisions. */
 async function sideBySide(store: Store, random: Random, writers: number, writes: number): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
   const writer = async (name: number) => {

@@ -6,7 +6,7 @@ import { plainEntry } from '../model.ts';
 import { countIs, everything, failsWith, listAll, listPages, put, remove } from '../store-driver.ts';
 import { Twin } from '../twin.ts';
 
-/** Some history over a few keys, with deletes and creates of the same names. */
+/** A history of a few keys, with deletes and repeated creates of the same names. */
 async function busyTwin(store: Store, seed: number, writes: number): Promise<Twin> {
   const random = new Random(seed);
   const twin = await Twin.of(store);
@@ -19,7 +19,7 @@ async function busyTwin(store: Store, seed: number, writes: number): Promise<Twi
   return twin;
 }
 
-/** Invariants 2 and 5: reads, lists and counts at revisions of the past. */
+/** Invariants 2 and 5: reads, lists and counts at old revisions. */
 export const pastCases: readonly StoreCase[] = [
   {
     id: 'list.pages-under-writes',

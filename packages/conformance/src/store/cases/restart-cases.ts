@@ -4,7 +4,7 @@ import { bytes, everything, failsWith, listAll, put, refused, remove, succeeded 
 import { Twin } from '../twin.ts';
 import { changesBetween, Watcher } from '../watcher.ts';
 
-/** Invariants 3 and 12: what a restart or a crash leaves. */
+/** Invariants 3 and 12: the state after a restart or a crash. */
 export const restartCases: readonly StoreCase[] = [
   {
     id: 'close.finishes-writes',

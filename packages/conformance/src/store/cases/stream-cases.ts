@@ -3,7 +3,7 @@ import type { StoreCase } from '../harness.ts';
 import { everything, failsWith, put, remove } from '../store-driver.ts';
 import { changesBetween, Watcher } from '../watcher.ts';
 
-/** The ends of a stream: close, leaving, abort, the end of the store. */
+/** The ends of a stream: close, break of the loop, abort, close of the store. */
 export const streamCases: readonly StoreCase[] = [
   {
     id: 'stream.break-closes',
