@@ -192,7 +192,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.large-object',
-    title: 'an object of a megabyte goes in and out unchanged',
+    title: 'an object of a megabyte is stored and returned unchanged',
     async run({ parts, part }) {
       const settings = { big: 'ü'.repeat(512 * 1024) };
       const made = await parts.create(part('a', { settings }));

@@ -6,7 +6,7 @@ import type { ClientCase } from '../harness.ts';
 export const deleteCases: readonly ClientCase[] = [
   {
     id: 'delete.answers-with-the-uid',
-    title: 'a delete that removes at once answers Success with name and uid',
+    title: 'a delete that removes immediately answers Success with name and uid',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const status = (await parts.delete('a')) as Status;
@@ -18,7 +18,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.finalizers-hold',
-    title: 'a finalizer holds the object, which goes with the write that removes the last one',
+    title: 'a finalizer keeps the object, which is removed by the write that removes the last finalizer',
     async run({ parts, part }) {
       await parts.create(part('a', {}, { finalizers: ['example.com/hold'] }));
       const held = (await parts.delete('a')) as KubeObject;

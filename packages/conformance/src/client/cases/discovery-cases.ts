@@ -4,7 +4,7 @@ import type { ClientCase } from '../harness.ts';
 export const discoveryCases: readonly ClientCase[] = [
   {
     id: 'discovery.rows',
-    title: 'discovery tells of every resource its kind, scope and verbs, and of no subresource',
+    title: 'discovery reports kind, scope and verbs of every resource, and no subresource',
     async run({ client }) {
       const rows = await client.discover();
       const part = rows.find(({ group, resource }) => group === 'suite.keelson.dev' && resource === 'parts');

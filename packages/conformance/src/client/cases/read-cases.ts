@@ -75,7 +75,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.version-of-the-future',
-    title: 'a version that does not come within seconds is a 504 with the cause ResourceVersionTooLarge, at once',
+    title: 'a version that does not come within seconds is a 504 with the cause ResourceVersionTooLarge, immediately',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const resourceVersion = String(versionOf(made) + 1_000_000);

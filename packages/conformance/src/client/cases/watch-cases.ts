@@ -155,7 +155,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.initial-events',
-    title: 'sendInitialEvents shows the state, then a bookmark that says so, then changes',
+    title: 'sendInitialEvents shows the state, then a bookmark that marks its end, then changes',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.create(part('b'));

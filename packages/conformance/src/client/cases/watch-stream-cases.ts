@@ -59,7 +59,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.slow-consumer',
-    title: 'a consumer that takes its time gets every event, and nobody waits for it',
+    title: 'a slow consumer receives every event, and no other client waits for it',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
@@ -90,7 +90,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.many-at-once',
-    title: 'a hundred watches at once leave the other calls alone',
+    title: 'a hundred concurrent watches do not affect other calls',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';

@@ -77,7 +77,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
     id: 'cache.lagging-feed',
     requires: cache,
     title:
-      'while the feed stands still, any state is served, and a consistent read fails with Timeout instead of lying',
+      'while the feed stalls, any state is served, and a consistent read fails with Timeout instead of a wrong result',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await pods.list(podPrefix, all);

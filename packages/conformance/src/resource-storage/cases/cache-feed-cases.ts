@@ -86,7 +86,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
     id: 'cache.compacted-feed-behind-own-writes',
     requires: ['cache', 'denseRevisions'],
     title:
-      'a stream that compaction overtakes where the cache is ahead of it by own writes is opened anew, and watches notice nothing',
+      'a stream that compaction overtakes while the cache is ahead by own writes is reopened without effect on watches',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
@@ -131,7 +131,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.start-overtaken',
     requires: cache,
-    title: 'storages start also when compaction overtakes their first looks at the store',
+    title: 'storages start also when compaction overtakes their first reads of the store',
     async run({ narrow, others, store }) {
       await createPod(others, 'a', 'x', { text: 'there' });
       let overtakes = 3;
@@ -163,7 +163,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.epoch',
     requires: cache,
-    title: 'when the store was restored, watches end with EpochChanged and everything is read anew',
+    title: 'when the store was restored, watches end with EpochChanged and everything is read again',
     async run({ pods, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const watch = await pods.watch(podPrefix, {

@@ -164,7 +164,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.unavailable',
-    title: 'a write that did not reach the store fails as the store says, and leaves nothing',
+    title: 'a write that did not reach the store fails with the error of the store, and has no effect',
     async run({ pods, store }) {
       store.beforeWrite = () => {
         throw new StorageError(StorageErrorCode.Unavailable, 'not now');

@@ -65,7 +65,7 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.stale-suggestion',
-    title: 'a deletion decided on an old state deletes the newest, and one of a gone object is NotFound',
+    title: 'a deletion decided on an old state deletes the newest, and one of a deleted object is NotFound',
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await createPod(pods, 'a', 'y');
@@ -91,7 +91,7 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.corrupt',
-    title: 'a corrupt object can be deleted by a decision that does not look into it, and by no other',
+    title: 'a corrupt object can be deleted by a decision that does not read it, and by no other',
     async run({ pods, store }) {
       await store.inner.write({ op: 'put', key, value: Buffer.from('nonsense'), expect: 0 });
       await failsWith('Corrupt', () =>

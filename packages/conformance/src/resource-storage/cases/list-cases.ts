@@ -193,7 +193,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.corrupt',
-    title: 'a corrupt object fails the lists it is in, before their first byte, until it is gone',
+    title: 'a corrupt object fails the lists it is in, before their first byte, until it is deleted',
     async run({ pods, store }) {
       await createPod(pods, 'a', 'x');
       const bad = await store.inner.write({ op: 'put', key: podKey('b', 'bad'), value: Buffer.from('{}'), expect: 0 });

@@ -238,7 +238,7 @@ export const modelCases: readonly ResourceStorageCase[] = [
   {
     id: 'model.informer',
     title:
-      'a state and the changes after it, applied in order, are the present: whatever is selected, however slowly it is read',
+      'a state and the changes after it, applied in order, equal the current state, for any selection and reading speed',
     async run(context) {
       const { pods, others, seed } = context;
       const random = new Random(seed);

@@ -42,7 +42,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.remaining',
-    title: 'a page says how many objects follow, if it says anything',
+    title: 'a page reports how many objects follow, if it reports a number',
     async run({ pods }) {
       await fill(pods, 10);
       let seen = 0;
@@ -75,7 +75,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.last-key-deleted',
-    title: 'the list goes on after a key that has been deleted meanwhile',
+    title: 'the list continues after a key that has been deleted meanwhile',
     async run({ pods }) {
       await fill(pods, 6);
       const pages = await pagesOf(pods, podPrefix, 2, everything, async (page) => {
@@ -168,8 +168,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.compacted',
-    title:
-      'a page whose state is gone from the store is still right or fails with Compacted, and the latest state goes on',
+    title: 'a page whose state is compacted is still correct or fails with Compacted, and the latest state continues',
     async run({ pods, others, store, cached }) {
       await fill(pods, 6);
       const whole = shown(await pods.list(podPrefix, { at: latest, predicate: everything }));

@@ -51,7 +51,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.any-grows',
-    title: 'a list of any state is a state that was, and once loaded it never goes back',
+    title: 'a list of any state is a state that existed, and once loaded never an older one',
     async run({ pods, others }) {
       let revision = 0;
       for (let i = 0; i < 20; i++) {
@@ -127,7 +127,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.exact-selector',
-    title: 'an exact list with a selector looks at the labels of then',
+    title: 'an exact list with a selector uses the labels at that revision',
     async run({ pods }) {
       const then = await createPod(pods, 'a', 'x', { labels: { app: 'old' } });
       await putPod(pods, 'a', 'x', { labels: { app: 'new' } });

@@ -88,7 +88,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.error-final',
-    title: 'an error of the decision on the current state comes out as it is, after one look',
+    title: 'an error of the decision on the current state is returned unchanged, after one read',
     async run({ pods }) {
       await createPod(pods, 'a', 'x');
       await pods.get(key, latest);
@@ -108,7 +108,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.conflict',
-    title: 'when somebody comes between, the decision is asked again with what they left, and both changes last',
+    title: 'after a concurrent write the decision is called again with the new state, and both changes persist',
     async run({ pods, others }) {
       await createPod(pods, 'a', 'x', { text: '' });
       const seen: (string | undefined)[] = [];
@@ -234,7 +234,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.stale-missing',
-    title: 'an object created elsewhere is seen by an update at once',
+    title: 'an object created elsewhere is read by an update immediately',
     async run({ pods, others, store }) {
       await pods.list(podPrefix, { at: any, predicate: everything });
       store.holdStreams();

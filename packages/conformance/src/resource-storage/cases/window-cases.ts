@@ -27,7 +27,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.history-start',
     requires: cache,
-    title: 'a watch from before the window begins in the history of the store and goes on live',
+    title: 'a watch from before the window begins in the history of the store and continues live',
     async run({ narrow, others }) {
       const pods = (await narrow(5)).forKind(podKind);
       await pods.list(podPrefix, all);
@@ -116,7 +116,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.restart',
     requires: cache,
-    title: 'after a restart any number of watches resume from old revisions by one look into the history of the store',
+    title: 'after a restart any number of watches resume from old revisions by one read of the history of the store',
     async run({ narrow, pods, others, store }) {
       const start = await pods.currentRevision();
       for (let i = 0; i < 60; i++) {
@@ -155,7 +155,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.slow-watcher',
     requires: cache,
-    title: 'a watcher whose place has left the window goes on in the history of the store, more than once',
+    title: 'a watcher whose position has left the window continues in the history of the store, more than once',
     async run({ narrow }) {
       const pods = (await narrow(4)).forKind(podKind);
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;

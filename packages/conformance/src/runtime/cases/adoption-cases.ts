@@ -29,7 +29,7 @@ export const adoptionCases: readonly RuntimeCase[] = [
   },
   {
     id: 'adopt.nothing-restarts',
-    title: 'containers run on while nobody looks, and are the same processes afterwards',
+    title: 'containers keep running while no engine is open, and are the same processes afterwards',
     requires: ['survivesRestart', 'reopen', 'shell', 'logs'],
     async run(context) {
       const { started, script, scratch, sandbox, until } = context;
@@ -56,7 +56,7 @@ export const adoptionCases: readonly RuntimeCase[] = [
   },
   {
     id: 'adopt.exit-meanwhile',
-    title: 'a container that ends while nobody looks has its exit code and its time',
+    title: 'a container that ends while no engine is open has its exit code and its time',
     requires: ['survivesRestart', 'reopen', 'shell'],
     async run(context) {
       const { started, script } = context;
@@ -111,7 +111,7 @@ export const adoptionCases: readonly RuntimeCase[] = [
   },
   {
     id: 'adopt.events',
-    title: 'the end of an adopted container is told',
+    title: 'the end of an adopted container is reported',
     requires: ['survivesRestart', 'reopen', 'events'],
     async run(context) {
       const id = await context.started({ kind: 'run' });

@@ -86,7 +86,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.start-runs-it',
-    title: 'a started container runs and says since when',
+    title: 'a started container runs and reports its start time',
     async run({ runtime, started }) {
       const before = Date.now();
       const status = await runtime.containerStatus(await started({ kind: 'run' }));
@@ -102,7 +102,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.starts-once',
-    title: 'a container starts once: not while it runs, not after it ended, not when it is gone',
+    title: 'a container starts once: not while it runs, not after it ended, not after its removal',
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'run' });
       await refused(runtime.startContainer(id), 'InvalidState');
@@ -115,7 +115,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.start-races',
-    title: 'of five starts at once, one succeeds',
+    title: 'of five concurrent starts, one succeeds',
     async run({ runtime, sandbox, create }) {
       const id = await create(await sandbox(), { kind: 'run' });
       const results = await Promise.allSettled(Array.from({ length: 5 }, () => runtime.startContainer(id)));
@@ -192,7 +192,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.remove-is-idempotent',
-    title: 'removing again, at once or later, or what is not there, does nothing',
+    title: 'a repeated removal, concurrent or later, or of a missing one, has no effect',
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       await Promise.all([runtime.removeContainer(id), runtime.removeContainer(id)]);
@@ -202,7 +202,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.list-filters',
-    title: 'lists follow id, state, sandbox and labels, all at once, newest first',
+    title: 'lists follow id, state, sandbox and labels, combined, newest first',
     async run({ runtime, sandbox, create, started }) {
       const one = await sandbox();
       const two = await sandbox();

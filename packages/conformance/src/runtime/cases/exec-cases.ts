@@ -149,7 +149,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.many-at-once',
-    title: 'twenty commands at once do not mix their output',
+    title: 'twenty concurrent commands do not mix their output',
     requires: ['shell'],
     async run({ started, exec }) {
       const id = await started({ kind: 'run' });
@@ -195,7 +195,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'attach.output-and-input',
-    title: 'whoever attaches sees what is written from then on, and writes to standard input, again and again',
+    title: 'an attached client receives later output and writes to standard input, repeatedly',
     requires: ['shell', 'attach'],
     async run({ runtime, started, script }) {
       const id = await started(script('while read -r line; do echo "got $line"; [ "$line" = quit ] && exit 7; done'), {

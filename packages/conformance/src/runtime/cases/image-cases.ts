@@ -66,7 +66,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.pull-at-once',
-    title: 'five pulls of one image at once give the same image',
+    title: 'five concurrent pulls of one image give the same image',
     requires: ['pullableImage'],
     async run({ images, harness }) {
       const ids = await Promise.all(Array.from({ length: 5 }, () => images.pullImage(harness.pullableImage ?? '')));
@@ -75,7 +75,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.remove',
-    title: 'a removed image is gone, and removing it again does nothing',
+    title: 'a removed image does not exist, and removing it again has no effect',
     requires: ['pullableImage'],
     async run({ images, harness }) {
       const reference = harness.pullableImage ?? '';

@@ -4,7 +4,7 @@ import type { RuntimeCase } from '../case-context.ts';
 export const loadCases: readonly RuntimeCase[] = [
   {
     id: 'load.many-pods-at-once',
-    title: 'thirty pods start at once, each with its own exit code, and go at once',
+    title: 'thirty pods start concurrently, each with its own exit code, and are removed concurrently',
     async run({ runtime, sandbox, started, waitFor }) {
       const codes = Array.from({ length: 30 }, (_, index) => index);
       const pods = await Promise.all(
@@ -39,7 +39,7 @@ export const loadCases: readonly RuntimeCase[] = [
   },
   {
     id: 'load.stop-and-remove-at-once',
-    title: 'start, stop, removal and lists of one container at once end with it gone',
+    title: 'concurrent start, stop, removal and lists of one container end with its removal',
     async run({ runtime, sandbox, create }) {
       for (let round = 0; round < 5; round += 1) {
         const sandboxId = await sandbox();

@@ -105,7 +105,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.reopen-loses-nothing',
-    title: 'a log that is moved away and opened anew goes on in a new file, and nothing is lost',
+    title: 'a log that is moved and reopened continues in a new file, and nothing is lost',
     requires: ['shell', 'logs'],
     async run({ runtime, sandbox, started, script, scratch, waitFor, until }) {
       const logDirectory = await scratch();
@@ -133,7 +133,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.reopen-needs-a-running-container',
-    title: 'only the log of a running container can be opened anew',
+    title: 'only the log of a running container can be reopened',
     async run({ runtime, started, waitFor }) {
       await refused(runtime.reopenContainerLog('no-such-container'), 'NotFound');
       const id = await started({ kind: 'exit', code: 0 });

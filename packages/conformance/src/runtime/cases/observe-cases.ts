@@ -28,7 +28,7 @@ const typesOf = (events: readonly RuntimeEvent[], id: ContainerId) =>
 export const observeCases: readonly RuntimeCase[] = [
   {
     id: 'observe.capabilities',
-    title: 'the runtime declares what the harness says of it, and has exactly those methods',
+    title: 'the runtime declares the capabilities of the harness, and has exactly those methods',
     async run({ runtime, harness }) {
       assert.deepEqual(runtime.capabilities, harness.capabilities);
       assert.equal(runtime.events !== undefined, runtime.capabilities.events);
@@ -59,7 +59,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-begin-with-resync',
-    title: 'a stream begins with resync, at once',
+    title: 'a stream begins with resync, immediately',
     requires: ['events'],
     async run({ runtime }) {
       const events = await eventsUntil(runtime.events?.() ?? never(), () => true);
@@ -68,7 +68,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-of-a-life',
-    title: 'the life of a container is told in order, its removal included',
+    title: 'the events of a container are delivered in order, including its removal',
     requires: ['events'],
     async run({ runtime, sandbox, create, waitFor }) {
       const stream = runtime.events?.() ?? never();
@@ -90,7 +90,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.event-then-truth',
-    title: 'when an exit is told, the status knows it',
+    title: 'when an exit is reported, the status contains it',
     requires: ['events'],
     async run({ runtime, started }) {
       const stream = runtime.events?.() ?? never();
@@ -102,7 +102,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-of-a-sandbox',
-    title: 'the life of a sandbox is told',
+    title: 'the events of a sandbox are delivered',
     requires: ['events'],
     async run({ runtime, sandbox }) {
       const stream = runtime.events?.() ?? never();
@@ -118,7 +118,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-to-everybody',
-    title: 'every stream has every event, and one that nobody reads disturbs nobody',
+    title: 'every stream has every event, and one without a reader does not affect the others',
     requires: ['events'],
     async run({ runtime, started }) {
       const streams = [runtime.events?.() ?? never(), runtime.events?.() ?? never()];

@@ -159,7 +159,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.unknown-user-name',
-    title: 'a user name that nobody has is refused',
+    title: 'an unknown user name is refused',
     requires: ['users', 'shell'],
     async run({ runtime, sandbox, create }) {
       const securityContext = { runAsUsername: 'nobody-has-this-name' };

@@ -37,7 +37,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.names-are-only-names',
-    title: 'names that look like paths or options lead nowhere',
+    title: 'names that resemble paths or options have no special effect',
     async run({ runtime, podConfig, create }) {
       const metadata = { name: '../../x', namespace: '-rf', uid: '../../../tmp/$(touch x)', attempt: 0 };
       const id = await runtime.runPodSandbox(podConfig({ metadata }));
@@ -60,7 +60,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.same-metadata-races',
-    title: 'of ten equal sandboxes at once, one is made',
+    title: 'of ten concurrent requests for equal sandboxes, one succeeds',
     async run({ runtime, podConfig }) {
       const config = podConfig();
       const results = await Promise.allSettled(Array.from({ length: 10 }, () => runtime.runPodSandbox(config)));
@@ -129,7 +129,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.remove-is-idempotent',
-    title: 'removing again, at once or later, or what is not there, does nothing',
+    title: 'a repeated removal, concurrent or later, or of a missing one, has no effect',
     async run({ runtime, sandbox, started }) {
       const id = await sandbox();
       await started({ kind: 'run' }, {}, id);
@@ -148,7 +148,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.list-filters',
-    title: 'lists follow id, state and labels, all at once, newest first',
+    title: 'lists follow id, state and labels, combined, newest first',
     async run({ runtime, sandbox }) {
       const a = await sandbox({ labels: { app: 'a', tier: 'x' } });
       const b = await sandbox({ labels: { app: 'b', tier: 'x' } });

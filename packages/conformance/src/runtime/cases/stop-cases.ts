@@ -33,7 +33,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.no-grace-kills-at-once',
-    title: 'without a grace period it is killed at once',
+    title: 'without a grace period it is killed immediately',
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       await runtime.stopContainer(id, { gracePeriodMs: 0 });
@@ -42,7 +42,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.is-idempotent',
-    title: 'stopping what ended, never ran, or is gone does nothing',
+    title: 'stopping a container that ended, never ran, or was removed has no effect',
     async run({ runtime, sandbox, create, started, waitFor }) {
       const ended = await started({ kind: 'exit', code: 5 });
       await waitFor(ended, 'exited');
@@ -98,7 +98,8 @@ export const stopCases: readonly RuntimeCase[] = [
     requires: ['shell'],
     async run({ runtime, started, script, scratch }) {
       const folder = await scratch();
-      const stubborn = `trap "" TERM HUP; echo alive > ${folder}/NAME; while :; do sleep 0.05; echo x >> ${folder}/NAME; done`;
+      const stubborn =
+        `trap "" TERM HUP; echo alive > ${folder}/NAME; ` + `while :; do sleep 0.05; echo x >> ${folder}/NAME; done`;
       const text = ['one', 'two'].map((name) => `(sh -c '${stubborn.replaceAll('NAME', name)}' &) `).join('\n');
       const id = await started(script(`${text}\nsleep 1000`));
       for (const name of ['one', 'two']) await waitForFile(join(folder, name));
@@ -132,7 +133,8 @@ export const stopCases: readonly RuntimeCase[] = [
       const file = join(await scratch(), 'left');
       const id = await started(
         script(
-          `sh -c 'while :; do sleep 0.05; echo x >> ${file}; done' & while [ ! -e ${file} ]; do sleep 0.02; done; exit 0`,
+          `sh -c 'while :; do sleep 0.05; echo x >> ${file}; done' & ` +
+            `while [ ! -e ${file} ]; do sleep 0.02; done; exit 0`,
         ),
       );
       await waitFor(id, 'exited');

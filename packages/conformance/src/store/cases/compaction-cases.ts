@@ -92,7 +92,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.below',
-    title: 'every read and watch below the bound is Compacted and tells the bound',
+    title: 'every read and watch below the compacted revision fails with Compacted and reports that revision',
     async run({ store }) {
       const { created, updated } = await tombstone(store);
       await store.compact(updated);

@@ -103,7 +103,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.racing-watch',
-    title: 'a watch that races with compaction is complete as far as it goes',
+    title: 'a watch that races with compaction is complete up to its end',
     async run({ store }) {
       const twin = await Twin.of(store);
       const start = twin.model.revision;

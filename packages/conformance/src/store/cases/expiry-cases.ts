@@ -17,7 +17,7 @@ async function untilGone(store: Store, key: string, advance: StoreCaseContext['a
 export const expiryCases: readonly StoreCase[] = [
   {
     id: 'ttl.declared',
-    title: 'an entry with a time to live says when it ends, wherever it is read',
+    title: 'an entry with a time to live contains its expiry time in every read',
     async run({ store }) {
       const after = await store.currentRevision();
       const revision = await put(store, '/a', 'x', 0, { ttlMs: 60_000 });
@@ -171,7 +171,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.across-reopen',
-    title: 'a time to live outlasts the process, and what is overdue goes after the start',
+    title: 'a time to live outlasts the process, and overdue keys are deleted after the start',
     requires: ['advance', 'reopen', 'durable'],
     async run({ store, advance, reopen }) {
       await put(store, '/soon', 'x', 0, { ttlMs: 2000 });

@@ -128,7 +128,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'advance.many-waiters',
-    title: 'several advanceTo wait at once, each for its own revision',
+    title: 'several advanceTo wait concurrently, each for its own revision',
     async run({ store }) {
       const now = await store.currentRevision();
       const watcher = await Watcher.open(store, now);
@@ -145,7 +145,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'advance.aborted',
-    title: 'advanceTo fails with Timeout when its signal is aborted, and the stream goes on',
+    title: 'advanceTo fails with Timeout when its signal is aborted, and the stream continues',
     async run({ store }) {
       const now = await store.currentRevision();
       const watcher = await Watcher.open(store, now);

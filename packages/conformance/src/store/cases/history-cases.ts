@@ -39,7 +39,7 @@ export const historyCases: readonly StoreCase[] = [
   },
   {
     id: 'history.old-is-dropped',
-    title: 'changes older than the window are let go by the store itself, and the bound says so',
+    title: 'changes older than the window are compacted by the store itself, and the compacted revision shows it',
     requires: ['advance'],
     async run({ store, advance }) {
       const twin = await Twin.of(store);

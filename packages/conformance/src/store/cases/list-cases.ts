@@ -89,7 +89,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.limit',
-    title: 'a limit is kept exactly, and `more` says whether keys follow in the range',
+    title: 'a limit is kept exactly, and `more` reports whether keys follow in the range',
     async run({ store }) {
       await fill(store, 10);
       for (const [limit, count, more] of [

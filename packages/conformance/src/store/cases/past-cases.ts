@@ -47,7 +47,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'list.at-every-revision',
-    title: 'a list at every retained revision, in pages of every size, is what the model says',
+    title: 'a list at every retained revision, in pages of every size, equals the model',
     async run({ store, seed }) {
       const twin = await busyTwin(store, seed, 60);
       for (const { revision } of twin.model.changes) {
@@ -65,7 +65,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'list.ranges-at-every-revision',
-    title: 'ranges at every retained revision are what the model says',
+    title: 'ranges at every retained revision equal the model',
     async run({ store, seed }) {
       const twin = await busyTwin(store, seed, 60);
       const ranges = [
@@ -110,7 +110,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'get.at-every-revision',
-    title: 'a get at every retained revision is what the model says, also before creation and after deletion',
+    title: 'a get at every retained revision equals the model, also before creation and after deletion',
     async run({ store, seed }) {
       const twin = await busyTwin(store, seed, 60);
       for (const { revision } of twin.model.changes) {

@@ -70,7 +70,7 @@ export const restartCases: readonly StoreCase[] = [
   },
   {
     id: 'reopen.history',
-    title: 'history outlasts a restart: reads and watches of the past answer as before',
+    title: 'history outlasts a restart: reads and watches of old revisions have the same results',
     requires: ['reopen', 'durable'],
     async run({ store, reopen }) {
       const twin = await Twin.of(store);

@@ -6,7 +6,7 @@ import { bytes, everything, failsWith, listAll, put, refused, remove, succeeded 
 export const revisionCases: readonly StoreCase[] = [
   {
     id: 'store.capabilities',
-    title: 'the store declares what its harness says',
+    title: 'the store declares the capabilities of its harness',
     async run({ store, capabilities }) {
       assert.deepEqual(store.capabilities, capabilities);
       assert.ok(capabilities.maxKeyBytes >= 1024);
@@ -46,7 +46,7 @@ export const revisionCases: readonly StoreCase[] = [
   },
   {
     id: 'revision.current-is-last-write',
-    title: 'the current revision is that of the last write, as every read says',
+    title: 'the current revision is that of the last write, in every read',
     async run({ store }) {
       const revision = await put(store, '/a', 'x');
       assert.ok((await store.currentRevision()) >= revision);

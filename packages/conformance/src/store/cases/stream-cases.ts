@@ -55,7 +55,7 @@ export const streamCases: readonly StoreCase[] = [
   },
   {
     id: 'stream.abort-waiting',
-    title: 'an abort ends a waiting stream quietly, and its store goes on',
+    title: 'an abort ends a waiting stream without an error, and the store continues',
     async run({ store }) {
       const controller = new AbortController();
       const after = await store.currentRevision();

@@ -107,7 +107,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.delete',
-    title: 'a delete has a revision of its own and the key is gone',
+    title: 'a delete has its own revision, and the key does not exist afterwards',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const deleted = await remove(store, '/a', created);
@@ -262,7 +262,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.pipelined-same-key',
-    title: 'writes of one key sent without waiting take effect in one order that their revisions tell',
+    title: 'writes of one key sent without waiting take effect in the order of their revisions',
     async run({ store }) {
       const created = await put(store, '/a', 'start');
       const attempts = [0, created, created + 1, created + 2, created, created + 3];
