@@ -1,0 +1,147 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { EventFeed } from '@keelson/container-runtime';
+import { systemClock } from '@keelson/core';
+import test, { type ExecutionContext } from 'ava';
+import {
+  attachStreams,
+  type ContainerContext,
+  prepareContainer,
+  RunFiles,
+  StateDirectory,
+  stagingFolder,
+} from '../src/index.ts';
+import { KeeperClient } from '../src/logs/keeper-client.ts';
+import { containerRecord, ownStat, TestContainer } from './support/monitored.ts';
+
+const onLinux = process.platform === 'linux' ? test : test.skip;
+const id = 'c'.repeat(24);
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!condition() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function opened(t: ExecutionContext): Promise<{ context: ContainerContext; log: string; root: string }> {
+  const root = mkdtempSync('/tmp/keelson-keeper-');
+  const state = new StateDirectory(root, '#!/bin/sh\n');
+  await state.prepare();
+  const keeper = new KeeperClient(state, () => {});
+  t.teardown(async () => {
+    await keeper.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+  const context: ContainerContext = {
+    state,
+    runFiles: new RunFiles(state.run),
+    keeper,
+    events: new EventFeed(() => 0),
+    clock: systemClock,
+    later: () => {},
+  };
+  const log = join(root, 'c.log');
+  const { config } = containerRecord(id);
+  const record = containerRecord(id, { logPath: log, config: { ...config, stdin: true, stdinOnce: true } });
+  await prepareContainer(context, record, await stagingFolder(context, id));
+  return { context, log, root };
+}
+
+onLinux('the keeper copies output to the log and to attached clients, and completes the log at the exit', async (t) => {
+  const { context, log } = await opened(t);
+  const { state, keeper } = context;
+  await t.throwsAsync(keeper.request('reopen', id), { code: 'InvalidState', message: /not kept/ });
+  await keeper.request('keep', id);
+  const stdout = openSync(join(state.container(id), 'stdout'), constants.O_WRONLY);
+  const stderr = openSync(join(state.container(id), 'stderr'), constants.O_WRONLY);
+  writeSync(stdout, 'one\n');
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('one'));
+  t.regex(readFileSync(log, 'utf8'), /^\S+ stdout F one\n$/);
+
+  const container = new TestContainer(context, {
+    ...containerRecord(id),
+    config: { ...containerRecord(id).config, stdin: true, stdinOnce: true },
+  });
+  const streams = await attachStreams(container, context, {
+    stdin: true,
+    stdout: true,
+    stderr: true,
+    tty: false,
+  } as never);
+  let output = '';
+  let errors = '';
+  streams.stdout?.on('data', (chunk: Buffer) => {
+    output += String(chunk);
+  });
+  streams.stderr?.on('data', (chunk: Buffer) => {
+    errors += String(chunk);
+  });
+  writeSync(stdout, 'two\n');
+  writeSync(stderr, 'bad\n');
+  await until(() => output === 'two\n' && errors === 'bad\n');
+  t.deepEqual([output, errors], ['two\n', 'bad\n']);
+  const stdin = openSync(join(state.container(id), 'stdin'), constants.O_RDONLY | constants.O_NONBLOCK);
+  streams.stdin?.write('input');
+  const received = Buffer.alloc(16);
+  let length = 0;
+  await until(() => {
+    try {
+      length = readSync(stdin, received);
+    } catch {
+      // Nothing was written yet.
+    }
+    return length > 0;
+  });
+  t.is(received.toString('utf8', 0, length), 'input');
+  await keeper.request('reopen', id);
+
+  // The monitor keeps `done` open for reading until the keeper releases it.
+  const done = openSync(join(state.container(id), 'done'), constants.O_RDONLY | constants.O_NONBLOCK);
+  writeSync(stdout, 'last without end');
+  await context.runFiles.writeExit(id, { exitCode: 0 });
+  await until(() => existsSync(context.runFiles.path(id, 'logged')));
+  t.true(await context.runFiles.isLogged(id));
+  t.regex(readFileSync(log, 'utf8'), /stdout P last without end\n$/);
+  t.is((await streams.ended).exitCode, 0);
+  await until(() => readFileSync(done, 'utf8') === '\n');
+  for (const fd of [stdout, stderr, stdin, done]) closeSync(fd);
+  await t.throwsAsync(attachStreams(container, context, { stdout: true } as never), { code: 'InvalidState' });
+});
+
+onLinux('a dropped container is not read any more, and one without stdin cannot be attached with it', async (t) => {
+  const { context } = await opened(t);
+  const { keeper } = context;
+  await keeper.request('keep', id);
+  await keeper.request('drop', id);
+  await t.throwsAsync(keeper.request('closeStdin', id), { code: 'InvalidState' });
+  const container = new TestContainer(context, containerRecord(id));
+  await t.throwsAsync(attachStreams(container, context, { stdin: true } as never), { code: 'InvalidState' });
+  await context.runFiles.writeExit(id, { exitCode: 0 });
+  await keeper.close();
+  await t.throwsAsync(keeper.ensure(), { code: 'Unavailable' });
+});
+
+onLinux('a new keeper reads the containers that are running', async (t) => {
+  const { context, log } = await opened(t);
+  const { state } = context;
+  writeFileSync(context.runFiles.path(id, 'monitor'), ownStat());
+  await context.keeper.ensure();
+  const stdout = openSync(join(state.container(id), 'stdout'), constants.O_WRONLY | constants.O_NONBLOCK);
+  writeSync(stdout, 'found\n');
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('found'));
+  t.regex(readFileSync(log, 'utf8'), /stdout F found\n$/);
+  closeSync(stdout);
+  await context.runFiles.writeExit(id, { exitCode: 0 });
+  await until(() => existsSync(context.runFiles.path(id, 'logged')));
+  t.true(await context.runFiles.isLogged(id));
+});

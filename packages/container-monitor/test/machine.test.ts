@@ -1,0 +1,348 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import {
+  Cgroups,
+  collectOutput,
+  endOf,
+  findAccount,
+  findTool,
+  isAlive,
+  isId,
+  listProcesses,
+  newId,
+  parseStat,
+  quote,
+  readCommandLine,
+  readIfPresent,
+  readStat,
+  removeIfPresent,
+  residentBytes,
+  resolveInside,
+  StateDirectory,
+  signalProcess,
+  tool,
+  tryTool,
+  writeAtomically,
+} from '../src/index.ts';
+import { LineWriter } from '../src/logs/line-writer.ts';
+import { deadStat, ownStat, statLine } from './support/monitored.ts';
+
+function folderOf(t: ExecutionContext): string {
+  const folder = mkdtempSync('/tmp/keelson-machine-');
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function hierarchy(t: ExecutionContext, files: Record<string, string>): string {
+  const root = folderOf(t);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(root, path, '..'), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+test('without options there are no control groups', async (t) => {
+  const groups = await Cgroups.find(undefined);
+  t.false(groups.has('memory'));
+  t.deepEqual(await groups.create('/x', 's', 'c', {}), []);
+});
+
+test('version 2: limits are written in its units, for controllers that are listed', async (t) => {
+  const root = hierarchy(t, { 'cgroup.controllers': 'cpu memory io\n', 'cgroup.subtree_control': '' });
+  const groups = await Cgroups.find({ mountpoint: root });
+  t.deepEqual(
+    (['memory', 'cpu', 'cpuset', 'pids'] as const).map((name) => groups.has(name)),
+    [true, true, false, false],
+  );
+  const [folder = '', ...others] = groups.foldersOf('/pods/s/c');
+  t.deepEqual([folder, others], [join(root, 'pods/s/c'), []]);
+  const files = ['cpu.weight', 'cpu.max', 'memory.max', 'memory.swap.max', 'pids.max', 'cpuset.cpus', 'cpuset.mems'];
+  mkdirSync(folder, { recursive: true });
+  for (const file of files) writeFileSync(join(folder, file), '');
+  const read = () => files.map((file) => readFileSync(join(folder, file), 'utf8'));
+  await groups.update([folder], {
+    cpuShares: 1024,
+    cpuQuotaUs: 50_000,
+    memoryLimitBytes: 4096,
+    pidsLimit: 7,
+    cpusetCpus: '0-1',
+    cpusetMems: '0',
+  });
+  t.deepEqual(read(), ['39', '50000 100000', '4096', '0', '7', '0-1', '0']);
+  await groups.update([folder], {
+    cpuShares: 1,
+    cpuQuotaUs: -1,
+    cpuPeriodUs: 1000,
+    memoryLimitBytes: -1,
+    pidsLimit: -1,
+  });
+  t.deepEqual(read(), ['1', 'max 1000', 'max', 'max', 'max', '0-1', '0']);
+  await groups.update([folder], { cpuShares: 999_999 });
+  t.is(read()[0], '10000');
+});
+
+test('groups are created below the parent of the sandbox or the default one, and delegated', async (t) => {
+  const root = hierarchy(t, { 'cgroup.controllers': 'memory pids\n', 'cgroup.subtree_control': '' });
+  const groups = await Cgroups.find({ mountpoint: root });
+  t.deepEqual(await groups.create('/parent', 's', 'c', {}), [join(root, 'parent/s/c')]);
+  t.deepEqual(await groups.create(undefined, 's', 'c', {}), [join(root, 'keelson/s/c')]);
+  t.is(readFileSync(join(root, 'cgroup.subtree_control'), 'utf8'), '+pids');
+  t.true(existsSync(join(root, 'parent/s/c')));
+});
+
+test('version 1: every controller has its own hierarchy', async (t) => {
+  const root = hierarchy(t, {
+    'cpu/cgroup.procs': '',
+    'memory/cgroup.procs': '',
+    'cpuset/cgroup.procs': '',
+    'cpuset/cpuset.cpus': '0-3',
+    'cpuset/cpuset.mems': '0',
+    'cpuset/keelson/cpuset.cpus': '\n',
+    'cpuset/keelson/cpuset.mems': '\n',
+    'memory/keelson/s/c/memory.limit_in_bytes': '',
+    'cpu/keelson/s/c/cpu.shares': '',
+    'cpu/keelson/s/c/cpu.cfs_quota_us': '',
+    'cpu/keelson/s/c/cpu.cfs_period_us': '',
+  });
+  const groups = await Cgroups.find({ mountpoint: root });
+  t.false(groups.has('pids'));
+  const folders = await groups.create(undefined, 's', 'c', {
+    cpuShares: 5,
+    cpuQuotaUs: 6,
+    cpuPeriodUs: 7,
+    memoryLimitBytes: 8,
+  });
+  t.deepEqual(
+    folders,
+    ['memory', 'cpu', 'cpuset'].map((name) => join(root, name, 'keelson/s/c')),
+  );
+  const at = (path: string) => readFileSync(join(root, path), 'utf8');
+  t.is(at('memory/keelson/s/c/memory.limit_in_bytes'), '8');
+  t.deepEqual(
+    ['shares', 'cfs_quota_us', 'cfs_period_us'].map((file) => at(`cpu/keelson/s/c/cpu.${file}`)),
+    ['5', '6', '7'],
+  );
+  t.is(at('cpuset/keelson/cpuset.cpus'), '0-3');
+  t.is(at('cpuset/keelson/cpuset.mems'), '0');
+});
+
+test('members, memory and out-of-memory kills are read from the groups', async (t) => {
+  const root = hierarchy(t, {
+    'two/cgroup.procs': '3\n4\n',
+    'one/cgroup.procs': '4\n5\n',
+    'two/memory.events': 'low 0\noom_kill 0\n',
+    'two/memory.current': '1000\n',
+    'two/memory.stat': 'anon 1\ninactive_file 300\n',
+    'one/memory.usage_in_bytes': '500\n',
+    'one/memory.stat': 'inactive_file 1\ntotal_inactive_file 600\n',
+    'killed/memory.events': 'oom 1\noom_kill 2\n',
+    'killed1/memory.oom_control': 'oom_kill_disable 0\noom_kill 1\n',
+  });
+  const groups = await Cgroups.find(undefined);
+  const at = (...names: string[]) => names.map((name) => join(root, name));
+  t.deepEqual((await groups.members(at('two', 'one'))).sort(), [3, 4, 5]);
+  t.false(await groups.ranOutOfMemory(at('two', 'one')));
+  t.true(await groups.ranOutOfMemory(at('two', 'killed')));
+  t.true(await groups.ranOutOfMemory(at('killed1')));
+  t.deepEqual(await groups.memory(at('none', 'two')), { usageBytes: 1000, workingSetBytes: 700 });
+  t.is((await groups.memory(at('one')))?.usageBytes, 500);
+  t.is(await groups.memory(at('none')), undefined);
+});
+
+test('removal deletes the groups of a container and the empty group of its sandbox', async (t) => {
+  const root = folderOf(t);
+  mkdirSync(join(root, 's/c'), { recursive: true });
+  const groups = await Cgroups.find(undefined);
+  await groups.remove([join(root, 's/c')]);
+  t.false(existsSync(join(root, 's')));
+  await t.notThrowsAsync(groups.remove([join(root, 's/c')]));
+});
+
+test('a stat line is parsed behind its last parenthesis', (t) => {
+  const line = `7 (a) b (c) S 2 3 4 5 6 7 10 11 12 13 100 20 3 4 ${'0 '.repeat(4)}99 1 2`;
+  t.deepEqual(parseStat(line), {
+    pid: 7,
+    startTicks: 99,
+    state: 'S',
+    parent: 2,
+    session: 4,
+    cpuTicks: 127,
+    minorFaults: 10,
+    majorFaults: 12,
+  });
+  t.is(parseStat('7 a S 1'), undefined);
+  t.is(parseStat(''), undefined);
+});
+
+test('a process is identified by id and start time', (t) => {
+  const own = parseStat(ownStat());
+  t.truthy(own);
+  if (own === undefined) return;
+  t.true(isAlive(own));
+  t.false(isAlive({ ...own, startTicks: own.startTicks + 1 }));
+  t.is(parseStat(deadStat)?.pid, 0x7fff_fff0);
+  t.false(isAlive({ pid: 0x7fff_fff0, startTicks: 1 }));
+  t.is(readStat(0x7fff_fff0), undefined);
+  t.true(listProcesses().some(({ pid }) => pid === process.pid));
+  t.true(readCommandLine(process.pid).length > 1);
+  t.deepEqual(readCommandLine(0x7fff_fff0), []);
+  t.true(residentBytes(process.pid) > 1 << 20);
+  t.is(residentBytes(0x7fff_fff0), 0);
+  t.notThrows(() => signalProcess(0x7fff_fff0, 'SIGTERM'));
+  t.throws(() => signalProcess(process.pid, 'SIGNOPE' as 'SIGTERM'));
+  t.is(parseStat(statLine(12, 34))?.startTicks, 34);
+});
+
+test('links are resolved inside the root', async (t) => {
+  const root = folderOf(t);
+  mkdirSync(join(root, 'etc/sub'), { recursive: true });
+  symlinkSync('/etc', join(root, 'abs'));
+  symlinkSync('../../../../etc/sub', join(root, 'etc/up'));
+  symlinkSync('loop', join(root, 'loop'));
+  t.is(await resolveInside(root, '/abs/sub'), '/etc/sub');
+  t.is(await resolveInside(root, 'etc/up/x'), '/etc/sub/x');
+  t.is(await resolveInside(root, '/a/./b//../c'), '/a/c');
+  t.is(await resolveInside(root, '../..'), '/');
+  await t.throwsAsync(resolveInside(root, 'loop'), { code: 'InvalidArgument' });
+});
+
+test('users and groups are found in the files of the root', async (t) => {
+  const root = hierarchy(t, {
+    'etc/passwd': 'root:x:0:0:r:/root:/bin/sh\napp:x:1000:1001:a:/home/app:/bin/sh\n',
+    'etc/group': 'root:x:0:\nstaff:x:50:app\n',
+  });
+  t.deepEqual(await findAccount(root, 'app'), { uid: 1000, gid: 1001, home: '/home/app' });
+  t.deepEqual(await findAccount(root, '1000'), { uid: 1000, gid: 1001, home: '/home/app' });
+  t.deepEqual(await findAccount(root, '4000'), { uid: 4000, gid: 0, home: '/' });
+  t.deepEqual(await findAccount(root, 'app', 'staff'), { uid: 1000, gid: 50, home: '/home/app' });
+  t.is((await findAccount(root, 'app', '77')).gid, 77);
+  await t.throwsAsync(findAccount(root, 'nobody'), { code: 'StartFailed' });
+  await t.throwsAsync(findAccount(root, 'app', 'none'), { code: 'StartFailed' });
+  await t.throwsAsync(findAccount(folderOf(t), 'app'), { code: 'StartFailed' });
+});
+
+test('ids are random and recognised', (t) => {
+  t.true(isId(newId()));
+  t.not(newId(), newId());
+  for (const text of ['', 'A'.repeat(24), 'a'.repeat(23), 'a'.repeat(25)]) t.false(isId(text), text);
+});
+
+test('files are replaced atomically', async (t) => {
+  const path = join(folderOf(t), 'file');
+  t.is(await readIfPresent(path), undefined);
+  await writeAtomically(path, 'one');
+  await Promise.all([writeAtomically(path, 'two'), writeAtomically(path, 'two')]);
+  t.is(await readIfPresent(path), 'two');
+  await removeIfPresent(path);
+  await t.notThrowsAsync(removeIfPresent(path));
+  await t.throwsAsync(readIfPresent(join(path, '..')), { code: 'EISDIR' });
+  await t.throwsAsync(removeIfPresent(join(path, '..')));
+});
+
+test('the state directory is completed, cleaned, and reports a reboot', async (t) => {
+  const root = join(folderOf(t), 'state');
+  const boot = join(folderOf(t), 'boot');
+  writeFileSync(boot, 'one\n');
+  const state = new StateDirectory(root, '#!/bin/sh\n', ['extra']);
+  t.deepEqual(await state.prepare(boot), { rebooted: false });
+  t.deepEqual(await state.prepare(boot), { rebooted: false });
+  for (const folder of [state.sandboxes, state.containers, state.run, state.keeper, state.images, join(root, 'extra')])
+    t.true(existsSync(folder), folder);
+  t.is(readFileSync(state.monitor, 'utf8'), '#!/bin/sh\n');
+  await state.confirmBoot(boot);
+  t.deepEqual(await state.prepare(boot), { rebooted: false });
+  writeFileSync(boot, 'two\n');
+  mkdirSync(join(state.containers, '.new-x'));
+  mkdirSync(state.container('kept'));
+  writeFileSync(join(state.sandboxes, 'gone.stopped'), '');
+  writeFileSync(join(state.sandboxes, 'there.json'), '{}');
+  writeFileSync(join(state.sandboxes, 'there.stopped'), '');
+  t.deepEqual(await state.prepare(boot), { rebooted: true });
+  t.false(existsSync(join(state.containers, '.new-x')));
+  t.true(existsSync(state.container('kept')));
+  t.false(existsSync(join(state.sandboxes, 'gone.stopped')));
+  t.true(existsSync(join(state.sandboxes, 'there.stopped')));
+});
+
+test('log lines have a time, a stream and a tag; long and unterminated lines are partial', (t) => {
+  const path = join(folderOf(t), 'logs', 'c.log');
+  const writer = new LineWriter(path);
+  writer.write('stdout', Buffer.from('one\ntw'));
+  t.true(writer.hasRest);
+  writer.write('stderr', Buffer.from('err\n'));
+  writer.write('stdout', Buffer.from('o\n'));
+  t.false(writer.hasRest);
+  writer.write('stdout', Buffer.from(`${'x'.repeat(16_384)}y\nrest`));
+  writer.flush();
+  t.false(writer.hasRest);
+  writer.close();
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+  const parts = lines.map((line) => /^(\S+) (stdout|stderr) (F|P) (.*)$/.exec(line) ?? []);
+  t.deepEqual(
+    parts.map(([, , stream, tag, text = '']) => [stream, tag, text.length > 10 ? text.length : text]),
+    [
+      ['stdout', 'F', 'one'],
+      ['stderr', 'F', 'err'],
+      ['stdout', 'F', 'two'],
+      ['stdout', 'P', 16_384],
+      ['stdout', 'F', 'y'],
+      ['stdout', 'P', 'rest'],
+    ],
+  );
+  const times = parts.map(([, time = '']) => time);
+  t.deepEqual(times, [...times].sort());
+  for (const time of times) t.regex(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+  t.true(Math.abs(Date.parse(times[0] ?? '') - Date.now()) < 60_000);
+});
+
+test('a log file is opened again after a rotation, and no path discards output', (t) => {
+  const path = join(folderOf(t), 'c.log');
+  const writer = new LineWriter(path);
+  writer.write('stdout', Buffer.from('old\n'));
+  rmSync(path);
+  writer.reopen();
+  writer.write('stdout', Buffer.from('new\n'));
+  writer.close();
+  t.regex(readFileSync(path, 'utf8'), /^\S+ stdout F new\n$/);
+  const none = new LineWriter(undefined);
+  t.notThrows(() => none.write('stdout', Buffer.from('x')));
+  t.false(none.hasRest);
+});
+
+function collect(words: readonly [string, ...string[]], request: object, signal?: AbortSignal) {
+  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  const process = { stdout: child.stdout, stderr: child.stderr, ended: endOf(child) };
+  return collectOutput(process, { command: [], ...request }, { signal, kill: () => void child.kill('SIGKILL') });
+}
+
+test('the output of a process is collected up to a limit, with its exit code', async (t) => {
+  const { stdout, stderr, exitCode } = await collect(['/bin/sh', '-c', 'echo out; echo err >&2; exit 3'], {});
+  t.deepEqual([String(stdout), String(stderr), exitCode], ['out\n', 'err\n', 3]);
+  const limited = await collect(['/bin/sh', '-c', 'echo 123456'], { maxOutputBytes: 3 });
+  t.is(String(limited.stdout), '123');
+  t.is((await collect(['/bin/sh', '-c', 'kill -TERM $$'], {})).exitCode, 143);
+  await t.throwsAsync(collect(['/nonexistent'], {}), { code: 'StartFailed' });
+});
+
+test('a process is killed at its deadline and when the caller cancels', async (t) => {
+  const late = await t.throwsAsync(collect(['/bin/sleep', '100'], { execTimeoutMs: 10 }), { code: 'DeadlineExceeded' });
+  t.regex(late?.message ?? '', /10 ms/);
+  await t.throwsAsync(collect(['/bin/sleep', '100'], {}, AbortSignal.abort()), { code: 'Aborted' });
+});
+
+test('the output of a process whose children keep the pipes open is returned', async (t) => {
+  const { stdout, exitCode } = await collect(['/bin/sh', '-c', 'echo out; sleep 5 & exit 0'], {});
+  t.deepEqual([String(stdout), exitCode], ['out\n', 0]);
+});
+
+test('programs of the machine are found and run', async (t) => {
+  t.is(findTool('keelson-no-such-program'), undefined);
+  t.throws(() => tool('keelson-no-such-program'), { code: 'Unsupported' });
+  t.regex(tool('sh'), /^\/.*\/sh$/);
+  t.is(await tryTool('true', []), undefined);
+  t.is(await tryTool('sh', ['-c', 'echo first >&2; echo last >&2; exit 1']), 'last');
+  t.is(quote("it's"), "'it'\\''s'");
+});
