@@ -45,13 +45,13 @@ export function exited({ engine }: OpenedPodman, id: ContainerId): Promise<Conta
   });
 }
 
-/** The first answer that is not undefined or false. */
-export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+/** Polls for half a minute and returns the first result other than undefined and false. */
+export async function until<T>(probe: () => Promise<T | undefined | false>): Promise<T> {
   const deadline = performance.now() + 30_000;
   for (;;) {
-    const found = await look();
+    const found = await probe();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error('waited in vain');
+    if (performance.now() > deadline) throw new Error('the condition was not met within 30 s');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

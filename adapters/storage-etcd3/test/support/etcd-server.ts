@@ -144,8 +144,9 @@ export class EtcdServer {
     await exit;
   }
 
-  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child?.kill(name);
+  /** Continues the process after `stopProcess`. */
+  resume(): void {
+    this.#child?.kill('SIGCONT');
   }
 
   /** Version of the server, as it says itself. */

@@ -13,15 +13,15 @@ export async function put(
   return result.revision;
 }
 
-/** Polls a condition of the world outside. */
+/** Polls a condition until it holds. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 20_000,
+  timeoutMs = 30_000,
 ): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+    if (Date.now() > end) throw new Error(`not within ${timeoutMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
