@@ -25,6 +25,6 @@ export function requireKnownCaller(
   if (!caller.anonymous || (isFromHere(incoming.socket) && incoming.headers.origin === undefined)) return;
   throw new HttpProblem(
     403,
-    `Forbidden (user=${caller.name}): ${what} only from clients on this host, or from authenticated clients (--client-ca-file, --authentication-token-webhook)`,
+    `Forbidden (user=${caller.name}): ${what} only for clients on this host, or for authenticated clients (--client-ca-file, --authentication-token-webhook)`,
   );
 }

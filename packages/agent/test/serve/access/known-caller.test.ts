@@ -26,7 +26,7 @@ for (const [remote, local, isHere] of [
     else
       t.throws(ask(true), {
         instanceOf: HttpProblem,
-        message: /^Forbidden \(user=system:anonymous\): commands are run for /,
+        message: /^Forbidden \(user=system:anonymous\): commands are run only for /,
       });
     t.throws(ask(true, { origin: 'https://page.example' }), { instanceOf: HttpProblem }, 'a web page');
     t.notThrows(ask(false), 'who is known may be anywhere');
