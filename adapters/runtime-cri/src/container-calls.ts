@@ -18,13 +18,9 @@ import {
 import type { Clock } from '@keelson/core';
 import { Calls } from './api/calls.ts';
 import { ContainerMessage, ContainerStateNumber, ListContainersRequest } from './api/container.ts';
-import type { CriConnection } from './connection/cri-connection.ts';
-import { withCode } from './connection/cri-errors.ts';
-import { toContainerMessage } from './convert/container-config.ts';
-import { fromContainer, fromContainerStatus } from './convert/from-container.ts';
-import { fromStats } from './convert/from-stats.ts';
-import { toResources } from './convert/resources.ts';
-import { namespacesOf, type SandboxMessage } from './convert/sandbox-config.ts';
+import { type CriConnection, withCode } from './connection/cri-connection.ts';
+import { fromContainer, fromContainerStatus, fromStats } from './convert/from-cri.ts';
+import { namespacesOf, type SandboxMessage, toContainerMessage, toResources } from './convert/to-cri.ts';
 import type { ImageCalls } from './image-calls.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';

@@ -1,6 +1,6 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 import { criCapabilities } from './capabilities.ts';
-import { isRecord, recordOf } from './convert/is-record.ts';
+import { isRecord, recordOf } from './convert/notes.ts';
 
 /**
  * In the information of a verbose `Status`, where the service of this package says what its engine is: CRI has no call

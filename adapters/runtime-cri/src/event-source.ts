@@ -3,8 +3,7 @@ import { EventFeed, type RuntimeEvent } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { Calls } from './api/calls.ts';
 import { ContainerEventResponse } from './api/stats.ts';
-import type { CriConnection } from './connection/cri-connection.ts';
-import { isGrpcError } from './connection/cri-errors.ts';
+import { type CriConnection, isGrpcError } from './connection/cri-connection.ts';
 
 const noRequest = Buffer.alloc(0);
 /** After the daemon has answered so many later calls on the same connection, it would have refused the stream. */

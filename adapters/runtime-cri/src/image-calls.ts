@@ -13,10 +13,8 @@ import {
   toRuntimeError,
 } from '@keelson/container-runtime';
 import { Calls } from './api/calls.ts';
-import type { CriConnection } from './connection/cri-connection.ts';
-import { isGrpcError, withCode } from './connection/cri-errors.ts';
-import { fromImage, imageConfigOf } from './convert/from-image.ts';
-import { fromFilesystem } from './convert/from-stats.ts';
+import { type CriConnection, isGrpcError, withCode } from './connection/cri-connection.ts';
+import { fromFilesystem, fromImage, imageConfigOf } from './convert/from-cri.ts';
 import { pullTold } from './pull-told.ts';
 
 const configsKept = 1024;

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@keelson/core';
-import type { PinnedTls } from './connection/pinned-tls.ts';
+import type { PinnedTls } from './connection/cri-connection.ts';
 
 export interface CriRuntimeOptions {
   /**

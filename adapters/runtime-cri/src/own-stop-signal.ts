@@ -3,8 +3,8 @@ import { constants } from 'node:os';
 import type { ContainerId } from '@keelson/container-runtime';
 import { Calls } from './api/calls.ts';
 import type { CriConnection } from './connection/cri-connection.ts';
-import { noteOf } from './convert/container-config.ts';
-import { fromContainerStatus } from './convert/from-container.ts';
+import { fromContainerStatus } from './convert/from-cri.ts';
+import { noteOf } from './convert/to-cri.ts';
 
 /**
  * CRI has no stop signal but that of the image. Where the daemon is on this machine the one of the configuration is

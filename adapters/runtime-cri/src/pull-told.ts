@@ -1,8 +1,7 @@
 import { type PullProgress, RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { PullImageRequest, PullImageStep, pullWithProgress } from './api/image.ts';
-import type { CriConnection } from './connection/cri-connection.ts';
-import { translateCriError } from './connection/cri-errors.ts';
+import { type CriConnection, translateCriError } from './connection/cri-connection.ts';
 import type { Fields } from './wire/message.ts';
 
 /** A pull from a service of this package, which tells how far it is. @throws a `RuntimeError` */

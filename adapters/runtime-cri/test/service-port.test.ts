@@ -9,7 +9,7 @@ import { FakeClock } from '@keelson/core';
 import { createFakeRuntime, type FakePull, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { createCriRuntime, type PinnedTls, serveCriAtPort } from '../src/index.ts';
-import { Refusals } from '../src/service/door/refusals.ts';
+import { Refusals } from '../src/service/tls-server.ts';
 import { lackingForPairs, newPair } from './support/pair.ts';
 
 const over = lackingForPairs.length > 0 ? test.skip : test;

@@ -6,7 +6,7 @@ import { upgradeToProcess } from '@keelson/container-streams';
 import { FakeClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { type StreamOffer, StreamServer } from '../src/service/streams/stream-server.ts';
+import { type StreamOffer, StreamServer } from '../src/service/stream-handlers.ts';
 import { forwardBySpdy } from '../src/streaming/port-forward.ts';
 import { openWebSocketSession } from '../src/streaming/websocket-session.ts';
 

@@ -9,8 +9,8 @@ import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { Calls, type CriCall } from '../src/api/calls.ts';
 import { createCriRuntime, serveCri } from '../src/index.ts';
-import { fromAuth } from '../src/service/convert/to-image.ts';
-import { refusalOf } from '../src/service/grpc-status.ts';
+import { refusalOf } from '../src/service/handlers.ts';
+import { fromAuth } from '../src/service/to-cri.ts';
 
 const image = 'registry.test/base:1';
 

@@ -4,9 +4,8 @@ import { ContainerStatusMessage, CreateContainerRequest, ListContainersRequest }
 import { ImageMessage } from '../src/api/image.ts';
 import { ContainerStatsMessage } from '../src/api/stats.ts';
 import { PortForwardRequestMessage } from '../src/api/streaming.ts';
-import { translateCriError } from '../src/connection/cri-errors.ts';
-import { parseEndpoint } from '../src/connection/endpoint.ts';
-import { fromContainerStatus } from '../src/convert/from-container.ts';
+import { parseEndpoint, translateCriError } from '../src/connection/cri-connection.ts';
+import { fromContainerStatus } from '../src/convert/from-cri.ts';
 import { ListCache } from '../src/list-cache.ts';
 import { parseSessionEnd } from '../src/streaming/remote-session.ts';
 import { HeaderBlocks, readFrame } from '../src/streaming/spdy-frames.ts';

@@ -2,16 +2,17 @@ import { Server, type ServerUnaryCall, type ServerWritableStream, type sendUnary
 import { type ContainerEngine, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
 import { pullWithProgress } from '../api/image.ts';
-import type { Answer } from './answer.ts';
-import { containerAnswers } from './container-answers.ts';
-import { eventMessages } from './event-messages.ts';
-import { refusalOf } from './grpc-status.ts';
-import { imageAnswers } from './image-answers.ts';
-import { pullSteps } from './pull-steps.ts';
-import { runtimeAnswers } from './runtime-answers.ts';
-import { sandboxAnswers } from './sandbox-answers.ts';
-import { streamAnswers } from './stream-answers.ts';
-import type { StreamServer } from './streams/stream-server.ts';
+import {
+  type Answer,
+  containerAnswers,
+  imageAnswers,
+  pullSteps,
+  refusalOf,
+  runtimeAnswers,
+  sandboxAnswers,
+} from './handlers.ts';
+import { type StreamServer, streamAnswers } from './stream-handlers.ts';
+import { eventMessages } from './to-cri.ts';
 
 /** Calls that are under way when the service ends have this long. */
 const endingMs = 1000;

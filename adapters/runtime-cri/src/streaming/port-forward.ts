@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { WebSocket } from 'ws';
-import type { PinnedTls } from '../connection/pinned-tls.ts';
+import type { PinnedTls } from '../connection/cri-connection.ts';
 import { openSpdy } from './spdy-connection.ts';
 import { streamTls } from './stream-tls.ts';
 

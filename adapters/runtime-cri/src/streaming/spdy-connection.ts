@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Duplex } from 'node:stream';
-import type { PinnedTls } from '../connection/pinned-tls.ts';
+import type { PinnedTls } from '../connection/cri-connection.ts';
 import { controlFrame, dataFrame, type Frame, FrameType, HeaderBlocks, readFrame, uint32 } from './spdy-frames.ts';
 import { streamTls } from './stream-tls.ts';
 

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { StreamRequest } from '@keelson/container-runtime';
-import type { PinnedTls } from '../connection/pinned-tls.ts';
+import type { PinnedTls } from '../connection/cri-connection.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
 import { openSpdy } from './spdy-connection.ts';
 

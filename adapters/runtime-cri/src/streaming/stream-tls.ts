@@ -1,4 +1,4 @@
-import { clientTls, type PinnedTls } from '../connection/pinned-tls.ts';
+import { clientTls, type PinnedTls } from '../connection/cri-connection.ts';
 
 /**
  * How the streaming server at an address is verified: as the connection to the daemon is, if that is pinned. Otherwise

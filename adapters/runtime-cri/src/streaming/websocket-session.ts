@@ -2,7 +2,7 @@ import { Readable, Writable } from 'node:stream';
 import type { StreamRequest, TerminalSize } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { WebSocket } from 'ws';
-import type { PinnedTls } from '../connection/pinned-tls.ts';
+import type { PinnedTls } from '../connection/cri-connection.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
 import { streamTls } from './stream-tls.ts';
 

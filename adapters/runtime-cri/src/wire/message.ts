@@ -27,8 +27,8 @@ export interface Message<T> extends FieldKind<T> {
 export type Fields<M> = M extends Message<infer T> ? T : never;
 
 type ValueOf<F> = F extends Field<infer T> ? T : never;
-// biome-ignore lint/suspicious/noExplicitAny: a field of any type; `unknown` would refuse all, since kinds write what
-// they read.
+// `unknown` would reject every field, because a kind writes the type that it reads.
+// biome-ignore lint/suspicious/noExplicitAny: a field of any type
 type AnyField = Field<any>;
 
 /** Describes a message by the names, numbers and kinds of its fields; fields that are not described are skipped. */

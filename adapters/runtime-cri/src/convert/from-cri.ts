@@ -1,0 +1,228 @@
+import { constants } from 'node:os';
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStats,
+  type ContainerStatus,
+  ExitReason,
+  type FilesystemUsage,
+  type Image,
+  type ImageConfig,
+  type Mount,
+  type PodSandbox,
+  type PodSandboxStatus,
+  type SandboxState,
+} from '@keelson/container-runtime';
+import type { FilesystemUsageMessage } from '../api/common.ts';
+import {
+  type ContainerMessage,
+  ContainerStateNumber,
+  type ContainerStatusMessage,
+  type MountMessage,
+  MountPropagation,
+} from '../api/container.ts';
+import type { ImageMessage } from '../api/image.ts';
+import { type PodSandboxMessage, type PodSandboxStatusMessage, SandboxStateNumber } from '../api/sandbox.ts';
+import type { ContainerStatsMessage } from '../api/stats.ts';
+import type { Fields } from '../wire/message.ts';
+import { isRecord, recordOf, type TextMap, withoutNotes } from './notes.ts';
+import { fromNamespaces, fromResources, noteOf, resourcesOfSpec } from './to-cri.ts';
+
+const stateNames = new Map<number, ContainerState>(
+  Object.entries(ContainerStateNumber).map(([name, number]) => [number, name as ContainerState]),
+);
+const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/** Of a container whose end nobody saw. */
+const lostExitCode = 137;
+
+/** A state by its number; the protocol has one for a state that nobody knows. */
+export function containerState(state: number | undefined): ContainerState {
+  return stateNames.get(state ?? 0) ?? 'unknown';
+}
+
+export function fromContainer(message: Fields<typeof ContainerMessage>): Container {
+  const { name = '', attempt = 0 } = message.metadata ?? {};
+  return {
+    id: message.id ?? '',
+    sandboxId: message.podSandboxId ?? '',
+    metadata: { name, attempt },
+    image: noteOf(message.annotations).image ?? message.image?.image ?? '',
+    imageId: message.imageId || message.imageRef || '',
+    state: containerState(message.state),
+    createdAt: message.createdAt ?? 0,
+    labels: message.labels ?? {},
+    annotations: withoutNotes(message.annotations),
+  };
+}
+
+/** `info` is what the daemon tells in words of its own when asked to be verbose. */
+export function fromContainerStatus(
+  message: Fields<typeof ContainerStatusMessage>,
+  info: TextMap | undefined,
+): Omit<ContainerStatus, 'sandboxId'> & { readonly sandboxId: string | undefined } {
+  const { sandboxId: _, ...container } = fromContainer(message);
+  const own = recordOf(info?.['info']);
+  const { state } = container;
+  const exited = state === 'exited';
+  // So containerd speaks of a container that ended while it did not look; the contract has a word of its own.
+  const lost = exited && (message.reason === 'Unknown' || message.reason === ExitReason.Lost);
+  const exitCode = lost ? lostExitCode : (message.exitCode ?? 0);
+  const pid = own['pid'];
+  const sandboxId = own['sandboxID'];
+  const startError = exited && message.reason === 'StartError';
+  return {
+    ...container,
+    sandboxId: typeof sandboxId === 'string' ? sandboxId : undefined,
+    ...(message.startedAt && !startError && { startedAt: message.startedAt }),
+    ...(exited && { finishedAt: message.finishedAt ?? 0, exitCode, ...(!lost && signalOf(exitCode)) }),
+    ...(message.reason && { reason: lost ? ExitReason.Lost : message.reason }),
+    ...(message.message && { message: message.message }),
+    mounts: (message.mounts ?? []).map(fromMount),
+    ...(message.logPath && { logPath: message.logPath }),
+    resources: message.resources?.linux ? fromResources(message.resources.linux) : resourcesOfSpec(own['runtimeSpec']),
+    ...(state === 'running' && typeof pid === 'number' && pid > 0 && { pid }),
+  };
+}
+
+/** CRI tells codes only, and by them a signal cannot be told from an `exit` with its code. */
+function signalOf(exitCode: number): { signal?: string } {
+  const signal = signalNames.get(exitCode - 128);
+  return signal === undefined ? {} : { signal };
+}
+
+function fromMount(message: Fields<typeof MountMessage>): Mount {
+  const { propagation = MountPropagation.private } = message;
+  const name = (Object.keys(MountPropagation) as (keyof typeof MountPropagation)[]).find(
+    (key) => MountPropagation[key] === propagation,
+  );
+  return {
+    containerPath: message.containerPath ?? '',
+    hostPath: message.hostPath ?? '',
+    ...(message.readonly && { readonly: true }),
+    ...(name !== undefined && name !== 'private' && { propagation: name }),
+    ...(message.selinuxRelabel && { selinuxRelabel: true }),
+  };
+}
+
+export function fromImage(message: Fields<typeof ImageMessage>, config: ImageConfig): Image {
+  return {
+    id: message.id ?? '',
+    repoTags: message.repoTags ?? [],
+    repoDigests: message.repoDigests ?? [],
+    sizeBytes: Number(message.size ?? 0n),
+    ...(message.uid && { uid: message.uid.value ?? 0 }),
+    ...(message.username && { username: message.username }),
+    pinned: message.pinned ?? false,
+    config,
+  };
+}
+
+/** The configuration of an image out of a verbose status: an OCI image specification. */
+export function imageConfigOf(info: TextMap | undefined): ImageConfig {
+  const { imageSpec } = recordOf(info?.['info']);
+  const config = isRecord(imageSpec) && isRecord(imageSpec['config']) ? imageSpec['config'] : {};
+  const { User, Env, Entrypoint, Cmd, WorkingDir, StopSignal, Labels, Volumes } = config;
+  return {
+    ...(isText(User) && { user: User }),
+    ...(isTexts(Env) && { env: Env }),
+    ...(isTexts(Entrypoint) && { entrypoint: Entrypoint }),
+    ...(isTexts(Cmd) && { cmd: Cmd }),
+    ...(isText(WorkingDir) && { workingDir: WorkingDir }),
+    ...(isText(StopSignal) && { stopSignal: StopSignal }),
+    ...(isRecord(Labels) && {
+      labels: Object.fromEntries(Object.entries(Labels).map(([key, value]) => [key, String(value)])),
+    }),
+    ...(isRecord(Volumes) && { volumes: Object.keys(Volumes) }),
+  };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+export function sandboxState(state: number | undefined): SandboxState {
+  return (state ?? 0) === SandboxStateNumber.ready ? 'ready' : 'notReady';
+}
+
+export function fromSandbox(message: Fields<typeof PodSandboxMessage>): PodSandbox {
+  const { name = '', namespace = '', uid = '', attempt = 0 } = message.metadata ?? {};
+  return {
+    id: message.id ?? '',
+    metadata: { name, namespace, uid, attempt },
+    state: sandboxState(message.state),
+    createdAt: message.createdAt ?? 0,
+    labels: message.labels ?? {},
+    annotations: withoutNotes(message.annotations),
+  };
+}
+
+/** `nodeIp` is asked for the address of a pod that uses the machine's network: daemons do not know that one. */
+export function fromSandboxStatus(
+  message: Fields<typeof PodSandboxStatusMessage>,
+  nodeIp: () => string,
+): PodSandboxStatus {
+  const sandbox = fromSandbox(message);
+  const namespaces = fromNamespaces(message.linux?.namespaces?.options ?? {});
+  const { ip = '', additionalIps = [] } = message.network ?? {};
+  const own = [ip, ...additionalIps.map((entry) => entry.ip ?? '')].filter((address) => address !== '');
+  const onNode = namespaces.network === 'node' && own.length === 0 && sandbox.state === 'ready';
+  // A stopped sandbox has given its addresses back, whatever the daemon remembers of them.
+  const ips = sandbox.state === 'ready' ? (onNode ? [nodeIp()] : own) : [];
+  return { ...sandbox, ips, namespaces };
+}
+
+/** Statistics of a container; undefined for one that uses nothing, because it does not run. */
+export function fromStats(
+  message: Fields<typeof ContainerStatsMessage>,
+  sandboxId: string,
+): ContainerStats | undefined {
+  const { attributes = {}, cpu, memory, writableLayer } = message;
+  if (cpu === undefined && memory === undefined) return undefined;
+  const { name = '', attempt = 0 } = attributes.metadata ?? {};
+  const inodes = writableLayer?.inodesUsed?.value;
+  return {
+    id: attributes.id ?? '',
+    sandboxId,
+    metadata: { name, attempt },
+    labels: attributes.labels ?? {},
+    annotations: withoutNotes(attributes.annotations),
+    timestamp: cpu?.timestamp ?? memory?.timestamp ?? 0,
+    ...(cpu?.usageCoreNanoSeconds && { cpu: { usageCoreNanoseconds: cpu.usageCoreNanoSeconds.value ?? 0n } }),
+    ...(memory?.workingSetBytes && { memory: fromMemory(memory) }),
+    ...(writableLayer?.usedBytes && {
+      writableLayer: {
+        usedBytes: Number(writableLayer.usedBytes.value ?? 0n),
+        ...(inodes !== undefined && { inodesUsed: Number(inodes) }),
+      },
+    }),
+  };
+}
+
+type MemoryMessage = NonNullable<Fields<typeof ContainerStatsMessage>['memory']>;
+
+function fromMemory(memory: MemoryMessage): NonNullable<ContainerStats['memory']> {
+  const { workingSetBytes, rssBytes, usageBytes, pageFaults, majorPageFaults } = memory;
+  return {
+    workingSetBytes: Number(workingSetBytes?.value ?? 0n),
+    ...(rssBytes && { rssBytes: Number(rssBytes.value ?? 0n) }),
+    ...(usageBytes && { usageBytes: Number(usageBytes.value ?? 0n) }),
+    ...(pageFaults && { pageFaults: pageFaults.value ?? 0n }),
+    ...(majorPageFaults && { majorPageFaults: majorPageFaults.value ?? 0n }),
+  };
+}
+
+/** What CRI tells of a file system; its size is for the machine to tell. */
+export function fromFilesystem(
+  message: Fields<typeof FilesystemUsageMessage>,
+  size: { readonly capacityBytes: number; readonly availableBytes: number },
+): FilesystemUsage {
+  const inodes = message.inodesUsed?.value;
+  return {
+    timestamp: message.timestamp ?? 0,
+    mountpoint: message.fsId?.mountpoint ?? '',
+    usedBytes: Number(message.usedBytes?.value ?? 0n),
+    ...(inodes !== undefined && { inodesUsed: Number(inodes) }),
+    ...size,
+  };
+}

@@ -1,0 +1,269 @@
+import { posix } from 'node:path';
+import {
+  type ContainerConfig,
+  type ContainerSecurityContext,
+  type LinuxResources,
+  type NamespaceOptions,
+  type PodSandboxConfig,
+  RuntimeError,
+  type SecurityProfile,
+} from '@keelson/container-runtime';
+import {
+  type LinuxContainerResources,
+  NamespaceMode,
+  type NamespaceOption,
+  type SecurityProfileMessage,
+} from '../api/common.ts';
+import { type ContainerConfigMessage, type LinuxContainerSecurityContext, MountPropagation } from '../api/container.ts';
+import { PodSandboxConfigMessage, type PodSandboxStatusMessage, Protocol } from '../api/sandbox.ts';
+import type { Fields } from '../wire/message.ts';
+import { containerNote, isRecord, recordOf, sandboxNote, type TextMap, withNote, withoutNotes } from './notes.ts';
+
+export type SandboxMessage = Fields<typeof PodSandboxConfigMessage>;
+
+/** The configuration as CRI has it. CRI wants it again with every container, so it also keeps a note of itself. */
+export function toSandboxMessage(config: PodSandboxConfig, unifiedCgroups: boolean): SandboxMessage {
+  const { dns, metadata, securityContext: security = {}, resources } = config;
+  const settings: SandboxMessage = {
+    hostname: config.hostname,
+    logDirectory: config.logDirectory,
+    dnsConfig: dns,
+    portMappings: config.portMappings?.map((port) => ({ ...port, protocol: Protocol[port.protocol] })),
+    linux: {
+      cgroupParent: config.cgroupParent,
+      sysctls: config.sysctls,
+      resources: resources && toResources(resources, unifiedCgroups),
+      securityContext: {
+        namespaceOptions: security.namespaces && toNamespaces(security.namespaces),
+        runAsUser: wrapped(security.runAsUser),
+        runAsGroup: wrapped(security.runAsGroup),
+        supplementalGroups: security.supplementalGroups,
+        readonlyRootfs: security.readonlyRootfs,
+        privileged: security.privileged,
+      },
+    },
+  };
+  const note = PodSandboxConfigMessage.encode(settings).toString('base64');
+  return { ...settings, metadata, labels: config.labels, annotations: withNote(config.annotations, sandboxNote, note) };
+}
+
+/** The configuration of a sandbox that another process made, as far as the daemon can tell. */
+export function recallSandbox(status: Fields<typeof PodSandboxStatusMessage>): SandboxMessage {
+  const note = status.annotations?.[sandboxNote];
+  const settings: SandboxMessage =
+    note === undefined ? {} : PodSandboxConfigMessage.decode(Buffer.from(note, 'base64'));
+  return {
+    linux: { securityContext: { namespaceOptions: status.linux?.namespaces?.options } },
+    ...settings,
+    metadata: status.metadata,
+    labels: status.labels,
+    annotations: note === undefined ? withoutNotes(status.annotations) : status.annotations,
+  };
+}
+
+export function namespacesOf(sandbox: SandboxMessage): NamespaceOptions {
+  return fromNamespaces(sandbox.linux?.securityContext?.namespaceOptions ?? {});
+}
+
+/** What a container's note says. */
+export interface ContainerNote {
+  /** As in the configuration: daemons answer with another name of the same image. */
+  readonly image?: string;
+  readonly stopSignal?: string;
+}
+
+export interface SandboxFacts {
+  readonly namespaces: NamespaceOptions;
+  readonly unifiedCgroups: boolean;
+}
+
+/** @throws `InvalidArgument` */
+export function toContainerMessage(
+  config: ContainerConfig,
+  sandbox: SandboxFacts,
+): Fields<typeof ContainerConfigMessage> {
+  check(config);
+  const { image, stopSignal, resources = {}, securityContext = {} } = config;
+  const note: ContainerNote = { image, ...(stopSignal !== undefined && { stopSignal }) };
+  return {
+    metadata: config.metadata,
+    image: { image },
+    command: config.command,
+    args: config.args,
+    workingDir: config.workingDir,
+    envs: config.env?.map(({ name, value }) => ({ key: name, value })),
+    mounts: config.mounts?.map(({ propagation = 'private', ...mount }) => ({
+      ...mount,
+      propagation: MountPropagation[propagation],
+    })),
+    devices: config.devices,
+    labels: config.labels,
+    annotations: withNote(config.annotations, containerNote, JSON.stringify(note)),
+    logPath: config.logPath,
+    stdin: config.stdin,
+    stdinOnce: config.stdinOnce,
+    tty: config.tty,
+    linux: {
+      resources: toResources(resources, sandbox.unifiedCgroups),
+      securityContext: toSecurityContext(securityContext, sandbox.namespaces),
+    },
+  };
+}
+
+export function noteOf(annotations: TextMap | undefined): ContainerNote {
+  const { image, stopSignal } = recordOf(annotations?.[containerNote]);
+  return { ...(typeof image === 'string' && { image }), ...(typeof stopSignal === 'string' && { stopSignal }) };
+}
+
+/** Daemons take what no process can have, or what leads out of the log folder, and fail late or not at all. */
+function check({ env = [], logPath }: ContainerConfig): void {
+  for (const { name, value } of env) {
+    if (name === '' || /[=\0]/.test(name) || value.includes('\0'))
+      throw new RuntimeError('InvalidArgument', `no process can have this environment variable: "${name}"`);
+  }
+  if (logPath === undefined) return;
+  const inside = posix.normalize(logPath);
+  if (posix.isAbsolute(logPath) || inside === '..' || inside.startsWith('../'))
+    throw new RuntimeError('InvalidArgument', `the log path leads out of the log directory: "${logPath}"`);
+}
+
+/** Daemons hide nothing by themselves: what a container must not see of the machine is the caller's to name. */
+const maskedPaths = [
+  '/proc/acpi',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+];
+const readonlyPaths = ['/proc/asound', '/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+export function toNamespaces({ network, pid, ipc }: NamespaceOptions): Fields<typeof NamespaceOption> {
+  return { network: NamespaceMode[network], pid: NamespaceMode[pid], ipc: NamespaceMode[ipc] };
+}
+
+/** Absent options are those of the protocol: everything is the pod's. */
+export function fromNamespaces({ network, pid, ipc }: Fields<typeof NamespaceOption>): NamespaceOptions {
+  const { container, node } = NamespaceMode;
+  return {
+    network: network === node ? 'node' : 'pod',
+    pid: pid === node ? 'node' : pid === container ? 'container' : 'pod',
+    ipc: ipc === node ? 'node' : 'pod',
+  };
+}
+
+export const wrapped = (value: number | undefined) => (value === undefined ? undefined : { value });
+
+const profileTypes = { runtimeDefault: 0, unconfined: 1, localhost: 2 } as const;
+
+export function toProfile(profile: SecurityProfile | undefined): Fields<typeof SecurityProfileMessage> | undefined {
+  if (profile === undefined) return undefined;
+  return { profileType: profileTypes[profile.type], localhostRef: profile.localhostRef };
+}
+
+/** The same in the words of daemons that do not know the field yet. */
+export function toProfilePath(profile: SecurityProfile | undefined): string | undefined {
+  if (profile === undefined) return undefined;
+  if (profile.type === 'localhost') return `localhost/${profile.localhostRef ?? ''}`;
+  return profile.type === 'runtimeDefault' ? 'runtime/default' : 'unconfined';
+}
+
+/** `namespaces` are those of the sandbox, for a container that names none. */
+export function toSecurityContext(
+  context: ContainerSecurityContext,
+  namespaces: NamespaceOptions,
+): Fields<typeof LinuxContainerSecurityContext> {
+  const { capabilities, privileged = false, selinux } = context;
+  return {
+    capabilities: capabilities && { addCapabilities: capabilities.add, dropCapabilities: capabilities.drop },
+    privileged,
+    namespaceOptions: toNamespaces(context.namespaces ?? namespaces),
+    selinuxOptions: selinux,
+    runAsUser: wrapped(context.runAsUser),
+    runAsUsername: context.runAsUsername,
+    runAsGroup: wrapped(context.runAsGroup),
+    readonlyRootfs: context.readonlyRootfs,
+    supplementalGroups: context.supplementalGroups,
+    noNewPrivs: context.noNewPrivileges,
+    seccomp: toProfile(context.seccomp),
+    seccompProfilePath: toProfilePath(context.seccomp),
+    apparmor: toProfile(context.apparmor),
+    apparmorProfile: toProfilePath(context.apparmor),
+    ...(!privileged && {
+      maskedPaths: context.maskedPaths ?? maskedPaths,
+      readonlyPaths: context.readonlyPaths ?? readonlyPaths,
+    }),
+  };
+}
+
+type ResourcesMessage = Fields<typeof LinuxContainerResources>;
+
+/**
+ * CRI has no number of processes of its own; machines with nothing but the second version of cgroups take it under the
+ * name of the file.
+ */
+export function toResources(resources: LinuxResources, unifiedCgroups: boolean): ResourcesMessage {
+  const { pidsLimit } = resources;
+  return {
+    cpuPeriod: resources.cpuPeriodUs,
+    cpuQuota: resources.cpuQuotaUs,
+    cpuShares: resources.cpuShares,
+    memoryLimitInBytes: resources.memoryLimitBytes,
+    oomScoreAdj: resources.oomScoreAdjust,
+    cpusetCpus: resources.cpusetCpus,
+    cpusetMems: resources.cpusetMems,
+    unified:
+      pidsLimit !== undefined && unifiedCgroups ? { 'pids.max': pidsLimit < 0 ? 'max' : String(pidsLimit) } : undefined,
+  };
+}
+
+export function fromResources(message: ResourcesMessage): LinuxResources {
+  return present({
+    cpuShares: message.cpuShares,
+    cpuQuotaUs: message.cpuQuota,
+    cpuPeriodUs: message.cpuPeriod,
+    cpusetCpus: message.cpusetCpus,
+    cpusetMems: message.cpusetMems,
+    memoryLimitBytes: message.memoryLimitInBytes,
+    oomScoreAdjust: message.oomScoreAdj,
+    pidsLimit: pidsLimitOf(message.unified?.['pids.max']),
+  });
+}
+
+function pidsLimitOf(file: string | undefined): number | undefined {
+  if (file === 'max') return -1;
+  return file !== undefined && /^\d+$/.test(file) ? Number(file) : undefined;
+}
+
+/** Resources as an OCI runtime was told to set them: what daemons show that do not tell them in CRI's own words. */
+export function resourcesOfSpec(spec: unknown): LinuxResources {
+  const { linux, process } = isRecord(spec) ? spec : {};
+  const resources = isRecord(linux) && isRecord(linux['resources']) ? linux['resources'] : {};
+  const cpu = isRecord(resources['cpu']) ? resources['cpu'] : {};
+  const memory = isRecord(resources['memory']) ? resources['memory'] : {};
+  const pids = isRecord(resources['pids']) ? resources['pids'] : {};
+  return present({
+    cpuShares: numberIn(cpu['shares']),
+    cpuQuotaUs: numberIn(cpu['quota']),
+    cpuPeriodUs: numberIn(cpu['period']),
+    cpusetCpus: textIn(cpu['cpus']),
+    cpusetMems: textIn(cpu['mems']),
+    memoryLimitBytes: numberIn(memory['limit']),
+    oomScoreAdjust: isRecord(process) ? numberIn(process['oomScoreAdj']) : undefined,
+    pidsLimit: numberIn(pids['limit']),
+  });
+}
+
+const numberIn = (value: unknown) => (typeof value === 'number' && value !== 0 ? value : undefined);
+const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Without the fields that are not there. */
+function present(fields: { readonly [K in keyof LinuxResources]: LinuxResources[K] | undefined }): LinuxResources {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== '' && value !== 0),
+  );
+}
