@@ -14,9 +14,9 @@ export interface FakeBehaviour {
   readonly startDelayMs?: number;
   /** `startContainer` fails with `StartFailed` and this message. */
   readonly startError?: string;
-  /** Ends by itself so long after its start; absent: never. */
+  /** Time from its start to its own exit; absent: it runs until it is stopped. */
   readonly exitAfterMs?: number;
-  /** Of an end by itself; default 0. */
+  /** Exit code of its own exit; default 0. */
   readonly exitCode?: number;
   /** Default `Completed` for 0, else `Error`. */
   readonly exitReason?: string;
@@ -25,11 +25,11 @@ export interface FakeBehaviour {
   readonly stopAfterMs?: number | 'never';
   /** Exit code of an end by the stop signal; default 143. */
   readonly stopExitCode?: number;
-  /** Answers commands; default: exit code 0, no output. May throw a `RuntimeError`. */
+  /** Executes commands; default: exit code 0, no output. May throw a `RuntimeError`. */
   readonly exec?: (request: ExecSyncRequest) => ExecSyncResult | Promise<ExecSyncResult>;
   readonly cpuMillicores?: number;
   readonly memoryBytes?: number;
-  /** Written outside of volumes; absent: the runtime does not tell. */
+  /** Bytes written outside of volumes; absent: not reported. */
   readonly writableBytes?: number;
 }
 

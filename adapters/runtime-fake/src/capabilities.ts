@@ -1,6 +1,6 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 
-/** Everything that a configuration may ask for is accepted; what needs a real process (logs, streams) is not there. */
+/** Every configuration is accepted. Abilities that require a real process, such as logs and streams, are absent. */
 export const fakeCapabilities: RuntimeCapabilities = {
   rootFilesystem: 'image',
   podNetwork: true,

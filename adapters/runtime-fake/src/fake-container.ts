@@ -130,8 +130,7 @@ export class FakeContainer {
   }
 
   /**
-   * Resolves when it has ended. A container that never ran ends without having run, so that nobody can start it any
-   * more.
+   * Resolves when it has ended. A container that was not started ends without running and cannot be started later.
    */
   stop(gracePeriodMs: number): Promise<void> {
     if (this.state !== 'running') {

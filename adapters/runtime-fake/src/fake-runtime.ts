@@ -34,7 +34,7 @@ import type { FakeWorld } from './fake-world.ts';
 
 export interface FakeRuntimeOptions {
   /**
-   * Whether calls heed signal and time-out by themselves. False: for an agent, which sees to that for any runtime.
+   * Whether calls obey signal and timeout themselves. False: for an agent, which adds both to every runtime.
    * Default true.
    */
   readonly deadlines?: boolean;
@@ -46,7 +46,7 @@ export interface FakeRuntimeOptions {
   readonly capabilities?: Partial<RuntimeCapabilities>;
 }
 
-/** A runtime on a world. Any number may look at the same one, as successive agents look at the same machine. */
+/** A runtime on a world. Several runtimes may use one world, as successive agents use one machine. */
 export function createFakeRuntime(
   world: FakeWorld,
   { deadlines = true, logs = false, streaming = {}, capabilities = {} }: FakeRuntimeOptions = {},

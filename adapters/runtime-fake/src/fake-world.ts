@@ -18,7 +18,7 @@ export interface FakeWorldOptions {
   readonly script?: FakeScript;
   /** Default: every pull succeeds at once. */
   readonly pull?: (reference: string) => FakePull;
-  /** References that are there from the start. */
+  /** References of images that exist from the start. */
   readonly images?: readonly string[];
   /** Added to every call, milliseconds. */
   readonly latencyMs?: number;
@@ -26,15 +26,15 @@ export interface FakeWorldOptions {
   readonly podIp?: (index: number) => string;
 }
 
-/** Failure of a call that was ordered in advance. */
+/** A failure that a test has injected for later calls. */
 interface OrderedFailure {
   readonly error: RuntimeError;
   times: number;
 }
 
 /**
- * The machine that fake runtimes look at. It outlives them as containers outlive an agent; tests change it from
- * outside.
+ * The simulated machine of fake runtimes. It outlives them as containers outlive an agent, and tests change it
+ * directly.
  */
 export class FakeWorld {
   readonly clock: Clock;
@@ -51,7 +51,7 @@ export class FakeWorld {
   /** Reported by `status`; false makes the node not ready. */
   runtimeReady = true;
   networkReady = true;
-  /** While set, every call fails with `Unavailable`, and containers live on. */
+  /** While set, every call fails with `Unavailable`, and containers continue to run. */
   unreachable = false;
   readonly #byPod = new Map<string, Set<FakeSandbox>>();
   readonly #failures = new Map<string, OrderedFailure>();
@@ -78,7 +78,7 @@ export class FakeWorld {
     for (const sandbox of this.#byPod.get(uid) ?? []) yield sandbox.snapshot;
   }
 
-  /** For sandboxes alone: enters it into the world, or takes it out. */
+  /** Adds a sandbox; called by the sandbox itself. */
   add(sandbox: FakeSandbox): void {
     const { uid } = sandbox.config.metadata;
     this.sandboxes.set(sandbox.id, sandbox);
@@ -117,11 +117,11 @@ export class FakeWorld {
   }
 
   /** The next `times` calls of the method fail. */
-  failNext(call: string, code: RuntimeErrorCode, message = 'ordered by the test', times = 1): void {
+  failNext(call: string, code: RuntimeErrorCode, message = 'injected by the test', times = 1): void {
     this.#failures.set(call, { error: new RuntimeError(code, message), times });
   }
 
-  /** Calls of the method never answer, until `resume`. */
+  /** Calls of the method do not settle until `resume`. */
   hang(call: string): void {
     this.#hung.add(call);
   }
@@ -130,14 +130,14 @@ export class FakeWorld {
     this.#hung.delete(call);
   }
 
-  /** The container's process ends now, as if by itself. @throws `NotFound`, `InvalidState` */
+  /** Ends the container's process now, as its own exit. @throws `NotFound`, `InvalidState` */
   exit(id: ContainerId, exitCode: number, reason?: string): void {
     const container = this.containers.get(id);
     if (container === undefined) throw new RuntimeError('NotFound', `no container "${id}"`);
     container.exit(exitCode, reason);
   }
 
-  /** The sandbox dies now, and its containers with it. @throws `NotFound` */
+  /** Ends the sandbox and its containers now. @throws `NotFound` */
   loseSandbox(id: SandboxId): void {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) throw new RuntimeError('NotFound', `no sandbox "${id}"`);
@@ -150,7 +150,7 @@ export class FakeWorld {
     this.events.fail('the event stream broke');
   }
 
-  /** What goes before every call. */
+  /** Executed before every call: counts it and applies latency and injected failures. */
   async admit(call: string): Promise<void> {
     this.calls.set(call, (this.calls.get(call) ?? 0) + 1);
     if (this.latencyMs > 0) await this.wait(this.latencyMs);

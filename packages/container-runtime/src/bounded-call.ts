@@ -3,8 +3,8 @@ import type { CallOptions } from './call-options.ts';
 import { RuntimeError } from './runtime-error.ts';
 
 /**
- * What a callee gets. Most calls of most runtimes end before anybody could give up, and never look at the signal: it is
- * made when asked for.
+ * The options that the callee receives. The signal is created on first access, because most calls end before they are
+ * aborted and never read it.
  */
 function innerOptions(): { readonly options: CallOptions; abort(failure: RuntimeError): void } {
   let controller: AbortController | undefined;
@@ -27,8 +27,8 @@ function innerOptions(): { readonly options: CallOptions; abort(failure: Runtime
 }
 
 /**
- * Runs `run` no longer than `options` allow. `run` gets a signal that fires when the caller gave up or the time is
- * over; the result is not awaited any more then, so a callee that ignores the signal still cannot hold the caller.
+ * Limits a call by the signal and the timeout of `options`. The callee receives a signal that is aborted at the limit.
+ * Its result is not awaited after that, so a callee that ignores the signal does not delay the caller.
  * @throws `Aborted`, `DeadlineExceeded`
  */
 export function boundedCall<T>(

@@ -1,11 +1,11 @@
 /**
- * How long a caller is willing to wait. Every call of the contract takes it last; leaving it out means for ever.
+ * Limits of a call, the last parameter of every method of the contract. When absent, the call has no limit.
  *
  * A call that ends because of `signal` rejects with `Aborted`, one that ends because of `timeoutMs` with
- * `DeadlineExceeded`; in both cases what it had begun may still happen, and the caller finds out by listing.
+ * `DeadlineExceeded`. In both cases the started operation may still complete; the lists show the result.
  */
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Milliseconds from the call on. */
+  /** Milliseconds from the start of the call. */
   readonly timeoutMs?: number;
 }

@@ -1,5 +1,6 @@
 /**
- * What a runtime can do on this machine. Admission refuses pods by it, so a runtime may not promise more than it keeps.
+ * What a runtime can do on this machine. The agent rejects pods that require more, so a runtime must not declare what it
+ * cannot do.
  */
 export interface RuntimeCapabilities {
   /**
@@ -9,12 +10,12 @@ export interface RuntimeCapabilities {
   readonly rootFilesystem: 'image' | 'chroot' | 'host';
   readonly podNetwork: boolean;
   readonly hostNetwork: boolean;
-  /** Containers see their mounts at the paths asked for. */
+  /** Mounts appear in containers at the configured paths. */
   readonly mounts: boolean;
   readonly readonlyMounts: boolean;
-  /** Mounts with `exact` are checked as they are made. */
+  /** Mounts with `exact` are verified when they are created. */
   readonly exactMounts: boolean;
-  /** Another user than that of the runtime. */
+  /** Containers can run as a user other than that of the runtime. */
   readonly users: boolean;
   readonly memoryLimits: boolean;
   readonly cpuLimits: boolean;
@@ -41,6 +42,6 @@ export interface RuntimeCapabilities {
   readonly pullProgress: boolean;
   /** Images other than built-in ones can be pulled. */
   readonly pull: boolean;
-  /** Containers run on while the runtime's own process is away, and their exit codes are not lost. */
+  /** Containers continue to run while the process of the runtime does not, and their exit codes are retained. */
   readonly survivesRestart: boolean;
 }

@@ -60,17 +60,17 @@ export interface ContainerRuntime extends AsyncDisposable {
 
   version(options?: CallOptions): Promise<RuntimeVersion>;
   status(options?: CallOptions): Promise<RuntimeStatus>;
-  /** Tells the runtime what the node learnt after the start. */
+  /** Passes settings to the runtime that the node receives after its start. */
   updateConfig?(config: { readonly podCidr?: string }, options?: CallOptions): Promise<void>;
 
   /** Resolves when the sandbox is `ready`. @throws `AlreadyExists` for the same metadata, `Unsupported`. */
   runPodSandbox(config: PodSandboxConfig, options?: CallOptions): Promise<SandboxId>;
   /**
-   * Kills what still runs in it and gives its network back; it is `notReady` afterwards. Harmless when repeated or when
-   * it is gone.
+   * Kills the containers that run in it and releases its network; it is `notReady` afterwards. Idempotent; does nothing
+   * for an unknown sandbox.
    */
   stopPodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
-  /** Stops it, removes its containers, and forgets it. Harmless when it is gone. Log files stay. */
+  /** Stops it and removes it with its containers. Does nothing for an unknown sandbox. Log files are retained. */
   removePodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
   /** @throws `NotFound` */
   podSandboxStatus(id: SandboxId, options?: CallOptions): Promise<PodSandboxStatus>;
@@ -78,7 +78,7 @@ export interface ContainerRuntime extends AsyncDisposable {
   listPodSandboxes(filter?: SandboxFilter, options?: CallOptions): Promise<readonly PodSandbox[]>;
 
   /**
-   * Prepares a container without running anything of it.
+   * Creates a container without starting its process.
    * @throws `NotFound` (sandbox), `InvalidState` (sandbox not ready), `AlreadyExists`, `ImageNotFound`,
    *   `InvalidArgument`, `Unsupported`.
    */
@@ -92,10 +92,10 @@ export interface ContainerRuntime extends AsyncDisposable {
   /**
    * Sends the stop signal to the container's first process (a runtime without process namespaces: to its process
    * group), waits for the grace period, then kills every process of the container; resolves when it has exited. A
-   * second call with a shorter grace period shortens the first. Harmless when it has exited, never ran, or is gone.
+   * second call with a shorter grace period shortens the first. Does nothing for a container that does not run.
    */
   stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
-  /** Kills it if it runs, and forgets it. Harmless when it is gone. Its log file stays. */
+  /** Kills the container if it runs, and removes it. Does nothing for an unknown container. Its log file is retained. */
   removeContainer(id: ContainerId, options?: CallOptions): Promise<void>;
   /** Newest first. */
   listContainers(filter?: ContainerFilter, options?: CallOptions): Promise<readonly Container[]>;
@@ -104,8 +104,8 @@ export interface ContainerRuntime extends AsyncDisposable {
   /** Present when `capabilities.updateResources`. @throws `NotFound`, `InvalidState` unless created or running. */
   updateContainerResources?(id: ContainerId, resources: LinuxResources, options?: CallOptions): Promise<void>;
   /**
-   * Opens the log file anew at its path; whoever rotates logs renames the file first. Nothing is lost: what was written
-   * before is in the old file. @throws `NotFound`, `InvalidState` unless running.
+   * Opens a new log file at the same path, after the caller has renamed the old file. No output is lost: earlier output
+   * is in the old file. @throws `NotFound`, `InvalidState` unless running.
    */
   reopenContainerLog(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
@@ -117,13 +117,14 @@ export interface ContainerRuntime extends AsyncDisposable {
   /** Of the running containers. */
   listContainerStats(filter?: ContainerFilter, options?: CallOptions): Promise<readonly ContainerStats[]>;
   /**
-   * Present when `capabilities.events`. Ends when the signal fires (without an error) or the runtime is closed; throws
-   * `Unavailable` when the runtime is lost, and the consumer then opens another one, which begins with `resync`.
+   * Present when `capabilities.events`. The stream ends without an error when the signal is aborted or the runtime is
+   * closed. It throws `Unavailable` when the connection to the runtime is lost; the consumer then opens another stream,
+   * which begins with `resync`.
    */
   events?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RuntimeEvent>;
 }
 
-/** What an adapter gives: the runtime and the images it runs. */
+/** The result of opening a runtime adapter: the runtime and its image store. */
 export interface ContainerEngine {
   readonly runtime: ContainerRuntime;
   readonly images: ImageService;

@@ -71,7 +71,7 @@ export interface ContainerSecurityContext {
 
 export interface ContainerConfig {
   readonly metadata: ContainerMetadata;
-  /** A reference or id that the image store knows. */
+  /** Reference or ID of an image in the image store. */
   readonly image: string;
   /** Replaces the image's entry point; no shell. */
   readonly command?: readonly string[];
@@ -85,7 +85,7 @@ export interface ContainerConfig {
   readonly devices?: readonly Device[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Relative to the sandbox's log directory; absent: output is thrown away. */
+  /** Relative to the sandbox's log directory; absent: output is discarded. */
   readonly logPath?: string;
   /** Keeps standard input open for attach; otherwise the process reads end of file at once. */
   readonly stdin?: boolean;
@@ -103,7 +103,7 @@ export interface ContainerConfig {
  * created --start--> running --exit--> exited
  *    \______________ start failed _______^
  * ```
- * `unknown`: the runtime lost sight of it; stop and remove still work.
+ * `unknown`: the runtime cannot determine the state; stop and remove still work.
  */
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
@@ -122,17 +122,17 @@ export interface Container {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Why a container ended, in words that pod status shows. Runtimes may have others. */
+/** Why a container ended, as the pod status shows it. Runtimes may report other reasons. */
 export const ExitReason = {
   /** Exit code 0. */
   Completed: 'Completed',
   /** Any other exit code. */
   Error: 'Error',
-  /** The kernel killed it, or one of its processes, for want of memory. */
+  /** The kernel killed the container or one of its processes because of the memory limit. */
   OutOfMemory: 'OOMKilled',
-  /** Its process could not be started; exit code 128 or what the runtime knows better. */
+  /** Its process could not be started; exit code 128 or a more precise one of the runtime. */
   StartError: 'StartError',
-  /** It does not run any more and nobody saw it end (the machine went down); exit code 137. */
+  /** It ended while its exit code could not be recorded, for example by a crash of the machine; exit code 137. */
   Lost: 'ContainerStatusUnknown',
 } as const;
 
@@ -152,7 +152,7 @@ export interface ContainerStatus extends Container {
   /** Absolute. */
   readonly logPath?: string;
   readonly resources: LinuxResources;
-  /** Of the container's first process on the machine, while it runs, where the runtime knows it. */
+  /** Process ID of the container's first process on the machine, while it runs and where the runtime can determine it. */
   readonly pid?: number;
 }
 

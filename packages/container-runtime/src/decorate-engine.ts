@@ -3,13 +3,13 @@ import type { ContainerEngine, ContainerRuntime } from './container-runtime.ts';
 import type { RuntimeStreaming } from './exec.ts';
 import type { ImageService } from './image-service.ts';
 
-/** Every call that ends by itself; the event stream is not among them. */
+/** Methods of an engine that return a promise; the event stream is not among them. */
 export type RuntimeCall =
   | Exclude<keyof ContainerRuntime, 'name' | 'capabilities' | 'streaming' | 'events' | typeof Symbol.asyncDispose>
   | keyof RuntimeStreaming
   | keyof ImageService;
 
-/** Runs a call, and decides what goes before and after it. It hands `options` on, changed or not. */
+/** Wraps a call: executes `run` with `options`, changed or unchanged, and adds actions before and after it. */
 export type Around = <T>(
   call: RuntimeCall,
   options: CallOptions,
@@ -17,8 +17,8 @@ export type Around = <T>(
 ) => Promise<T>;
 
 /**
- * The same engine with `around` about every call. Optional methods stay absent where they were, so capabilities stay
- * true. Disposing of the decorated runtime disposes of the inner one.
+ * Wraps every call of an engine. Optional methods that the engine lacks remain absent, in accordance with its
+ * capabilities. Disposing of the decorated runtime disposes of the inner one.
  */
 export function decorateEngine(engine: ContainerEngine, around: Around): ContainerEngine {
   return { runtime: decorateRuntime(engine.runtime, around), images: decorateImages(engine.images, around) };

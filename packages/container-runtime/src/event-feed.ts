@@ -9,10 +9,10 @@ interface Subscriber {
   ended: boolean;
 }
 
-/** Events that a consumer may be behind before they are replaced by one `resync`. */
+/** Number of queued events of a consumer beyond which they are replaced by one `resync`. */
 const defaultCapacity = 10_000;
 
-/** Hands the events of a runtime to any number of streams, each beginning with `resync`; see `RuntimeEvent`. */
+/** Distributes the events of a runtime to any number of streams, each beginning with `resync`; see `RuntimeEvent`. */
 export class EventFeed {
   readonly #subscribers = new Set<Subscriber>();
   readonly #now: () => number;
@@ -32,12 +32,12 @@ export class EventFeed {
     }
   }
 
-  /** Tells everybody to list again. */
+  /** Requests all consumers to list again. */
   resync(): void {
     this.publish({ type: 'resync', at: this.#now() });
   }
 
-  /** Ends all streams with `Unavailable`; new ones may be opened. */
+  /** Ends all streams with `Unavailable`; new streams can be opened. */
   fail(message: string): void {
     for (const subscriber of this.#subscribers) {
       subscriber.failure = new RuntimeError('Unavailable', message);
@@ -45,7 +45,7 @@ export class EventFeed {
     }
   }
 
-  /** Ends all streams, without an error, and those opened later at once. */
+  /** Ends all streams without an error. Streams that are opened later end immediately. */
   close(): void {
     this.#closed = true;
     for (const subscriber of this.#subscribers) {
@@ -54,7 +54,7 @@ export class EventFeed {
     }
   }
 
-  /** The subscription begins with this call, not with the first `next`. */
+  /** Opens a stream. The subscription begins with this call, not with the first `next`. */
   stream(signal?: AbortSignal): AsyncIterable<RuntimeEvent> {
     const subscriber: Subscriber = {
       queue: [{ type: 'resync', at: this.#now() }],

@@ -2,11 +2,10 @@ import type { ContainerId } from './container.ts';
 import type { SandboxId } from './sandbox.ts';
 
 /**
- * That something changed. An event is a hint: what is true is what `containerStatus` and the lists say.
+ * A change of a sandbox or container. An event is a hint: `containerStatus` and the lists contain the actual state.
  *
- * The first event of a stream is always `resync`: from then on no change goes unreported, so a consumer lists when it
- * sees one, both then and whenever the runtime sends it again because events may have been lost. Events of one
- * container come in order.
+ * The first event of a stream is always `resync`. Every later change is reported, so a consumer lists once after
+ * `resync`. The runtime sends `resync` again when events may have been lost. Events of one container are in order.
  */
 export type RuntimeEvent =
   | { readonly type: 'resync'; readonly at: number }

@@ -49,14 +49,15 @@ export interface ProcessStreams {
   readonly stderr?: Readable;
   /** Present with a terminal. */
   resize?(size: TerminalSize): void;
-  /** Resolves when the process ended (exec) or the container exited or was let go (attach). */
+  /** Resolves when the process has ended (exec), or when the container has exited or the caller has detached (attach). */
   readonly ended: Promise<{ readonly exitCode: number }>;
-  /** Lets go of everything; harmless when repeated. */
+  /** Detaches from all streams. Idempotent. */
   close(): void;
 }
 
 /**
- * Ways to talk to what runs in a pod. A runtime that lacks one leaves the method out and says so in its capabilities.
+ * Streams to processes and ports of a pod. A runtime without one of them omits the method, and its capabilities state
+ * it.
  */
 export interface RuntimeStreaming {
   exec?(id: ContainerId, request: ExecRequest, options?: CallOptions): Promise<ProcessStreams>;

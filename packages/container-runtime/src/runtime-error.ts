@@ -1,6 +1,5 @@
 /**
- * Why a runtime did not do what was asked. The code is the contract; the message is for people and goes into pod
- * status.
+ * Why a call failed. The code is the contract; the message is for operators and is part of the pod status.
  *
  * - `NotFound`: no sandbox, container or file of this name.
  * - `AlreadyExists`: a sandbox or container of the same identity exists and is not removed.
@@ -10,12 +9,12 @@
  * - `ImageNotFound`: the image is not in the store, or the registry does not have it.
  * - `PullFailed`: the image could not be fetched or unpacked; trying again may help.
  * - `StartFailed`: the container's process could not be started (no such file, not executable, no such user).
- * - `Unsupported`: this runtime cannot do it on this machine; trying again does not help.
- * - `DeadlineExceeded`: the call, or the command it ran, did not finish in the time given. What it began may still
- *   happen.
- * - `Aborted`: the caller's signal fired. What the call began may still happen.
- * - `Unavailable`: the runtime does not answer; the call may be repeated.
- * - `Internal`: anything else; `cause` has the rest.
+ * - `Unsupported`: this runtime does not support it on this machine; a retry does not help.
+ * - `DeadlineExceeded`: the call, or the command it ran, did not complete within its limit. The started operation
+ *   may still complete.
+ * - `Aborted`: the caller's signal was aborted. The started operation may still complete.
+ * - `Unavailable`: the runtime does not respond; the call may be retried.
+ * - `Internal`: any other failure; `cause` contains the original error.
  */
 export const RuntimeErrorCode = {
   NotFound: 'NotFound',

@@ -4,7 +4,7 @@ import type { LinuxResources } from './resources.ts';
 /** Name of a sandbox, chosen by the runtime; never reused. */
 export type SandboxId = string;
 
-/** Who a sandbox is for. Two sandboxes that exist at once differ in at least one field. */
+/** Identifies the pod of a sandbox. Two sandboxes that exist at once differ in at least one field. */
 export interface SandboxMetadata {
   readonly name: string;
   readonly namespace: string;
@@ -13,7 +13,7 @@ export interface SandboxMetadata {
   readonly attempt: number;
 }
 
-/** What resolv.conf of the pod says; absent means that of the machine. */
+/** The content of the pod's resolv.conf; absent: that of the machine. */
 export interface DnsConfig {
   readonly servers: readonly string[];
   readonly searches: readonly string[];

@@ -3,7 +3,7 @@ import { boundedCall } from './bounded-call.ts';
 import type { ContainerEngine } from './container-runtime.ts';
 import { decorateEngine, type RuntimeCall } from './decorate-engine.ts';
 
-/** Calls whose duration is the caller's business, not the runtime's: they have no default deadline. */
+/** Calls whose duration depends on the request rather than on the runtime: they have no default deadline. */
 const unbounded: ReadonlySet<RuntimeCall> = new Set([
   'pullImage',
   'execSync',
@@ -15,13 +15,14 @@ const unbounded: ReadonlySet<RuntimeCall> = new Set([
 
 export interface DeadlineOptions {
   readonly clock?: Clock;
-  /** For calls without `timeoutMs`, except those that may rightly take long; absent: no deadline. */
+  /** Deadline of calls without `timeoutMs`, except calls that may take long; absent: no deadline. */
   readonly defaultTimeoutMs?: number;
 }
 
 /**
- * Makes every call end by its deadline and with its signal, whatever the runtime does. `defaultTimeoutMs` is what
- * `--runtime-request-timeout` sets; pulls, exec, attach, port-forward and graceful stops are free of it.
+ * Ends every call at its deadline and when its signal is aborted, also when the runtime ignores both. The agent sets
+ * `defaultTimeoutMs` to `--runtime-request-timeout`; it does not apply to pulls, exec, attach, port-forward and graceful
+ * stops.
  */
 export function withDeadlines(engine: ContainerEngine, options: DeadlineOptions = {}): ContainerEngine {
   const { clock = systemClock, defaultTimeoutMs } = options;

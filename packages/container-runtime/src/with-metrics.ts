@@ -8,13 +8,13 @@ export interface RuntimeMetricsOptions {
   readonly clock?: Clock;
 }
 
-/** Counts and times every call, and counts failures by their code. */
+/** Measures the duration of every call and counts failures by their code. */
 export function withMetrics(engine: ContainerEngine, options: RuntimeMetricsOptions): ContainerEngine {
   const { metrics, clock = systemClock } = options;
   const runtime = engine.runtime.name;
   const duration = metrics.histogram({
     name: 'keelson_runtime_call_duration_seconds',
-    help: 'Time that calls to the container runtime took, failed ones included',
+    help: 'Duration of calls to the container runtime, including failed calls',
     labels: ['runtime', 'call'],
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60],
   });
