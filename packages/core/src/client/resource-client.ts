@@ -76,7 +76,7 @@ export interface DeleteOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Media types of the patches, by a short word. */
+/** Media types of the patches by short names. */
 export const PatchType = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',

@@ -26,7 +26,7 @@ function resourcesOf(kind: KindDefinition, words: ClientWords): APIResource[] {
     ...(kind.virtual ? {} : { storageVersionHash: storageVersionHash(kind) }),
   };
   const subresources = subresourceEntries(kind).map(({ name, kind: body, verbs }): APIResource => {
-    // `kubectl scale` chooses the form of the Scale by these two, so scale has them even where they say nothing new.
+    // `kubectl scale` selects the version of Scale by these fields, so they are present even when they are redundant.
     const foreign = name === 'scale' || body.group !== kind.group || body.version !== kind.version;
     return {
       name: `${plural}/${name}`,

@@ -25,8 +25,8 @@ function byPlural(a: KindDefinition, b: KindDefinition): number {
 
 /**
  * Sorts kinds (given in registration order) into groups and versions. The core group comes first, then groups with a
- * stable version, then those that only have alpha or beta versions; otherwise registration order holds. Clients that
- * are told a bare resource name take the first group that has it, so `deployments` means apps/v1 even if
+ * stable version, then those that only have alpha or beta versions; otherwise registration order holds. Clients
+ * resolve a resource name without a group to the first group that serves it, so `deployments` means apps/v1 even if
  * extensions/v1beta1 was registered first.
  */
 export function servedGroups(kinds: readonly KindDefinition[]): readonly ServedGroup[] {

@@ -12,7 +12,7 @@ export interface QualifiedResource {
   readonly resource: string;
 }
 
-/** A failure that a client sees: carries the complete {@link Status} that goes on the wire. */
+/** An error that a client receives, with the complete {@link Status} of the answer. */
 export class StatusError extends Error {
   readonly status: Status;
   readonly [brand] = true;
@@ -127,7 +127,7 @@ const reasonsByCode: Readonly<Record<number, StatusReason>> = {
  */
 export const statusErrors = {
   badRequest: (message: string, cause?: unknown) => failure(400, StatusReason.BadRequest, message, undefined, cause),
-  /** A failure that somebody else has put into words, with the reason that goes with its code. */
+  /** An error with a given message and the reason that belongs to its code. */
   relayed: (code: number, message: string) => failure(code, reasonsByCode[code] ?? StatusReason.Unknown, message),
   unauthorized: (message = 'Unauthorized') => failure(401, StatusReason.Unauthorized, message),
   forbidden: (res: QualifiedResource, name: string, why: string, causes?: StatusCause[]) =>

@@ -38,7 +38,7 @@ export const StorageErrorCode = {
 } as const;
 export type StorageErrorCode = (typeof StorageErrorCode)[keyof typeof StorageErrorCode];
 
-/** What a {@link StorageError} knows besides its code; every field is optional. */
+/** The details of a {@link StorageError} besides its code; every field is optional. */
 export interface StorageErrorDetails {
   readonly key?: string;
   /** The revision the failure is about: the compacted bound, the current revision, the conflicting modRevision. */
@@ -50,7 +50,7 @@ export interface StorageErrorDetails {
 
 const brand = Symbol.for('keelson.StorageError');
 
-/** A failure of the storage layer. It knows keys and revisions, never kinds or HTTP; see {@link StorageErrorCode}. */
+/** An error of the storage layer. It contains keys and revisions, never kinds or HTTP; see {@link StorageErrorCode}. */
 export class StorageError extends Error {
   readonly code: StorageErrorCode;
   readonly key: string | undefined;

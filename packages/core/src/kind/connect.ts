@@ -15,12 +15,12 @@ export interface ConnectParameter {
   readonly description: string;
 }
 
-/** The query of a call, read as its parameters say; those that were not sent are absent. Also what admission sees. */
+/** The query of a call, converted by the types of its parameters. Absent parameters are omitted. */
 export interface ConnectOptions extends KubeObject {
   readonly [parameter: string]: unknown;
 }
 
-/** Where a call of a connect subresource leads. */
+/** The target of a call to a connect subresource. */
 export type ConnectLocation =
   /** The agent of a node, under its own address and with the server's identity. */
   | {
@@ -32,7 +32,7 @@ export type ConnectLocation =
       readonly query: string;
       /** Chosen by the client as a whole: the server's own addresses are out of reach, and answers pass as they are. */
       readonly proxied?: boolean;
-      /** True: the agent need not prove who it is. */
+      /** True: the certificate of the agent is not verified. */
       readonly anyCertificate?: boolean;
     }
   /** Another port of a node. */
@@ -53,7 +53,7 @@ export type ConnectLocation =
       readonly path: string;
       readonly query: string;
     }
-  /** Nothing is there yet, which is no failure: an empty text. */
+  /** There is no content yet: the answer is an empty text and not an error. */
   | { readonly to: 'nothing' };
 
 /** One call of a connect subresource, after its options were checked and admitted. */
@@ -61,20 +61,20 @@ export interface ConnectCall<T extends KubeObject = KubeObject> {
   readonly context: RequestContext;
   /** The stored parent. */
   readonly parent: T;
-  /** As the path has it; where the subresource has `parentName`, more than the name of the parent. */
+  /** The name in the path; with `parentName` it contains more than the name of the parent. */
   readonly name: string;
   readonly options: ConnectOptions;
-  /** What stands behind the subresource in the path, as sent, with its slash; `/` when nothing does. */
+  /** The rest of the path after the subresource, as sent, with its leading slash; `/` when there is none. */
   readonly path: string;
   /** As sent, without the question mark. */
   readonly query: string;
-  /** Another stored object; undefined when there is none, or no such kind. */
+  /** Reads another object; undefined when the object or its kind does not exist. */
   read(resource: GroupVersionResource, name: string, namespace?: string): Promise<KubeObject | undefined>;
 }
 
 /**
- * A subresource that is served elsewhere: the server decides who may call it and finds out where it leads; the call
- * itself is passed on (docs/adr/0021).
+ * A subresource that is served by another process. The server authorizes the call, resolves its target and forwards the
+ * call (docs/adr/0021).
  */
 export interface ConnectSubresource {
   readonly type: 'connect';
@@ -82,22 +82,22 @@ export interface ConnectSubresource {
   readonly name: string;
   /** Sorted. */
   readonly verbs: readonly ConnectVerb[];
-  /** What discovery calls it: the kind of its options. */
+  /** The kind of the options, which is also the kind in discovery. */
   readonly optionsKind: GroupVersionKind;
   /**
    * Shown in discovery and documents instead of the kind of the options, where the published documents have another.
    */
   readonly shownKind?: GroupVersionKind;
   readonly parameters: readonly ConnectParameter[];
-  /** True when the path goes on behind the name, and belongs to who answers; any method is passed on then. */
+  /** True when the path may continue after the name. The rest is forwarded, and any method is allowed then. */
   readonly tail?: boolean;
-  /** Whether a request to leave HTTP (`Upgrade`) is passed on. */
+  /** Whether requests with `Upgrade` are forwarded. */
   readonly upgrades: boolean;
-  /** Errors of options that can be read; 422. */
+  /** Errors of well-formed options; 422. */
   readonly validate?: (options: ConnectOptions) => readonly FieldError[];
   /** The name of the parent in that of the path, `https:web:443` for one. @throws StatusError 400 */
   readonly parentName?: (name: string) => string;
-  /** @throws StatusError when it leads nowhere. */
+  /** Resolves the target. @throws StatusError when there is none. */
   // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own
   readonly locate: (call: ConnectCall<any>) => ConnectLocation | Promise<ConnectLocation>;
 }

@@ -39,7 +39,7 @@ export interface Slot {
   /** Position in the canonical order. */
   readonly index: number;
   readonly decode: NodeDecoder;
-  /** True where `""` means the same as no value: closed sets of words that do not hold it. */
+  /** True where `""` means the same as no value: enumerations that do not contain it. */
   readonly emptyIsAbsent: boolean;
   /** What stands in for an absent value; `undefined` results stay away. Absent = nothing to do. */
   readonly whenAbsent?: (context: DecodeContext) => unknown;
@@ -72,7 +72,7 @@ export class DecodeContext {
   readonly slots: Slot[] = [];
   top = 0;
 
-  /** Goes down into a message, list or map that stands under `key`. */
+  /** Enters the message, list or map under `key`. */
   enter(key: string | number, isMap: boolean): void {
     this.#keys[this.#depth] = key;
     this.#inMap[this.#depth] = isMap;
@@ -129,14 +129,14 @@ function characters(text: string): number {
 
 /** Decoder of strings with their traits. */
 export function stringDecoder(traits: StringTraits): NodeDecoder {
-  const { enum: words, minLength, maxLength } = traits;
+  const { enum: values, minLength, maxLength } = traits;
   const pattern = traits.pattern === undefined ? undefined : new RegExp(traits.pattern, 'u');
-  if (!words && !pattern && minLength === undefined && maxLength === undefined) return decodeString;
-  const allowed = words && new Set(words);
+  if (!values && !pattern && minLength === undefined && maxLength === undefined) return decodeString;
+  const allowed = values && new Set(values);
   return (input, context, key) => {
     if (typeof input !== 'string') throw context.typeError(key, 'string', input);
-    if (allowed && words && !allowed.has(input))
-      context.report(fieldError.notSupported(context.path(key), input, words));
+    if (allowed && values && !allowed.has(input))
+      context.report(fieldError.notSupported(context.path(key), input, values));
     if (maxLength !== undefined && input.length > maxLength && characters(input) > maxLength) {
       context.report(fieldError.tooLong(context.path(key), maxLength));
     } else if (minLength !== undefined && (input.length < minLength || characters(input) < minLength)) {

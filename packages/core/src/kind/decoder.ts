@@ -45,7 +45,7 @@ const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
  * The decoder of a schema; compiled on first use and kept as long as the schema. Decoding is pure: the input is
  * never changed, and `decode(decode(x).value)` gives the same value again.
  *
- * `null` for a field means that it is absent. So does `""` where the field takes one of a closed set of words.
+ * `null` for a field means that it is absent. So does `""` in a field with an enumeration that does not contain it.
  * There is no other leniency: a string where a number belongs is a type error.
  *
  * @throws Error when a static default does not fit its own field, or a pattern is no regular expression.

@@ -5,7 +5,7 @@ import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
 import type { VirtualKind } from './virtual-kind.ts';
 
-/** The words by which clients name a kind. */
+/** The names of a kind in URLs and clients. */
 export interface KindNames {
   /** Lower-case plural, the path segment. */
   readonly plural: string;
@@ -15,7 +15,7 @@ export interface KindNames {
   readonly categories: readonly string[];
 }
 
-/** Type words of the Table API. */
+/** Column types of the Table API. */
 export type ColumnType = 'string' | 'integer' | 'number' | 'boolean' | 'date';
 
 /** What a column may know besides the object. */
@@ -74,7 +74,7 @@ export interface Deprecation {
   readonly replacement: string;
 }
 
-/** Everything the system knows about one kind in one version. Made by `defineKind`, immutable. */
+/** The complete declaration of one kind in one version. Created by `defineKind`; immutable. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of kinds holds kinds of every type
 export interface KindDefinition<T extends KubeObject = any> extends GroupVersionKind {
   /** `group/version`. */

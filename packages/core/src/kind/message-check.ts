@@ -59,7 +59,7 @@ function checkMessage(message: MessageNode): boolean {
 }
 
 /**
- * Checks every message that a schema reaches and tells whether all of them have a protobuf form.
+ * Checks every message that a schema reaches and returns whether all of them have a protobuf form.
  *
  * @throws Error naming message and field when numbers repeat or are out of range, or inlined names collide.
  */

@@ -50,7 +50,7 @@ export function listComponentName(kind: KindDefinition): string {
 /**
  * The component schemas of an OpenAPI v3 document that shows these kinds: the kinds, their lists, the bodies of
  * their subresources, everything those refer to, and the bodies that all kinds share (Status, DeleteOptions, Patch).
- * Top-level components carry `x-kubernetes-group-version-kind`; lists and maps their patch and topology words.
+ * Top-level components carry `x-kubernetes-group-version-kind`; lists and maps carry their patch extensions.
  */
 export function openApiSchemas(kinds: readonly KindDefinition[]): Record<string, JsonSchema> {
   const components = new SchemaComponents('#/components/schemas/');

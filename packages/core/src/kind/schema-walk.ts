@@ -38,7 +38,7 @@ export function childField(schema: Schema<unknown>, fieldName: string): AnyField
 
 /**
  * The schema below a JSON key: the field of a message (inlined messages are seen through), or the values of a map.
- * `undefined` when the schema knows nothing of that key, as inside `raw` and `any`.
+ * `undefined` when the schema does not describe that key, as inside `raw` and `any`.
  */
 export function childSchema(schema: Schema<unknown>, fieldName: string): Schema<unknown> | undefined {
   if (schema.node.type === 'map') return schema.node.values;

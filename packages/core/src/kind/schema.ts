@@ -4,7 +4,7 @@
  * process may declare thousands of fields without a noticeable start-up.
  */
 
-/** How lists behave in patches and server-side apply; the wire words of `x-kubernetes-*`. */
+/** How lists behave in patches and server-side apply: the values of the `x-kubernetes-*` extensions. */
 export interface ListTraits {
   /**
    * Strategic merge: `merge` with a key for lists of objects, `merge` without one for sets of scalars; absent =
@@ -70,7 +70,7 @@ export interface Schema<T> {
 /** Static type of a schema: `type Pod = Infer<typeof PodSchema>`. */
 export type Infer<S> = S extends { readonly '~type'?: infer T } ? Exclude<T, undefined> : never;
 
-/** A field of a message. `Present` says whether the static type always has it. */
+/** A field of a message. `Present`: the field is always present in the static type. */
 export interface Field<T, Present extends boolean> {
   /** Phantom: carries `Present`, never set. */
   readonly '~present'?: Present;
@@ -99,7 +99,7 @@ export interface Field<T, Present extends boolean> {
    */
   readonly jsonOnly?: boolean;
   /**
-   * Optional scalar whose zero value is told apart from absence, as pointers of Go types do. Without it, a zero value
+   * Optional scalar whose zero value differs from absence, as for pointers in Go types. Without it, a zero value
    * that arrives in protobuf, where Go writers spell out every field, means that the field is absent.
    */
   readonly presence?: boolean;
@@ -188,7 +188,7 @@ export const s = {
   }),
   /**
    * Message of a kind without a protobuf form, named by `defineKind` after where it stands. A bare schema is a field
-   * that a client must give; `optional(...)` and the other builders say otherwise.
+   * that a client must give; `optional(...)` and the other builders state otherwise.
    */
   object: <const F extends ObjectFields>(fields: F, description = ''): Schema<FieldsType<ObjectFieldsOf<F>>> => ({
     node: {
@@ -219,7 +219,7 @@ type FieldWords<T> =
   | [number: number | undefined, schema: Schema<T>, description: string, options?: FieldOptions | undefined]
   | [schema: Schema<T>, description?: string | undefined, options?: FieldOptions | undefined];
 
-/** The words of a field builder with the number in front, where it is left out for kinds without a protobuf form. */
+/** The arguments of a field builder with the number first; it is undefined for kinds without a protobuf form. */
 function orderedWords<T>(words: FieldWords<T>): [number | undefined, Schema<T>, string, FieldOptions] {
   if (typeof words[0] === 'object') {
     const [schema, description = '', options = {}] = words as [Schema<T>, string?, FieldOptions?];

@@ -1,7 +1,7 @@
 import type { Schema, SchemaNode } from './schema.ts';
 
 /**
- * What Go servers write for a value of this type that nobody set, before nested fields are filled in: `""`, 0,
+ * What Go servers write for an unset value of this type, before nested fields are filled in: `""`, 0,
  * false, `[]`, `{}`; null for instants and for any-typed values. Fresh on every call.
  */
 export function zeroOfNode(node: SchemaNode): unknown {

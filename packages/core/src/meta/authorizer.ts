@@ -1,6 +1,6 @@
 import type { UserInfo } from './request-context.ts';
 
-/** What somebody wants to do, as far as permission depends on it. The attributes of a request are such a record. */
+/** The attributes of a request that authorization depends on. */
 export interface AccessAttributes {
   readonly verb: string;
   /** False for discovery, health and every other path outside the grammar of resources. */
@@ -43,14 +43,14 @@ export interface PathAccessRule {
 export interface AccessRules {
   readonly resourceRules: readonly ResourceAccessRule[];
   readonly nonResourceRules: readonly PathAccessRule[];
-  /** True when the user may do more than the rules can tell. */
+  /** True when the rules are incomplete and the user may have more permissions. */
   readonly incomplete: boolean;
   readonly evaluationError?: string;
 }
 
 /**
- * Decides who may do what. One authorizer serves the filter in front of every request and the access reviews, so that a
- * review never says anything else than what would happen.
+ * Authorizes requests. The request filter and the access reviews use the same authorizer, so that a review always
+ * reports the decision of the filter.
  */
 export interface Authorizer {
   authorize(attributes: AccessAttributes, user: UserInfo): AccessDecision | Promise<AccessDecision>;
@@ -58,8 +58,8 @@ export interface Authorizer {
 }
 
 /**
- * Finds the user behind a bearer token; undefined when nobody is. `audiences`: those the token must be meant for, empty
- * for the server itself.
+ * Authenticates a bearer token; undefined when it is invalid. `audiences` are the required audiences of the token; the
+ * server itself when empty.
  */
 export type AuthenticateToken = (
   token: string,

@@ -1,6 +1,6 @@
 import { cutText } from './cut-text.ts';
 
-/** Reasons a field is refused; the wire words of `Status.details.causes[].reason`. */
+/** Reasons of field errors: the values of `Status.details.causes[].reason`. */
 export const FieldErrorReason = {
   Required: 'FieldValueRequired',
   Invalid: 'FieldValueInvalid',
@@ -15,14 +15,14 @@ export const FieldErrorReason = {
 } as const;
 export type FieldErrorReason = (typeof FieldErrorReason)[keyof typeof FieldErrorReason];
 
-/** One refused field. `field` is a path in JavaScript notation, `message` is everything after `<field>: `. */
+/** One field error. `field` is a path in JavaScript notation, `message` is everything after `<field>: `. */
 export interface FieldError {
   readonly reason: FieldErrorReason;
   readonly field: string;
   readonly message: string;
 }
 
-/** Characters of a refused value that its message repeats. */
+/** Maximum number of characters of a value in a message. */
 const maxShown = 1024;
 
 function shown(value: unknown): string {

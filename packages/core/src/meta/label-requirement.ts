@@ -1,7 +1,7 @@
 import { labelKeyErrors, labelValueErrors } from './names.ts';
 import { SelectorError } from './selector-error.ts';
 
-/** What a requirement asks of a label; the words of the JSON form, plus the two that only texts have. */
+/** Operators of requirements: those of the JSON form and the two that exist in texts only. */
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
 
 /** Labels of an object. */

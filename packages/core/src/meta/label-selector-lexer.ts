@@ -1,4 +1,4 @@
-/** A word of a label selector's text. `end` has no text. */
+/** A token of a label selector. `end` has no text. */
 export interface LabelToken {
   readonly type: 'word' | 'operator' | 'end';
   readonly text: string;
@@ -6,7 +6,7 @@ export interface LabelToken {
 
 const token = /[ \t\r\n]*(?:([^ \t\r\n=!(),<>]+)|(==|!=|[=!(),<>]))?/y;
 
-/** Cuts a selector into words and operators; white space only separates. Ends with one `end`. */
+/** Splits a selector into tokens, without white space. The last token is `end`. */
 export function labelTokens(text: string): LabelToken[] {
   const tokens: LabelToken[] = [];
   token.lastIndex = 0;

@@ -7,7 +7,7 @@ export interface Instant {
 }
 
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
-/** Longer texts are refused unread; nobody writes more than nine fractional digits. */
+/** Longer texts are rejected without parsing; nine fractional digits are sufficient. */
 const maxLength = 64;
 const dayLengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 /** 0001-01-01T00:00:00Z, which Go servers take for "not set". */

@@ -57,7 +57,7 @@ export class OpenApiDocuments {
   #index: OpenApiFile | undefined;
   #swagger: Partial<Record<SwaggerForm, OpenApiFile>> = {};
 
-  /** `brand` gives the media types their words. */
+  /** `brand` is a part of the media types. */
   constructor(source: KindSource, info?: OpenApiInfo, brand?: Brand) {
     this.#source = source;
     this.#info = info;

@@ -20,7 +20,7 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** What the server does with a request, in the words of the published documents. */
+/** The action of an operation, as named by the published documents. */
 export type OpenApiAction =
   | 'list'
   | 'watch'

@@ -155,7 +155,7 @@ export class OperationBuilder {
     };
   }
 
-  /** A call that is passed on; what it is answered with is not the server's to say. */
+  /** A call that is forwarded; the server does not determine its answer. */
   connect(subresource: ConnectSubresource, verb: ConnectVerb, withPath: boolean): OpenApiOperation {
     const method = connectMethods[verb];
     // A subresource that can only be read, such as log, is a read of text in the published documents.

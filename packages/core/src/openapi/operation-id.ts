@@ -4,7 +4,7 @@ function capitalised(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
-/** Words of a group name: `.k8s.io` is dropped, the core group is called `core`. */
+/** The parts of a group name: `.k8s.io` is dropped, the core group is called `core`. */
 function groupWords(group: string): readonly string[] {
   return (group === '' ? 'core' : group.replace(/\.k8s\.io$/, '')).split(/[^a-zA-Z0-9]+/).filter((word) => word !== '');
 }
@@ -15,7 +15,7 @@ export function tagOf({ group, version }: GroupVersion): string {
   return `${first}${rest.map(capitalised).join('')}_${version}`;
 }
 
-/** What an operation is done to, as far as its id tells. */
+/** The subject of an operation, as contained in its id. */
 export interface OperationSubject extends GroupVersion {
   readonly kind: string;
   readonly namespaced: boolean;
@@ -25,7 +25,7 @@ export interface OperationSubject extends GroupVersion {
   readonly everywhere?: boolean;
   /** HTTP method of a call that is passed on, capitalised. */
   readonly method?: string;
-  /** A path goes on behind the subresource. */
+  /** The path continues after the subresource. */
   readonly withPath?: boolean;
   /** The watch form of a list. */
   readonly list?: boolean;

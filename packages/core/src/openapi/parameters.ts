@@ -85,10 +85,10 @@ export const readParameters: readonly OpenApiParameter[] = [
 /** Of creates and replacements. */
 export const writeParameters: readonly OpenApiParameter[] = [dryRun, fieldManager, fieldValidation];
 
-/** Of patches. `fieldValidation` here tells kubectl that the server validates. */
+/** Parameters of patches. kubectl detects server-side validation by the presence of `fieldValidation`. */
 export const patchParameters: readonly OpenApiParameter[] = [...writeParameters, force];
 
-/** Of deletes; the body may say the same. */
+/** Parameters of deletes; the body may contain the same options. */
 export const deleteParameters: readonly OpenApiParameter[] = [
   dryRun,
   query(

@@ -4,7 +4,7 @@ import { isJsonObject, setOwn } from '../patch/json-value.ts';
 /** An object of a kind whose own fields are read and written by name. */
 export type AnyObject = KubeObject & Record<string, unknown>;
 
-/** A private copy of a JSON value; several times cheaper than `structuredClone`, which knows what JSON has not. */
+/** A private copy of a JSON value; several times cheaper than `structuredClone`, which also copies other types. */
 export function copyJson<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copyJson) as T;
   if (!isJsonObject(value)) return value;

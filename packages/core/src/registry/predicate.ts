@@ -10,7 +10,7 @@ import type { Key } from '../storage/store.ts';
 import type { SelectableAttributes, StoredObject } from '../storage/stored-object.ts';
 import type { SelectParameters, Target } from './resource-service.ts';
 
-/** What a list or watch selects, and the same in words: equal texts select the same objects. */
+/** The selectors of a list or watch as a predicate and as a text. Equal texts select the same objects. */
 export interface Selection {
   readonly predicate: ObjectPredicate;
   /** Canonical text of both selectors. */
@@ -19,7 +19,10 @@ export interface Selection {
 
 const extractors = new WeakMap<KindDefinition, (object: KubeObject) => SelectableAttributes>();
 
-/** Reads what selectors look at. Kinds that share storage share this too, because an object keeps only one reading. */
+/**
+ * Reads the labels and fields that selectors examine. Kinds that share storage share the function, because an object
+ * caches the result of one function.
+ */
 function extractorOf(kind: KindDefinition): (object: KubeObject) => SelectableAttributes {
   const stored = storageKindOf(kind);
   let extract = extractors.get(stored);
@@ -57,13 +60,13 @@ function checkFieldNames(kind: KindDefinition, selector: FieldSelector): void {
   }
 }
 
-/** The value that a field must have, when the selector says so with `=`. */
+/** The value that the selector requires of a field with `=`, if any. */
 function required(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')
     ?.value;
 }
 
-/** The only key that can match, and what else of the selector has to be looked at. */
+/** The only key that can match, if there is one, and the remaining requirements of the selector. */
 function onlyKey(
   kind: KindDefinition,
   namespace: string | undefined,
@@ -73,12 +76,12 @@ function onlyKey(
   if (!name || name.includes('/') || name.includes('\0')) return undefined;
   const space = kind.scope === 'Cluster' ? undefined : (namespace ?? required(fields, 'metadata.namespace'));
   if (kind.scope !== 'Cluster' && (!space || space.includes('/'))) return undefined;
-  const said = new Map([
+  const fixed = new Map([
     ['metadata.name', name],
     ['metadata.namespace', space ?? ''],
   ]);
   const rest = fields.requirements.filter(
-    ({ field, operator, value }) => operator !== '=' || said.get(field) !== value,
+    ({ field, operator, value }) => operator !== '=' || fixed.get(field) !== value,
   );
   return { key: objectKey(kind, space, name), rest: fieldSelectorOf(rest) };
 }
@@ -89,7 +92,7 @@ function inStorage(kind: KindDefinition, selector: FieldSelector): FieldSelector
   return fieldSelectorOf(selector.requirements.map((one) => ({ ...one, field: storedFieldOf(kind, one.field) })));
 }
 
-/** A watch of one object selects by its name; a fieldSelector may only say the same. */
+/** The selector of a watch of one object. A metadata.name in the fieldSelector must be the name of the object. */
 function withName(fields: FieldSelector, name: string): FieldSelector {
   const given = required(fields, 'metadata.name');
   if (given !== undefined && given !== name) {
@@ -133,7 +136,10 @@ export function selectionOf(
   return { text, predicate: { everything: false, id: text, key, matches } };
 }
 
-/** A value that the selectors ask for with `=`. Fields come first: they tell more apart, such as the node of a pod. */
+/**
+ * A value that the selectors require with `=`. Fields are preferred to labels, because they are more selective, such as
+ * the node of a pod.
+ */
 function pinOf(kind: KindDefinition, labels: LabelSelector, fields: FieldSelector): Pin | undefined {
   const extract = extractorOf(kind);
   const field = fields.requirements.find(({ operator }) => operator === '=');
@@ -152,7 +158,7 @@ function pinOf(kind: KindDefinition, labels: LabelSelector, fields: FieldSelecto
   return { attribute: `label ${key}`, value: label.values[0] as string, read };
 }
 
-/** Looks into the object. */
+/** Evaluates the selectors on the labels and fields of an object. */
 function matcher(
   kind: KindDefinition,
   labels: LabelSelector,

@@ -24,8 +24,8 @@ export interface RequestAttributes {
   readonly path: string;
   readonly query: QueryParameters;
   /**
-   * A {@link ResourceVerb}; the lower-case HTTP method for requests that are not about a resource and for methods that
-   * no resource knows.
+   * A {@link ResourceVerb}. For paths that are no resource paths, and for other methods, the HTTP method in lower
+   * case.
    */
   readonly verb: string;
   /** False for discovery, health and every other path outside the grammar of resources. */
@@ -143,8 +143,8 @@ function readResource(segments: readonly string[], parts: Draft): void {
     if (next !== undefined && !(namespaceSubresources.has(next) && segments.length === at + 3)) at += 2;
   }
   // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
-  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. What stands behind
-  // a subresource belongs to whoever it is passed on to.
+  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. The path after
+  // a subresource is forwarded and not checked here.
   for (let i = Math.min(at + 2, segments.length - 1); i >= 0; i--) if (segments[i] === '') return;
   const name = segments[at + 1] ?? '';
   const named = name !== '';

@@ -9,18 +9,18 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** Who called `advanceTo` of a watch stream and waits until its frontier is there. */
+/** The pending calls of `advanceTo` of a watch stream. */
 export class AdvanceWaiters {
   #waiters: Waiter[] = [];
 
-  /** The revisions that are waited for. */
+  /** The revisions of the pending calls. */
   get revisions(): readonly Revision[] {
     return this.#waiters.map(({ revision }) => revision);
   }
 
   /**
-   * Resolves when {@link reached} is told of the revision. Fails with `Timeout` on abort, or with what {@link fail} is
-   * told.
+   * Resolves when {@link reached} is called with the revision or a later one. Fails with `Timeout` on abort, or with
+   * the error of {@link fail}.
    */
   wait(revision: Revision, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -46,7 +46,7 @@ export class AdvanceWaiters {
     });
   }
 
-  /** The frontier has come this far. Costs nothing while nobody waits. */
+  /** Resolves the calls up to this frontier. Free of cost while no call is pending. */
   reached(frontier: Revision): void {
     if (this.#waiters.length === 0) return;
     const ready = this.#waiters.filter(({ revision }) => revision <= frontier);
@@ -55,7 +55,7 @@ export class AdvanceWaiters {
     for (const waiter of ready) waiter.resolve();
   }
 
-  /** The stream has ended; everybody who waits learns why. */
+  /** Rejects all pending calls, because the stream has ended. */
   fail(error: StorageError): void {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
   }

@@ -18,7 +18,7 @@ export function futureRevision(wanted: Revision, current: Revision): StorageErro
 }
 
 /**
- * Resolves when the store has reached `wanted`. Asks again at growing intervals, only while somebody waits.
+ * Resolves when the store has reached `wanted`. Polls the store at growing intervals while a caller waits.
  *
  * @throws StorageError `FutureRevision` after three seconds.
  */

@@ -1,8 +1,8 @@
 import type { SelectableAttributes } from './stored-object.ts';
 
-/** Distinct label sets remembered to be shared; far more than a cluster has workloads is not worth looking through. */
+/** Number of distinct label sets that are cached for sharing; more than a cluster has workloads. */
 const mostLabelSets = 8192;
-/** Longer label sets are nobody's usual ones, and must not stay in memory after their objects. */
+/** Larger label sets are unusual and are not cached, so that they do not outlive their objects. */
 const longestShared = 1024;
 
 const labelSets = new Map<string, Readonly<Record<string, string>>>();
@@ -11,7 +11,7 @@ const pathLists: (readonly string[])[] = [];
 
 /**
  * The same attributes in less memory: the replicas of a workload share their labels, the objects of a kind the names of
- * their fields. Every object of a cached kind keeps its attributes once a selector has looked at it.
+ * their fields. Every object of a cached kind retains its attributes after the first selector examined it.
  */
 export function compactAttributes(attributes: SelectableAttributes): SelectableAttributes {
   const { labels, fields } = attributes;

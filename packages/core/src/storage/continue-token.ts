@@ -10,7 +10,7 @@ export interface ContinueTokens {
   /**
    * Fails with `InvalidToken` when the token was not issued by a server with this secret and configuration, or
    * (`mismatch` set) for another binding; with `ExpiredToken` when it is too old, whose `key` is the last key seen, so
-   * that the caller can offer a token that goes on at the latest state.
+   * that the caller can offer a token that continues at the latest state.
    */
   decode(text: string, binding: string): ListPosition;
 }
@@ -43,7 +43,7 @@ interface Payload {
 /** Tokens are `base64url(mac | bindingHash | JSON payload)`, the mac (HMAC-SHA256) covering all that follows it. */
 export function createContinueTokens(options: ContinueTokenOptions): ContinueTokens {
   if (options.secret.byteLength < 16) throw new TypeError('the secret of continue tokens needs at least 16 bytes');
-  // The fingerprint goes into the key: a token of another configuration is simply not genuine.
+  // The fingerprint is a part of the key, so that the signature of a token of another configuration is invalid.
   const key = createHmac('sha256', options.secret)
     .update('keelson continue token\0')
     .update(options.fingerprint)
@@ -89,7 +89,7 @@ function hashOf(binding: string): Buffer {
   return createHash('sha256').update(binding).digest().subarray(0, bindingBytes);
 }
 
-/** What the token says, if its signature is right. */
+/** The content of the token when its signature is valid. */
 function genuineContent(text: string, sign: (content: Uint8Array) => Buffer): Buffer {
   if (text.length <= maxTokenLength && /^[A-Za-z0-9_-]+$/.test(text)) {
     const bytes = Buffer.from(text, 'base64url');

@@ -7,7 +7,7 @@ import { metadataOffset, StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
 export interface WriteObserver {
-  /** The object of an acknowledged write, when somebody has made it already. */
+  /** The object of an acknowledged write, when the caller has already created it. */
   known(key: Key, revision: Revision): StoredObject | undefined;
   written(object: StoredObject): void;
   deleted(key: Key, revision: Revision): void;
@@ -85,7 +85,7 @@ function existing(key: Key, current: StoredObject | undefined): StoredObject {
   throw new StorageError(StorageErrorCode.NotFound, `${key} does not exist`, { key });
 }
 
-/** Somebody else was faster; this is what they left. */
+/** The state after a concurrent write of another caller. */
 interface Lost {
   readonly lost: StoredObject | undefined;
 }

@@ -24,7 +24,7 @@ export interface HistoryWatchOptions {
   readonly onEnd?: ((watch: HistoryWatch) => void) | undefined;
 }
 
-/** The keys that a watch has to look at. */
+/** The keys that a watch examines. */
 export function watchedRange(prefix: string, predicate: ObjectPredicate): KeyRange {
   const { key } = predicate;
   if (key === undefined || Buffer.byteLength(key) >= 1024) return prefixRange(prefix);
@@ -114,7 +114,7 @@ export class HistoryWatch extends PullWatch {
   protected dispose(): void {
     this.#drained?.();
     this.#options.onEnd?.(this);
-    // Closing a stream cannot fail in a way that matters to somebody who has left.
+    // The consumer has ended the watch, so an error of close has no effect on it.
     this.#stream.close().catch(() => {});
   }
 

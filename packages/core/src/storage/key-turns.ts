@@ -6,10 +6,9 @@ import type { Key } from './store.ts';
 const patienceMs = 1_000;
 
 /**
- * Lets work on one key go one after the other, in the order of its arrival: updates that run at the same time collide,
- * and all but one do their work again. A courtesy, not a lock: compare-and-set decides what is written, and nobody
- * waits long for one that does not end, such as an admission function that itself updates the object it was asked
- * about.
+ * Runs updates of one key one after the other in the order of their arrival, because of concurrent updates all but one
+ * must be repeated. This is an optimisation and not a lock: compare-and-set decides what is written. The wait is
+ * bounded, because an update may never end, such as one whose admission plugin updates the same object.
  */
 export class KeyTurns<T> {
   readonly #clock: Clock;

@@ -8,7 +8,7 @@ const separator = Buffer.of(comma);
 /** Lists of up to so many objects are put together whole. */
 const fewObjects = 1000;
 
-/** A page whose objects are at hand one by one. */
+/** A page of objects in memory. */
 export class ObjectList implements StoredList {
   readonly revision: Revision;
   readonly next?: ListPosition;

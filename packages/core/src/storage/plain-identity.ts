@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../meta/types.ts';
 
-/** What makes an object part of somebody's deletion. */
+/** Fields of objects that are owned, have finalizers or are being deleted. */
 const tying = /"(?:ownerReferences|finalizers|deletionTimestamp)":/;
 
 /** Characters that stand for themselves in JSON and are one byte in UTF-8. */
@@ -13,10 +13,10 @@ const identity = new RegExp(
 );
 
 /**
- * Finds name, namespace and uid in the text of canonical metadata without parsing it, when that is all there is to know
- * of an object that nobody owns, nothing holds and nobody deletes: most objects, at a fraction of the cost of a parse.
- * `undefined` when there may be more, or when the text needs a parser. The text begins behind the opening brace and may
- * go on behind the metadata.
+ * Reads name, namespace and uid from the text of canonical metadata at a fraction of the cost of a parse. It succeeds for
+ * objects without owners, finalizers and deletionTimestamp, which are most objects. `undefined` when the object may have
+ * one of them, or when the text requires a parser. The text begins after the opening brace and may continue after the
+ * metadata.
  */
 export function plainIdentity(metadata: string): ObjectMeta | undefined {
   if (tying.test(metadata)) return undefined;

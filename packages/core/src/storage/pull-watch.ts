@@ -26,7 +26,7 @@ export abstract class PullWatch implements ResourceWatch {
   abstract requestBookmark(): void;
   /** Events that are there now. */
   protected abstract take(maxEvents: number): readonly WatchEvent[];
-  /** True when `take` would find something, or must be called to go on looking. */
+  /** True when `take` would return events, or must be called to continue the search for some. */
   protected abstract available(): boolean;
   /** The reader has found nothing and now waits. */
   protected abstract idle(): void;

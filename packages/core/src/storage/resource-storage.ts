@@ -4,9 +4,9 @@ import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /**
- * The objects of one kind, as the registry sees them. Implemented directly over a `Store` and by the watch cache;
- * nobody above can tell which. Keys are storage keys; every method fails with `StorageError` only (or with what a
- * callback threw).
+ * The storage of the objects of one kind. It is implemented directly over a `Store` and by the watch cache; both
+ * implementations behave equally. Keys are storage keys. Every method fails with `StorageError` only, or with the error
+ * of a callback.
  */
 export interface ResourceStorage {
   /** Fails with `AlreadyExists`. `json` is the object without metadata.resourceVersion, in canonical form. */
@@ -23,9 +23,9 @@ export interface ResourceStorage {
   watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch>;
 
   /**
-   * The one way to change an object (GuaranteedUpdate). `decide` sees the current object, or undefined, and says what
-   * should become of it; it is called again whenever somebody else was faster. The first call may see a cached, older
-   * state: an error thrown by `decide` is final only if the state it saw was current, otherwise it is asked again.
+   * Changes an object (GuaranteedUpdate). `decide` receives the current object, or undefined when there is none, and
+   * returns its new state. It is called again after a concurrent write. The first call may receive an older, cached
+   * state: an error of `decide` is final only when that state was current, otherwise `decide` is called again.
    */
   update(
     key: Key,
@@ -76,7 +76,7 @@ export type ReadPoint =
 
 /** Decides which objects a list or watch shows. */
 export interface ObjectPredicate {
-  /** True when every object matches; lists and watches then never look into objects. */
+  /** True when every object matches; lists and watches then do not parse objects. */
   readonly everything: boolean;
   /** Identity of the predicate: equal ids match the same objects, so their answers can be shared. */
   readonly id: string;
@@ -106,7 +106,7 @@ export interface StorageListOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Where a chunked list goes on. */
+/** The position at which a chunked list continues. */
 export interface ListPosition {
   /** The snapshot of all pages; `latest` when the original one is gone and the client accepted that. */
   readonly revision: Revision | 'latest';

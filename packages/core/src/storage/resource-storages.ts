@@ -1,7 +1,7 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
-/** The storage of every kind on one store; direct or cached, nobody above can tell. */
+/** The storage of every kind on one store. Direct and cached storages behave equally. */
 export interface ResourceStorages {
   /** Kinds that share their storage get the same objects. Constant time; opens nothing before its first use. */
   forKind(kind: KindDefinition): ResourceStorage;

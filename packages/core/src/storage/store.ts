@@ -115,8 +115,8 @@ export interface StoreCapabilities {
   /** Survives the end of the process. */
   readonly durable: boolean;
   /**
-   * Values are in this process's memory for as long as the store has them, and are handed over and out without a copy:
-   * who keeps one keeps no bytes of his own. Absent: they are not.
+   * The store keeps values in the memory of this process and passes them on without a copy, so that a reader that
+   * retains a value needs no memory of its own. Default: false.
    */
   readonly sharedValues?: boolean;
   readonly maxKeyBytes: number;
@@ -168,10 +168,10 @@ export interface Store {
   compact(upTo: Revision): Promise<void>;
   compactedRevision(): Promise<Revision>;
   /**
-   * Somebody has seen revisions up to `seen` that the store does not have: it was put back to an older state while
-   * nobody looked. Afterwards it is in another epoch, goes on above `seen`, and what was between is `Compacted`. To be
-   * called before anything else uses the store; absent where the store cannot do it. Fails with `Unavailable` and a
-   * sentence for people when it cannot be done this time.
+   * Continues a store that was restored to an older state after clients had observed revisions up to `seen`. The store
+   * enters a new epoch, its next revision is above `seen`, and the revisions between are `Compacted`. It must be called
+   * before any other use of the store. Absent when the store does not support it. Fails with `Unavailable` and a message
+   * for operators when it is not possible now.
    */
   passOver?(seen: Revision): Promise<void>;
   /**

@@ -80,7 +80,7 @@ export class WatchHub {
     return stream;
   }
 
-  /** Says that `log.head` has moved. Consumers run in a later microtask of this turn. */
+  /** Notifies the streams that `log.head` has changed. Consumers run in a later microtask of this turn. */
   wake(): void {
     if (this.#wakeQueued || this.#waiting.size === 0) return;
     this.#wakeQueued = true;

@@ -20,7 +20,7 @@ export function watchedChange(
 
 /**
  * The state before a change, for an event. When its bytes are damaged the change cannot be shown, and the watch ends
- * with `Compacted`: its reader lists anew, and finds the state after the change.
+ * with `Compacted`: its client lists again and receives the state after the change.
  */
 export function shownBefore(prev: StoredObject | undefined, revision: Revision): StoredObject | undefined {
   if (!prev?.corrupt) return prev;

@@ -264,3 +264,29 @@ test('a readable object is deleted in the ordinary way although read errors may 
   t.deepEqual(stored.metadata?.finalizers, ['x/y']);
   t.not(stored.metadata?.deletionTimestamp, undefined);
 });
+
+test('an asynchronous plugin completes before the version check, validation and write of an update', async (t) => {
+  const kind = recordingKind([]);
+  const plugin: AdmissionPlugin = {
+    name: 'slow',
+    mutate: async ({ object }) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (object !== undefined) object.metadata = { ...object.metadata, labels: { admitted: 'yes' } };
+    },
+  };
+  const plane = await createPlane(t, { kinds: [kind], admission: [plugin] });
+  const service = plane.service(kind);
+  const read = async () => (await plane.client.resource(kind).namespace('n').get('a')).metadata?.labels;
+  await service.create(context, { namespace: 'n' }, json({ metadata: { name: 'a' }, spec: {} }), lenient);
+  t.deepEqual(await read(), { admitted: 'yes' });
+  await service.update(context, a, json({ metadata: { name: 'a' }, spec: { n: 2 } }), lenient);
+  t.deepEqual(await read(), { admitted: 'yes' });
+});
+
+test('a delete of a collection cannot ignore read errors', async (t) => {
+  const kind = recordingKind([]);
+  const plane = await createPlane(t, { kinds: [kind] });
+  const options = { dryRun: false, ignoreStoreReadErrorWithClusterBreakingPotential: true };
+  const run = () => plane.service(kind).deleteCollection(context, { namespace: 'n' }, options, { resourceVersion: '' });
+  t.like(await failure(run), { code: 422, details: { kind: 'DeleteOptions' } });
+});
