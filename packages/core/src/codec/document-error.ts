@@ -36,7 +36,7 @@ export interface ParsedDocument {
   readonly value: unknown;
   /**
    * Paths (`spec.ports[0].name`) of fields that appear again in the same object, the first hundred; the last one
-   * counts. Empty unless looked for.
+   * counts. Empty unless the caller requested them.
    */
   readonly duplicateFields: readonly string[];
 }

@@ -6,7 +6,7 @@ import { longNumberSpans, type Span } from './json-survey.ts';
 /** Integers of one body that only bigints hold; each costs a microsecond. */
 const maxBigInts = 20_000;
 
-/** Begins the strings that stand for integers which only a bigint holds. Nobody outside this process knows it. */
+/** Prefix of the strings that represent integers beyond the range of numbers. It is random for each process. */
 const marker = `int64-${randomUUID()}:`;
 const printedMarker = new RegExp(`['"]?${marker}(-?[0-9]+)['"]?`, 'g');
 const quotedMarker = new RegExp(`"${marker}(-?[0-9]+)"`, 'g');

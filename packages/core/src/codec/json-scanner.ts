@@ -11,7 +11,8 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 /**
- * Reads JSON strictly and slowly, to say what `JSON.parse` does not: where the error is, and which fields appear twice.
+ * Reads JSON strictly and slowly, to determine what `JSON.parse` does not report: the position of an error, and fields
+ * that appear twice.
  * Nesting must have been limited before.
  */
 export class JsonScanner {
@@ -47,13 +48,13 @@ export class JsonScanner {
         this.#string();
         break;
       case 0x74:
-        this.#word('true');
+        this.#literal('true');
         break;
       case 0x66:
-        this.#word('false');
+        this.#literal('false');
         break;
       case 0x6e:
-        this.#word('null');
+        this.#literal('null');
         break;
       default:
         this.#number();
@@ -123,9 +124,9 @@ export class JsonScanner {
     this.#at = at + 1;
   }
 
-  #word(word: string): void {
-    for (let i = 0; i < word.length; i++, this.#at++) {
-      if (this.#bytes[this.#at] !== word.charCodeAt(i)) throw this.#unexpected(`in the word ${word}`);
+  #literal(literal: string): void {
+    for (let i = 0; i < literal.length; i++, this.#at++) {
+      if (this.#bytes[this.#at] !== literal.charCodeAt(i)) throw this.#unexpected(`in the literal ${literal}`);
     }
   }
 

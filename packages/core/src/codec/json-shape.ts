@@ -8,13 +8,13 @@ import { servedBookmark, servedBytes, servedJson } from './served-json.ts';
 import { type ListEnvelope, representationId } from './wire-form.ts';
 
 /**
- * What JSON says about objects, apart from how it is laid out (compact, indented, as YAML). An item is what a list
- * holds for each object: the object, its metadata, or a table row.
+ * The JSON content for objects, independent of its layout (compact, indented, YAML). An item is the entry of a list for
+ * an object: the object, its metadata, or a table row.
  */
 export interface JsonShape {
-  /** Compact JSON of an item as objects keep it; undefined when it is another one every moment. */
+  /** Compact JSON of an item, kept by the object; undefined when the JSON changes with time. */
   readonly representation: Representation | undefined;
-  /** Compact JSON of an item, made now. */
+  /** Compact JSON of an item, encoded by this call. */
   text(object: StoredObject): string;
   /** Compact JSON of the item for the empty object of a bookmark. */
   bookmark(object: StoredObject): Buffer;

@@ -24,7 +24,7 @@ export interface JsonSurvey {
   readonly longNumbers: boolean;
 }
 
-/** Looks through JSON bytes, at about a millisecond per megabyte. */
+/** Inspects JSON bytes in one pass of about a millisecond per megabyte. */
 export function surveyJson(bytes: Uint8Array): JsonSurvey {
   let members = 0;
   let values = 0;
@@ -58,7 +58,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** Where the number literals are of which {@link JsonSurvey.longNumbers} tells. */
+/** Positions of the number literals that {@link JsonSurvey.longNumbers} counts. */
 export function* longNumberSpans(bytes: Uint8Array): Generator<Span> {
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i] as number;

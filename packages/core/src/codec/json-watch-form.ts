@@ -8,8 +8,8 @@ import { type EventPair, type ListEnvelope, listHead, representationId, type Wat
 type Body = (type: WatchEventType, object: StoredObject) => Buffer | JsonSource;
 
 /**
- * Watch events of a shape. Frames are made once per event and shared, also those of tables: an age in a replayed frame
- * is that of the moment when somebody first asked for the frame.
+ * Watch events of a shape. Frames are encoded once per event and shared, those of tables included: an age in a replayed
+ * frame is the age when the frame was encoded.
  */
 export function jsonWatchForm(shape: JsonShape): WatchForm {
   const { single } = shape;
@@ -37,7 +37,7 @@ function envelopeBody(shape: JsonShape, envelope: ListEnvelope): Body {
   };
 }
 
-/** The object's own resourceVersion, which its revision is. */
+/** The resourceVersion of the object, which is its revision. */
 function resourceVersionOf(object: StoredObject): string {
   return String(object.revision);
 }
@@ -70,10 +70,10 @@ const closeBrace = 0x7d;
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Something that can put its JSON into a buffer; a stored object can, without a view being made of it. */
+/** A source of JSON that copies it into a buffer. A stored object does so without creating a view. */
 export interface JsonSource {
   readonly byteLength: number;
-  /** Copies the JSON to `target` and answers where it ends. */
+  /** Copies the JSON to `target` at offset `at`; returns the offset of its end. */
   copyTo(target: Buffer, at: number): number;
 }
 

@@ -1,4 +1,4 @@
-/** The words of media types and of the metadata API, which a team may make its own. */
+/** Names in media types and in the metadata API, which a control plane can replace by its own. */
 export interface Brand {
   /** Segment of `application/vnd.{vendor}.protobuf`. */
   readonly vendor: string;
@@ -6,7 +6,7 @@ export interface Brand {
   readonly metaGroup: string;
 }
 
-/** The words that existing clients know. */
+/** The names that Kubernetes clients expect. */
 export const defaultBrand: Brand = { vendor: 'kubernetes', metaGroup: 'meta.k8s.io' };
 
 /** How a body is written. */

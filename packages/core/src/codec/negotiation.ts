@@ -5,10 +5,10 @@ import { type MediaRange, parseMediaRange, splitOutsideQuotes } from './media-ty
 export interface Offer {
   /** `type/subtype`, lower case. */
   readonly mediaType: string;
-  /** Kinds that `as`, `g` and `v` may ask for in this media type, e.g. Table. */
+  /** Kinds that `as`, `g` and `v` may request in this media type, for example Table. */
   readonly targets?: readonly GroupVersionKind[];
   /**
-   * Value of `stream` that this form serves, `watch` for watches; absent: a clause that asks for a stream is not for
+   * Value of `stream` that this form serves, `watch` for watches; absent: a clause that requests a stream is not for
    * it.
    */
   readonly stream?: string;
@@ -19,9 +19,9 @@ export interface Offer {
 /** What the client gets. */
 export interface Negotiated<O extends Offer = Offer> {
   readonly offer: O;
-  /** Set when the clause asked for a conversion. */
+  /** Set when the clause requested a conversion. */
   readonly target?: GroupVersionKind;
-  /** Set when the clause said anything about it. */
+  /** Set when the clause contained the parameter. */
   readonly pretty?: boolean;
   /** The stream the clause named, if it named one. */
   readonly stream?: string;

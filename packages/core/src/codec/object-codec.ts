@@ -11,7 +11,7 @@ const codecs = new WeakMap<KindDefinition, ObjectCodec>();
  * How objects of a kind are stored: as JSON that begins `{"kind":K,"apiVersion":V,"metadata":{` whatever the order of
  * the object's keys, and without metadata.resourceVersion, which storage puts in. The rest keeps the order of the
  * object, which the decoder has made canonical; so equal objects have equal bytes. metadata.selfLink is kept when
- * somebody has set it.
+ * it is set.
  */
 export function objectCodecOf(kind: KindDefinition): ObjectCodec {
   let codec = codecs.get(kind);

@@ -12,15 +12,15 @@ import type { FormRequest, FormTarget, WireForm } from './wire-form.ts';
 /** Versions of the metadata API in which tables and metadata are served, the newest first. */
 export const metaVersions: readonly string[] = ['v1', 'v1beta1'];
 
-/** What kind of answer is negotiated. */
+/** The type of response that is negotiated. */
 export type AnswerShape = 'object' | 'list' | 'watch';
 
-/** An offer that says how it is written. */
+/** An offer with its medium. */
 export interface FormOffer extends Offer {
   readonly media: Media;
 }
 
-/** A medium other than JSON and YAML, which are always there. */
+/** A medium other than JSON and YAML, which are always available. */
 export interface FormBuilder {
   readonly media: Media;
   /** Whether it can write whole objects of this kind. */
@@ -43,7 +43,7 @@ export interface RepresentationsOptions {
   readonly recentBodiesBytes?: number | undefined;
 }
 
-/** All forms of all kinds. Forms are made on first use and live as long as their kind. */
+/** All forms of all kinds. Forms are created on first use and live as long as their kind. */
 export class Representations {
   readonly #clock: Clock;
   readonly #brand: Brand;

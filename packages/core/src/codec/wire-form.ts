@@ -13,10 +13,10 @@ export type FormTarget =
   | { readonly as: 'PartialObjectMetadata'; readonly version: string }
   | { readonly as: 'Table'; readonly version: string; readonly includeObject: IncludeObject };
 
-/** What a Table row carries of its object. */
+/** The part of its object that a Table row contains. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** Everything that decides how an answer about a kind is written. */
+/** The negotiated properties of a response about a kind. */
 export interface FormRequest {
   readonly media: Media;
   readonly pretty: boolean;
@@ -27,12 +27,12 @@ export interface FormRequest {
 export interface ListBody {
   readonly head: Buffer;
   /**
-   * Made while they are taken. Those that are of the source given to {@link WireForm.list} are the taker's, all others
-   * are not to be changed.
+   * Created while they are read. Buffers from the source given to {@link WireForm.list} belong to the consumer. All
+   * others must not be changed.
    */
   readonly items: Iterable<Buffer>;
   readonly tail: Buffer;
-  /** True when all items may be taken at once: their bytes are there already, or few. */
+  /** Whether all items may be read at once, because their bytes exist already or are few. */
   readonly ready: boolean;
 }
 
@@ -71,32 +71,31 @@ export interface WireForm {
 
 let last = 0;
 
-/** An id for a representation that no other has in this process; `what` is for people. */
+/** An id for a representation that is unique in this process. `what` makes it readable in debuggers. */
 export function representationId(what: string): string {
   last += 1;
   return `${what}#${last}`;
 }
 
-/** Bytes of one buffer in which a list is put together. */
+/** Size of a buffer in which a list is assembled. */
 export const pieceBytes = 64 * 1024;
 
 /**
- * Where lists get the buffers from in which they put together bytes that exist nowhere yet. Whoever takes the pieces of
- * a list may use such a buffer again once its piece is sent: no buffer is in two pieces, and the list never looks back
- * at one.
+ * Source of the buffers in which lists are assembled. The consumer of a list may reuse such a buffer when its piece has
+ * been sent: a buffer is part of one piece only, and the list does not read it again.
  */
 export interface PieceSource {
-  /** A buffer of {@link pieceBytes} with anything in it. */
+  /** A buffer of {@link pieceBytes} with undefined content. */
   take(): Buffer;
 }
 
 /** Buffers that are used once. */
 export const freshPieces: PieceSource = { take: () => Buffer.allocUnsafeSlow(pieceBytes) };
 
-/** Texts that follow each other, as buffers of about this many characters. */
+/** Consecutive texts are joined into buffers of about this many characters. */
 const pieceLength = 32 * 1024;
 
-/** Joins texts into larger buffers, so that a list of small rows is not a list of small writes. */
+/** Joins texts into larger buffers, so that a list of small rows does not become many small writes. */
 export function* textPieces(texts: Iterable<string>): Generator<Buffer, void, undefined> {
   let piece = '';
   for (const text of texts) {
@@ -121,7 +120,7 @@ export interface ListMetadata {
   remainingItemCount?: number;
 }
 
-/** What a list or Table says about itself before its items. */
+/** The fields of a list or Table before its items. */
 export interface ListEnvelope {
   readonly kind: string;
   readonly apiVersion: string;

@@ -4,7 +4,7 @@ import { mergeKeyOf } from './merge-list.ts';
 import { PatchError } from './patch-error.ts';
 
 /**
- * Brings a merged list into the order that `$setElementOrder` asks for. The items it names come in its order. Items
+ * Brings a merged list into the order that `$setElementOrder` specifies. The items it names come in its order. Items
  * that only the server has stay in their own order and before every named item that stood behind them in `original`; an
  * item new to the list does not hold them up. Both sequences keep their inner order whatever happens.
  */

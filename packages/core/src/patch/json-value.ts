@@ -10,7 +10,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The own property, or undefined; never looks at prototypes. */
+/** The own property, or undefined; prototypes are not searched. */
 export function getOwn(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, setOwn } from './json-value.ts';
 import { PatchError } from './patch-error.ts';
 
-/** Key of the directive that says what happens to a whole map or list element. */
+/** Key of the directive that applies to a whole map or list element. */
 export const patchDirective = '$patch';
 /** Key that lists the only keys a map may keep. */
 export const retainKeysDirective = '$retainKeys';
@@ -51,7 +51,7 @@ export function readDirectives(patch: JsonObject, path: string): MapDirectives {
   };
 }
 
-/** The value of `$patch`; `merge` is the default behaviour and cannot be asked for. */
+/** The value of `$patch`; `merge` is the default behaviour and cannot be specified. */
 export function patchTypeOf(value: unknown, path: string): 'replace' | 'delete' {
   if (value === 'replace' || value === 'delete') return value;
   const shown = typeof value === 'string' ? value.slice(0, 40) : typeof value;
@@ -60,7 +60,7 @@ export function patchTypeOf(value: unknown, path: string): 'replace' | 'delete' 
 
 /**
  * A part of a patch that meets nothing in the document: the same data without instructions and without nulls.
- * `undefined` when the part itself says that it should not be there.
+ * `undefined` when the patch deletes the part itself.
  */
 export function withoutDirectives(value: unknown, path: string): unknown {
   if (Array.isArray(value)) {

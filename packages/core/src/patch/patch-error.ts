@@ -1,9 +1,9 @@
 /**
  * Why a patch was not applied.
  *
- * - `malformed`: it is not a patch of its type at all; HTTP 400.
+ * - `malformed`: it is not a patch of its type; HTTP 400.
  * - `unprocessable`: it is one, but does not fit the document; HTTP 422.
- * - `tooLarge`: it asks for more work than a request may; HTTP 413.
+ * - `tooLarge`: it requires more work than one request may cause; HTTP 413.
  */
 export type PatchErrorKind = 'malformed' | 'unprocessable' | 'tooLarge';
 

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** A clock that moves only when told to. Timers due within an `advance` run in order of their time. */
+/** A clock that moves only by `advance` and `jump`. Timers due within an `advance` run in order of their time. */
 export class FakeClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -26,7 +26,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Moves both wall and monotonic time and runs what became due. */
+  /** Moves wall and monotonic time and runs the timers that become due. */
   advance(ms: number): void {
     const end = this.#monotonic + ms;
     for (;;) {
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
     this.#monotonic = end;
   }
 
-  /** Moves wall time alone, as a clock step does. */
+  /** Moves wall time only, as a step of the system clock does. */
   jump(ms: number): void {
     this.#now += ms;
   }

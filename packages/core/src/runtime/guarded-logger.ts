@@ -23,7 +23,7 @@ interface Allowance {
   suppressed: number;
 }
 
-/** Counts the lines of each message, so that nobody can fill a disk by causing the same one again and again. */
+/** Counts the lines of each message, so that no client can fill the disk by causing the same message repeatedly. */
 class LineLimit {
   readonly #now: () => number;
   readonly #allowances = new Map<string, Allowance>();

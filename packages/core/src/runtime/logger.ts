@@ -1,7 +1,7 @@
 /** Fields of a log line; `component` names the subsystem. Values of Secrets never belong here. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Messages are constant phrases; what varies goes into fields. */
+/** Messages are constant phrases; variable parts are fields. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

@@ -11,7 +11,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** A start that takes longer is logged, and again each time this has passed {@link repeatFactor} times. */
+/** A start that takes longer is logged, and logged again after each {@link repeatFactor} times this time. */
 const slowStartMs = 3_000;
 const repeatFactor = 5;
 

@@ -51,7 +51,7 @@ test(refuses, '[1 2]', "invalid character '2' where a comma or ] belongs (line 1
 test(refuses, '"a\tb"', 'invalid character 0x09 in a string (line 1, column 3)');
 test(refuses, '"a\\x"', "invalid character '\\' that begins no known escape (line 1, column 3)");
 test(refuses, '"abc', 'unexpected end of input in a string (line 1, column 5)');
-test(refuses, 'tru', 'unexpected end of input in the word true (line 1, column 4)');
+test(refuses, 'tru', 'unexpected end of input in the literal true (line 1, column 4)');
 test(refuses, '{} {}', "invalid character '{' after the document (line 1, column 4)");
 test(refuses, '01', "invalid character '1' after the document (line 1, column 2)");
 test(refuses, 'NaN', "invalid character 'N' where a value belongs (line 1, column 1)");

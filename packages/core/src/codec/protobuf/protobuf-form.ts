@@ -143,7 +143,7 @@ function* joined(items: readonly Buffer[], tag: number, source: PieceSource): Ge
         yield item.subarray(1);
       }
     } else {
-      // Cheaper than `copy`, which looks at its arguments at length.
+      // Cheaper than `copy`, which validates its arguments.
       piece.set(item, end);
       piece[end] = tag;
       end += item.length;

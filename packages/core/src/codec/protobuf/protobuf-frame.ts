@@ -52,7 +52,7 @@ export function protobufFrame(type: WatchEventType | 'ERROR', object: ProtobufDo
   return frame;
 }
 
-/** What a watch frame holds behind its length. */
+/** Content of a watch frame after its length. */
 export interface ProtobufEvent {
   readonly type: string;
   /** The whole envelope of the object; a view into the frame. */
@@ -60,8 +60,8 @@ export interface ProtobufEvent {
 }
 
 /**
- * Reads the WatchEvent of a frame, for clients; the four bytes of length before it are the business of whoever reads
- * the stream.
+ * Reads the WatchEvent of a frame, for clients. The caller, which reads the stream, removes the four bytes of length
+ * before it.
  *
  * @throws ProtobufSyntaxError
  */

@@ -21,7 +21,7 @@ export function delimitedEnd(reader: Reader): number {
   return end;
 }
 
-/** A value must end exactly where its length says. */
+/** Checks that a value ends exactly at the end given by its length. */
 export function requireEnd(reader: Reader, end: number): void {
   if (reader.pos !== end) throw new ProtobufSyntaxError('a protobuf field reaches beyond the message that it is in');
 }
@@ -49,7 +49,7 @@ export function skipField(reader: Reader, tag: number): void {
 
 const two32 = 2 ** 32;
 
-/** The two halves of a 64-bit varint: low word unsigned, high word signed. */
+/** A 64-bit varint as two integers of 32 bits: the low one unsigned, the high one signed. */
 function readHalves(reader: Reader): { readonly low: number; readonly high: number } {
   const { buf, len } = reader;
   let low = 0;
@@ -122,7 +122,7 @@ type Library = typeof import('protobufjs/minimal.js');
 const require = createRequire(import.meta.url);
 let loaded: Library | undefined;
 
-/** Readers and writers of the wire format, loaded on first use: many processes never see protobuf. */
+/** Readers and writers of the wire format, loaded on first use, because many processes never use protobuf. */
 export function library(): Library {
   loaded ??= require('protobufjs/minimal.js') as Library;
   return loaded;
@@ -143,8 +143,8 @@ export function isProtobufSyntaxError(error: unknown): error is ProtobufSyntaxEr
 }
 
 /**
- * Runs a reader of untrusted bytes; what it fails with becomes a {@link ProtobufSyntaxError} unless it is a {@link
- * DocumentError}.
+ * Runs a reader of untrusted bytes. Its errors become a {@link ProtobufSyntaxError}, unless they are a
+ * {@link DocumentError}.
  */
 export function reading<T>(read: () => T): T {
   try {
