@@ -60,9 +60,17 @@ test('changes that the list contains already are not events of the window', asyn
   log.put(key('a'), json('a', '2'));
   const loading = names({ at: { at: 'any' } });
   await turns();
+  t.deepEqual((await loading).names, ['a']);
+  log.deliverTo = 1;
+  log.hub.wake();
+  await turns();
+  t.is(
+    (await storage.get(key('a'), { at: 'any' }))?.revision,
+    2,
+    'an older change does not replace the state of the list',
+  );
   log.deliverTo = undefined;
   log.hub.wake();
-  t.deepEqual((await loading).names, ['a']);
   const watch = await storage.watch(prefix, changesAfter(2));
   log.put(key('a'), json('a', '3'));
   t.deepEqual(await events(watch), ['MODIFIED 3']);
