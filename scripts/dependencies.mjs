@@ -93,7 +93,6 @@ const layers = {
  * Nothing is added to this list.
  */
 const exemptions = {
-  'packages/client': ['. -> http'],
   'packages/core': ['scope -> storage', 'runtime -> storage', 'storage -> codec'],
   'adapters/runtime-engine': [
     'stats -> .',

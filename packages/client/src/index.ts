@@ -1,4 +1,3 @@
-export { Backoff, pause } from './backoff.ts';
 export { isTooLargeResourceVersion } from './http/answer-error.ts';
 export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
 export { createHttpClient, type HttpApiClient } from './http/create-http-client.ts';
@@ -27,4 +26,5 @@ export {
   type IndexFunction,
   type Lister,
 } from './lister.ts';
+export { Backoff, pause } from './retry/backoff.ts';
 export { WorkQueue, type WorkQueueOptions, type WorkResult } from './work-queue.ts';

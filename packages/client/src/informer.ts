@@ -6,11 +6,11 @@ import {
   type ResourceClient,
   removeAbortListener,
 } from '@keelson/core';
-import { Backoff } from './backoff.ts';
 import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
 import { listAll } from './list-all.ts';
 import { ObjectMirror } from './object-mirror.ts';
+import { Backoff } from './retry/backoff.ts';
 
 export type { InformerHandlers };
 

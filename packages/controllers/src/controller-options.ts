@@ -1,6 +1,6 @@
 import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
 
-/** What every controller needs: the API as a client, and time. */
+/** Dependencies of every controller. */
 export interface ControllerOptions {
   readonly client: ApiClient;
   readonly clock: Clock;

@@ -15,14 +15,14 @@ export function storageId(resource: DiscoveredResource): string {
   return `${resource.storage.group}/${resource.storage.resource}`;
 }
 
-/** True for resources that can be followed and removed, which is what controllers of other people's objects do. */
+/** True for resources that can be listed, watched and deleted. */
 export function isCollectable(resource: DiscoveredResource): boolean {
   return ['delete', 'list', 'watch'].every((verb) => resource.verbs.includes(verb));
 }
 
 const refreshAfterMs = 30_000;
 
-/** What the server serves, asked again after a while and whenever somebody names an unknown kind. */
+/** The resources of the server. They are discovered again after thirty seconds and for an unknown kind. */
 export class ResourceMap {
   readonly #client: ApiClient;
   readonly #clock: Clock;

@@ -6,14 +6,13 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core';
-import { Backoff, pause } from '../backoff.ts';
+import { Backoff, pause } from '../retry/backoff.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import { Endpoint, type WireRequest } from './endpoint.ts';
 import type { HttpClientOptions, Impersonation } from './http-client-options.ts';
 import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
 import { TokenBucket } from './token-bucket.ts';
-import { warningTexts } from './warning-header.ts';
 
 /** A request of the resource client. */
 export interface HttpCall extends RequestSubject {
@@ -222,4 +221,21 @@ async function refusal(answer: OpenAnswer, call: HttpCall, retries: number): Pro
   const final = retryAfterSeconds === undefined || retries >= maxRetries || isTooLargeResourceVersion(error);
   if (final || (code !== 429 && code < 500)) throw error;
   return retryAfterSeconds * 1000;
+}
+
+const warningValue = /(\d{3}) (?:[^ ",]+) "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/g;
+
+/**
+ * The texts of all `Warning` headers with code 299; other codes concern caches. `rawHeaders` alternates names and
+ * values.
+ */
+export function warningTexts(rawHeaders: readonly string[]): string[] {
+  const texts: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() !== 'warning') continue;
+    for (const [, code, text = ''] of (rawHeaders[at + 1] ?? '').matchAll(warningValue)) {
+      if (code === '299') texts.push(text.replace(/\\(.)/g, '$1'));
+    }
+  }
+  return texts;
 }

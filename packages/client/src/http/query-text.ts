@@ -39,7 +39,7 @@ export function mutateQuery({ dryRun, fieldManager, fieldValidation }: MutateOpt
 /** Body of a DELETE; undefined without options. */
 export function deleteBody(options: DeleteOptions): object | undefined {
   const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = options;
-  const said = {
+  const body = {
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(preconditions === undefined ? {} : { preconditions }),
     ...(orphanDependents === undefined ? {} : { orphanDependents }),
@@ -49,5 +49,5 @@ export function deleteBody(options: DeleteOptions): object | undefined {
       ? { ignoreStoreReadErrorWithClusterBreakingPotential: true }
       : {}),
   };
-  return Object.keys(said).length === 0 ? undefined : { kind: 'DeleteOptions', apiVersion: 'v1', ...said };
+  return Object.keys(body).length === 0 ? undefined : { kind: 'DeleteOptions', apiVersion: 'v1', ...body };
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '@keelson/core';
-import { pause } from '../backoff.ts';
+import { pause } from '../retry/backoff.ts';
 
 /**
  * Allows bursts of `burst` requests and `qps` requests per second on average. Waiting requests are served in order; an

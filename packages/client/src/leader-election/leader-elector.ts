@@ -1,5 +1,5 @@
 import { type ApiClient, addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
-import { pause } from '../backoff.ts';
+import { pause } from '../retry/backoff.ts';
 import { LeaseLock } from './lease-lock.ts';
 
 export interface LeaderElectorOptions {

@@ -1,11 +1,9 @@
 import { Informer, keyOf, WorkQueue, type WorkResult } from '@keelson/client';
-import { isStatusError, type Service, StatusReason } from '@keelson/core';
+import { isStatusError, type Service, StatusReason, timeMs } from '@keelson/core';
 import { CertificateSigningRequest, hasCondition, readCertificateRequest } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
-import { approvalReason } from './auto-approval.ts';
 import type { CertificateSigner } from './certificate-signer.ts';
-import { requestEndsAt } from './request-age.ts';
-import { isOwnSigner, signerProblem } from './signer-rules.ts';
+import { isOwnSigner, nodeClientSigner, signerProblem } from './signer-rules.ts';
 
 export interface CertificateControllerOptions extends ControllerOptions {
   readonly signer: CertificateSigner;
@@ -14,9 +12,8 @@ export interface CertificateControllerOptions extends ControllerOptions {
 const yearMs = 365 * 86_400_000;
 
 /**
- * Brings certificate signing requests to their end: approves what nodes may have without being asked twice, issues what
- * is approved and of a signer of this server, and removes requests that are old. Each step is one write that names the
- * version it is about.
+ * Processes certificate signing requests: approves those of nodes, issues approved ones for the signers of this server,
+ * and removes old ones. Each step is one write with the resourceVersion as a precondition.
  */
 export class CertificateController implements Service {
   readonly name = 'certificate-controller';
@@ -65,7 +62,7 @@ export class CertificateController implements Service {
     if (isSettled(request) || hasCondition(request, 'Approved')) return;
     const message = approvalReason(request);
     if (message === undefined) return;
-    // The change comes back through the informer, and is issued then.
+    // The informer reports the change, and the certificate is issued then.
     await this.#write(name, 'approval', withCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
   }
 
@@ -93,7 +90,7 @@ export class CertificateController implements Service {
 
   async #write(name: string, subresource: 'approval' | 'status', request: CertificateSigningRequest): Promise<void> {
     await this.#options.client.resource(CertificateSigningRequest).updateSubresource(name, subresource, request);
-    this.#options.logger.info('certificate signing request went on', {
+    this.#options.logger.info('certificate signing request processed', {
       component: this.name,
       request: name,
       signer: request.spec.signerName,
@@ -117,4 +114,39 @@ function withCondition(
 
 function missingIsUndefined(error: unknown): undefined {
   if (!isStatusError(error, StatusReason.NotFound)) throw error;
+}
+
+const bootstrappersGroup = 'system:bootstrappers';
+const nodesGroup = 'system:nodes';
+
+/**
+ * The reason for approving a request automatically, or undefined. It must be for the client certificate of a node, and
+ * come from the bootstrap credential or from that node itself, which renews its certificate.
+ */
+export function approvalReason({ spec }: CertificateSigningRequest): string | undefined {
+  if (spec.signerName !== nodeClientSigner) return undefined;
+  const request = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  if (signerProblem(nodeClientSigner, request, spec.usages ?? []) !== undefined) return undefined;
+  const groups = spec.groups ?? [];
+  if (groups.includes(nodesGroup) && spec.username === request.subject.commonName) {
+    return 'The node renews its own client certificate.';
+  }
+  if (groups.includes(bootstrappersGroup)) return 'A node joins with the bootstrap credential.';
+  return undefined;
+}
+
+const hourMs = 3_600_000;
+/** Time for which a decided or failed request is kept. */
+const settledMs = hourMs;
+/** Time for which an undecided request is kept. */
+const pendingMs = 24 * hourMs;
+
+const settling = ['Approved', 'Denied', 'Failed'];
+
+/** The time of a request's removal in epoch milliseconds, with the periods of Kubernetes. */
+export function requestEndsAt({ metadata, status }: CertificateSigningRequest, nowMs: number): number {
+  const at = (time: string | null | undefined) => (time ? timeMs(time) : undefined) ?? nowMs;
+  const settled = (status?.conditions ?? []).filter(({ type }) => settling.includes(type));
+  if (settled.length === 0) return at(metadata?.creationTimestamp) + pendingMs;
+  return Math.min(...settled.map(({ lastUpdateTime }) => at(lastUpdateTime))) + settledMs;
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { CertificateRequest } from '@keelson/kinds';
 
-/** Signers that the server answers for. */
+/** Signers of this server. */
 export const nodeClientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';
 const anyClientSigner = 'kubernetes.io/kube-apiserver-client';
 const nodeServingSigner = 'kubernetes.io/kubelet-serving';
@@ -20,12 +20,12 @@ function usageProblem(
   const missing = needed.find((usage) => !usages.includes(usage));
   if (missing !== undefined) return `the usage ${JSON.stringify(missing)} is missing`;
   const extra = usages.find((usage) => !allowed.includes(usage));
-  return extra === undefined ? undefined : `the usage ${JSON.stringify(extra)} is not among what this signer gives`;
+  return extra === undefined ? undefined : `the usage ${JSON.stringify(extra)} is not supported by this signer`;
 }
 
 function nodeSubjectProblem({ subject }: CertificateRequest): string | undefined {
   const [organization, ...more] = subject.organizations;
-  if (organization !== nodesGroup || more.length > 0) return `the organization must be ${nodesGroup} and nothing else`;
+  if (organization !== nodesGroup || more.length > 0) return `the only organization must be ${nodesGroup}`;
   if (!subject.commonName.startsWith(nodePrefix) || subject.commonName === nodePrefix) {
     return `the common name must be ${nodePrefix} and the name of a node`;
   }
@@ -54,7 +54,7 @@ const nodeServing: Rule = (request, usages) => {
   if (emails.length + uris.length + others > 0) return 'alternative names must be DNS names and IP addresses';
   if (dns.length + ips.length === 0) return 'a DNS name or an IP address is missing among the alternative names';
   const wrong = dns.find((name) => name.length > 253 || !hostName.test(name)) ?? ips.find((ip) => isIP(ip) === 0);
-  if (wrong !== undefined) return `the alternative name ${JSON.stringify(wrong)} is no DNS name`;
+  if (wrong !== undefined) return `the alternative name ${JSON.stringify(wrong)} is not a DNS name`;
   return (
     nodeSubjectProblem(request) ??
     usageProblem(usages, ['server auth', 'digital signature'], ['server auth', 'digital signature', 'key encipherment'])
@@ -72,7 +72,7 @@ export function isOwnSigner(signerName: string): boolean {
   return rules.has(signerName);
 }
 
-/** Why a signer of this server does not issue what a request asks for, in a sentence; undefined when it does. */
+/** The reason why a signer of this server does not issue the requested certificate, or undefined. */
 export function signerProblem(
   signerName: string,
   request: CertificateRequest,

@@ -6,20 +6,20 @@ import { foregroundFinalizer, type ObjectNode } from './object-graph.ts';
  * The owner references of one object by the state of the owners: see docs/reference/api-rules.md#garbage-collection.
  */
 export interface ClassifiedOwners {
-  /** The owner exists and stays. */
+  /** The owner exists and is not waiting for its dependents. */
   readonly solid: readonly OwnerReference[];
-  /** The owner is gone, or its name belongs to another object now. */
+  /** The owner does not exist, or its name belongs to another object. */
   readonly dangling: readonly OwnerReference[];
-  /** The owner is going away and waits for its dependents. */
+  /** The owner is being deleted in the foreground and waits for its dependents. */
   readonly waiting: readonly OwnerReference[];
-  /** Those of the solid that were seen. */
+  /** The solid owners that were read from the server. */
   readonly seen: readonly OwnerReference[];
 }
 
 /**
- * Asks the server about every owner, because a copy may be behind. A reference that cannot be judged counts as solid:
- * nothing is deleted on a guess. That includes a namespaced owner of a cluster-scoped object and an owner kind that is
- * not served.
+ * Reads every owner from the server, because a cached state may be old. A reference that cannot be resolved counts as
+ * solid, so that nothing is deleted by mistake: a namespaced owner of a cluster-scoped object, and an owner of a kind
+ * that is not served.
  */
 export async function classifyOwners(
   client: ApiClient,

@@ -15,9 +15,9 @@ import { listDependents } from './list-dependents.ts';
 import { foregroundFinalizer, isTied, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
 import { VerifiedOwners } from './verified-owners.ts';
 
-/** How often the collector looks for kinds that were added or removed. */
+/** Interval at which added and removed kinds are discovered. */
 const resyncKindsMs = 5_000;
-/** How long the start waits for the first list of every kind. */
+/** Longest time for which the start waits for the first list of every kind. */
 const firstListsMs = 2_000;
 const workers = 8;
 
@@ -27,11 +27,11 @@ interface Followed {
 }
 
 /**
- * Deletes objects whose owners no longer exist, holds foreground deletions until the dependents are gone, and removes
- * references to orphaning owners: see docs/reference/api-rules.md#garbage-collection. It watches the metadata of every
- * kind that can be listed, watched and deleted, and reads from the server again before it acts. Objects without owner
- * that are not being deleted are the majority in a cluster and occupy no memory here: whether such an object exists as
- * an owner is requested once.
+ * Deletes objects whose owners no longer exist, delays foreground deletions until the dependents are deleted, and
+ * removes references to orphaning owners: see docs/reference/api-rules.md#garbage-collection. It watches the metadata
+ * of every kind that can be listed, watched and deleted, and reads from the server again before it acts. Objects
+ * without owner that are not being deleted are the majority in a cluster and occupy no memory here: whether such an
+ * object exists as an owner is requested once.
  */
 export class GarbageCollector implements Service {
   readonly name = 'garbage-collector';
@@ -43,7 +43,7 @@ export class GarbageCollector implements Service {
   readonly #queue: WorkQueue;
   #cancelResync: () => void = () => {};
   #stopped = false;
-  /** Before every kind has been listed once, an owner that is not known yet means nothing. */
+  /** False until every kind has been listed once; before that, an owner that is not cached may exist. */
   #complete = false;
 
   constructor(options: ControllerOptions) {
@@ -54,12 +54,11 @@ export class GarbageCollector implements Service {
 
   async start(): Promise<void> {
     let cancel = () => {};
-    const patience = new Promise<void>((resolve) => {
+    const timeout = new Promise<void>((resolve) => {
       cancel = this.#options.clock.after(firstListsMs, resolve);
     });
-    // A kind that cannot be read must not keep the others waiting: whether an owner exists is asked of the server in
-    // any case.
-    await Promise.race([this.#followKinds(), patience]).finally(() => cancel());
+    // A kind that cannot be listed must not delay the others: the server is asked for owners in any case.
+    await Promise.race([this.#followKinds(), timeout]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
     this.#scheduleResync();
@@ -76,9 +75,7 @@ export class GarbageCollector implements Service {
     if (this.#stopped) return;
     this.#cancelResync = this.#options.clock.after(resyncKindsMs, () => {
       void this.#followKinds()
-        .catch((err: unknown) =>
-          this.#options.logger.warn('cannot see which kinds exist', { component: this.name, err }),
-        )
+        .catch((err: unknown) => this.#options.logger.warn('kinds cannot be discovered', { component: this.name, err }))
         .finally(() => this.#scheduleResync());
     });
   }
@@ -111,37 +108,37 @@ export class GarbageCollector implements Service {
       keep: (object) => nodeOf(resource, object),
       remember: isTied,
       handlers: {
-        added: (node) => this.#seen(node),
+        added: (node) => this.#observed(node),
         updated: (node, before) => {
-          if (before !== undefined && before.uid !== node?.uid) this.#gone(before);
-          this.#seen(node);
+          if (before !== undefined && before.uid !== node?.uid) this.#deleted(before);
+          this.#observed(node);
         },
-        deleted: (node) => this.#gone(node),
-        relisted: () => this.#doubt(),
+        deleted: (node) => this.#deleted(node),
+        relisted: () => this.#reconsiderAll(),
       },
     });
   }
 
-  #seen(node: ObjectNode | undefined): void {
+  #observed(node: ObjectNode | undefined): void {
     if (node === undefined) return;
     const before = this.#graph.get(node.uid);
     if (isTied(node)) this.#graph.put(node);
     else this.#graph.remove(node.uid);
     if (!this.#complete) return;
     this.#consider(node);
-    // An owner that began to wait for its dependents concerns them now.
+    // The dependents of an owner that begins to wait for them must be processed.
     if (node.foreground && before?.foreground !== true)
       for (const dependent of this.#graph.dependents(node.uid)) this.#queue.add(dependent.uid);
-    // A dependent that no longer blocks may let its former owners go.
+    // Former owners may no longer be blocked by this dependent.
     for (const owner of before?.owners ?? []) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
   }
 
   #consider(node: ObjectNode): void {
-    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeGone(owner)))
+    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeDeleted(owner)))
       this.#queue.add(node.uid);
   }
 
-  #gone(node: ObjectNode | undefined): void {
+  #deleted(node: ObjectNode | undefined): void {
     if (node === undefined) return;
     this.#graph.remove(node.uid);
     this.#verified.gone(node.uid);
@@ -149,13 +146,13 @@ export class GarbageCollector implements Service {
     for (const owner of node.owners) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
   }
 
-  #mayBeGone(owner: OwnerReference): boolean {
+  #mayBeDeleted(owner: OwnerReference): boolean {
     const known = this.#graph.get(owner.uid);
     return known === undefined ? !this.#verified.has(owner.uid) : known.foreground;
   }
 
-  /** Owners may have gone unseen. */
-  #doubt(): void {
+  /** Reconsiders all objects, because deletions of owners may have been missed. */
+  #reconsiderAll(): void {
     this.#verified.clear();
     if (this.#complete) for (const node of this.#graph.values()) this.#consider(node);
   }
@@ -168,7 +165,7 @@ export class GarbageCollector implements Service {
     if (node.owners.length > 0 && !node.deleting) await this.#judge(node);
   }
 
-  /** Frees every dependent, then lets the owner go. */
+  /** Removes the references of all dependents, then the finalizer of the owner. */
   async #orphanDependents(node: ObjectNode): Promise<void> {
     const owner = new Set([node.uid]);
     for (const dependent of await this.#listDependents(node)) {
@@ -178,16 +175,16 @@ export class GarbageCollector implements Service {
   }
 
   /**
-   * Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go, and is called again when
-   * they have gone.
+   * Removes the finalizer when no dependent blocks the owner. Otherwise it queues the dependents for deletion, and is
+   * called again when they have been deleted.
    */
   async #finishForeground(node: ObjectNode): Promise<void> {
     const blocks = ({ owners }: ObjectNode) =>
       owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true);
     const blocking = this.#graph.dependents(node.uid).filter(blocks);
     for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
-    // In a cycle of owners no object could ever be the first to go, so dependents that wait for this very object stop
-    // blocking it.
+    // In a cycle of owners every object waits for another one, so dependents that wait for this object stop blocking
+    // it.
     const waitingForNode = this.#graph.waitingOwners(node);
     for (const dependent of blocking) {
       if (waitingForNode.has(dependent.uid)) await this.#patch(dependent, (current) => unblocked(current, node.uid));
@@ -236,7 +233,7 @@ export class GarbageCollector implements Service {
     });
   }
 
-  /** Changes metadata of an object as it is now; a conflicting write makes the queue try again. */
+  /** Changes the metadata of the current object; after a conflict the queue retries. */
   async #patch(node: ObjectNode, change: (current: KubeObject) => Record<string, unknown> | undefined): Promise<void> {
     const client = this.#clientOf(node);
     const current = await client.get(node.name).catch(missingIsUndefined);
@@ -267,7 +264,7 @@ function unblocked(object: KubeObject, owner: string): Record<string, unknown> |
   };
 }
 
-/** Foreground when dependents wait below; otherwise what the object's own finalizers already say, or Background. */
+/** Foreground when dependents wait; otherwise the policy of the object's own finalizers, or Background. */
 function policyFor(
   finalizers: readonly string[],
   foreground: boolean,

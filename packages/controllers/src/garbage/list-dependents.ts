@@ -4,9 +4,9 @@ import { nodeOf, type ObjectNode } from './object-graph.ts';
 const pageSize = 500;
 
 /**
- * Asks the server for all dependents of an owner. The collector's own copy will not do where an owner is let go: the
- * kinds are followed one by one, so an owner's deletion may be seen before a dependent that is older, which would be
- * taken for garbage or not be waited for.
+ * Lists all dependents of an owner from the server. The cached state is not sufficient before an owner is released: the
+ * kinds are watched separately, so the deletion of an owner may be observed before an older dependent, which would then
+ * be deleted or not be waited for.
  */
 export async function listDependents(
   client: ApiClient,

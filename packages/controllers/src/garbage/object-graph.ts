@@ -1,6 +1,6 @@
 import type { DiscoveredResource, KubeObject, OwnerReference } from '@keelson/core';
 
-/** What the collector keeps of one object. */
+/** The cached part of an object. */
 export interface ObjectNode {
   readonly uid: string;
   readonly resource: DiscoveredResource;
@@ -8,9 +8,9 @@ export interface ObjectNode {
   readonly name: string;
   readonly owners: readonly OwnerReference[];
   readonly deleting: boolean;
-  /** Dependents must go first. */
+  /** Being deleted in the foreground: its dependents must be deleted first. */
   readonly foreground: boolean;
-  /** Dependents must be freed first. */
+  /** Being deleted with orphaning: references of its dependents must be removed first. */
   readonly orphaning: boolean;
 }
 
@@ -20,7 +20,7 @@ export const orphanFinalizer = 'orphan';
 const none: readonly OwnerReference[] = [];
 const noFinalizers: readonly string[] = [];
 
-/** The node of an object; undefined for one without a uid, which no server hands out. */
+/** The node of an object; undefined without a uid. */
 export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObject): ObjectNode | undefined {
   if (metadata.uid === undefined) return undefined;
   const deleting = metadata.deletionTimestamp !== undefined;
@@ -37,12 +37,12 @@ export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObje
   };
 }
 
-/** True for what the collector has to know of; {@link ObjectNode}s of other objects are not kept. */
+/** True for objects that the collector must cache: owned ones and those being deleted. */
 export function isTied(node: ObjectNode | undefined): boolean {
   return node !== undefined && (node.deleting || node.owners.length > 0);
 }
 
-/** Who depends on whom, by uid. Owners may be unknown: their dependents are remembered all the same. */
+/** Owner references by uid. The dependents of an owner are tracked even if the owner is not cached. */
 export class ObjectGraph {
   readonly #nodes = new Map<string, ObjectNode>();
   readonly #dependents = new Map<string, Set<string>>();

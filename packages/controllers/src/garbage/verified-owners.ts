@@ -1,13 +1,13 @@
 import type { ClassifiedOwners } from './classify-owners.ts';
 
 /**
- * Owners that were seen to exist and have not been seen to go since. The server is asked about an owner once, not once
- * for each of its dependents.
+ * Owners that were read from the server and whose deletion has not been observed since. Each owner is read once, not
+ * once per dependent.
  */
 export class VerifiedOwners {
   readonly #uids = new Set<string>();
-  /** Gone while somebody was asking: an answer that is older than the deletion may still be on its way. */
-  readonly #goneMeanwhile = new Set<string>();
+  /** Owners deleted while a read was in progress: its result may be older than the deletion. */
+  readonly #deletedMeanwhile = new Set<string>();
   #asking = 0;
   #clearings = 0;
 
@@ -15,27 +15,27 @@ export class VerifiedOwners {
     return this.#uids.has(uid);
   }
 
-  /** Notes the owners that `ask` has seen. */
+  /** Records the owners that `ask` has read. */
   async during(ask: () => Promise<ClassifiedOwners>): Promise<ClassifiedOwners> {
     this.#asking += 1;
     const clearings = this.#clearings;
     try {
       const owners = await ask();
       if (clearings !== this.#clearings) return owners;
-      for (const { uid } of owners.seen) if (!this.#goneMeanwhile.has(uid)) this.#uids.add(uid);
+      for (const { uid } of owners.seen) if (!this.#deletedMeanwhile.has(uid)) this.#uids.add(uid);
       return owners;
     } finally {
       this.#asking -= 1;
-      if (this.#asking === 0) this.#goneMeanwhile.clear();
+      if (this.#asking === 0) this.#deletedMeanwhile.clear();
     }
   }
 
   gone(uid: string): void {
     this.#uids.delete(uid);
-    if (this.#asking > 0) this.#goneMeanwhile.add(uid);
+    if (this.#asking > 0) this.#deletedMeanwhile.add(uid);
   }
 
-  /** Deletions may have been missed. */
+  /** Forgets all owners, because deletions may have been missed. */
   clear(): void {
     this.#clearings += 1;
     this.#uids.clear();

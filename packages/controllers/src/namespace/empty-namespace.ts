@@ -1,9 +1,9 @@
 import type { ApiClient, DiscoveredResource, KubeObject, ResourceClient } from '@keelson/core';
 import { distinctResources, isCollectable } from '../resource-map.ts';
 
-/** What was found after everything in a namespace was told to go. */
+/** The objects that remain after the deletion of everything in a namespace. */
 export interface Emptied {
-  /** Resources of which objects are left, with the finalizers that hold them. */
+  /** Resources with remaining objects, and their finalizers. */
   readonly remaining: readonly {
     readonly resource: string;
     readonly count: number;
@@ -12,10 +12,10 @@ export interface Emptied {
   readonly failures: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/** The answer lists what was deleted, so a collection of any size is deleted in parts. */
+/** The response lists the deleted objects, so that large collections are deleted in parts. */
 const objectsPerCall = 500;
 
-/** Deletes every object of a namespace and reports what is still there, waiting for a grace period or a finalizer. */
+/** Deletes every object of a namespace and reports those that remain because of a grace period or a finalizer. */
 export async function emptyNamespace(
   client: ApiClient,
   resources: readonly DiscoveredResource[],

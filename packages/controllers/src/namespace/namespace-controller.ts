@@ -7,7 +7,7 @@ import { type Emptied, emptyNamespace } from './empty-namespace.ts';
 import { terminationConditions } from './termination-conditions.ts';
 
 const finalizer = 'kubernetes';
-/** While content is left (graceful deletion, finalizers) it is looked at again after this long, doubling. */
+/** Pause before remaining content is checked again; it doubles each time. */
 const firstRecheckMs = 50;
 const maxRecheckMs = 5_000;
 
@@ -65,7 +65,7 @@ export class NamespaceController implements Service {
     if (!(namespace.spec?.finalizers ?? []).includes(finalizer)) return undefined;
     const emptied = await emptyNamespace(this.#options.client, await this.#resources.all(), name, signal);
     if (emptied.remaining.length > 0 || emptied.failures.length > 0) {
-      await this.#tellWhy(name, emptied);
+      await this.#reportRemaining(name, emptied);
       return { againAfterMs: this.#nextRecheck(name) };
     }
     const finalizers = (namespace.spec?.finalizers ?? []).filter((entry) => entry !== finalizer);
@@ -76,7 +76,7 @@ export class NamespaceController implements Service {
     return undefined;
   }
 
-  async #tellWhy(name: string, emptied: Emptied): Promise<void> {
+  async #reportRemaining(name: string, emptied: Emptied): Promise<void> {
     const conditions = terminationConditions(
       emptied,
       new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z'),

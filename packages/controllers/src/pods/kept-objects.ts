@@ -1,6 +1,6 @@
 import type { Node, Pod } from '@keelson/kinds';
 
-/** What the pod garbage collector keeps of a pod. */
+/** The cached part of a pod. */
 export interface KeptPod {
   readonly namespace: string;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface KeptPod {
   readonly createdAt: number;
 }
 
-/** What the pod garbage collector keeps of a node. */
+/** The cached part of a node. */
 export interface KeptNode {
   readonly name: string;
   readonly ready: boolean;

@@ -5,34 +5,34 @@ import type { ControllerOptions } from '../controller-options.ts';
 import { isTerminated, type KeptNode, type KeptPod, keepNode, keepPod, oldestFirst } from './kept-objects.ts';
 
 export interface PodGarbageCollectorOptions extends ControllerOptions {
-  /** How many pods that have ended are kept; the oldest beyond are deleted. 0 keeps all. Default 12,500. */
+  /** Number of ended pods that are kept; the oldest others are deleted. 0 keeps all. Default 12,500. */
   readonly terminatedPodThreshold?: number;
 }
 
 const passEveryMs = 20_000;
-/** A node that is not there may be about to register, or to be seen. */
+/** Time for which a missing node may still register. */
 const quarantineMs = 40_000;
-/** A node whose Lease was not renewed for so long is not ready, whatever its conditions were when it last reported. */
+/** A node whose Lease was not renewed for this time is not ready, regardless of its last reported conditions. */
 const nodeGracePeriodMs = 40_000;
 const concurrentDeletes = 8;
 const nodeGone = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' } as const;
 
-interface Doomed {
+interface PodToDelete {
   readonly pod: KeptPod;
   readonly condition?: Pick<PodCondition, 'reason' | 'message'>;
 }
 
 /**
- * Deletes pods that no agent will ever end: those bound to a node that does not exist, those that wait on a node which
- * an administrator has marked as out of service, those whose deletion began before they were bound, and the oldest of
- * too many that have ended. Rules and times are those of the pod garbage collector of kube-controller-manager.
+ * Deletes pods that no agent will terminate: those bound to a node that does not exist, those being deleted on a node
+ * that an administrator has marked as out of service, those being deleted before they were bound, and the oldest ended
+ * pods beyond the threshold. Rules and times are those of the pod garbage collector of kube-controller-manager.
  */
 export class PodGarbageCollector implements Service {
   readonly name = 'pod-garbage-collector';
   readonly #options: PodGarbageCollectorOptions;
   readonly #pods: Informer<Pod, KeptPod>;
   readonly #nodes: Informer<Node, KeptNode>;
-  /** Monotonic time since when a node that pods are bound to is missing. */
+  /** Monotonic time since which a node with bound pods is missing. */
   readonly #missingSince = new Map<string, number>();
   #cancel: () => void = () => {};
   #stopped = false;
@@ -60,7 +60,7 @@ export class PodGarbageCollector implements Service {
   #run(): void {
     if (this.#stopped) return;
     this.#pass = this.#collect()
-      .catch((err: unknown) => this.#options.logger.warn('cannot collect pods', { component: this.name, err }))
+      .catch((err: unknown) => this.#options.logger.warn('pods cannot be collected', { component: this.name, err }))
       .finally(() => {
         if (!this.#stopped) this.#cancel = this.#options.clock.after(passEveryMs, () => this.#run());
       });
@@ -69,14 +69,14 @@ export class PodGarbageCollector implements Service {
   async #collect(): Promise<void> {
     const missing = await this.#missingNodes();
     const outOfService = await this.#nodesOutOfService();
-    const doomed = new Map<string, Doomed>();
-    for (const pod of this.#excessTerminated()) doomed.set(pod.uid, { pod });
+    const podsToDelete = new Map<string, PodToDelete>();
+    for (const pod of this.#excessTerminated()) podsToDelete.set(pod.uid, { pod });
     for (const pod of this.#pods.values()) {
       const { nodeName, deleting } = pod;
-      if (deleting && (nodeName === '' || outOfService.has(nodeName))) doomed.set(pod.uid, { pod });
-      if (missing.has(nodeName)) doomed.set(pod.uid, { pod, condition: nodeGone });
+      if (deleting && (nodeName === '' || outOfService.has(nodeName))) podsToDelete.set(pod.uid, { pod });
+      if (missing.has(nodeName)) podsToDelete.set(pod.uid, { pod, condition: nodeGone });
     }
-    const queue = doomed.values();
+    const queue = podsToDelete.values();
     const work = async () => {
       for (const entry of queue) if (!this.#stopped) await this.#remove(entry);
     };
@@ -90,7 +90,7 @@ export class PodGarbageCollector implements Service {
     return ended.length > threshold ? ended.sort(oldestFirst).slice(0, ended.length - threshold) : [];
   }
 
-  /** Nodes that pods are bound to and that have been missing for the time of the quarantine, and still are. */
+  /** Nodes with bound pods that have been missing for the quarantine and do not exist on the server. */
   async #missingNodes(): Promise<Set<string>> {
     const now = this.#options.clock.monotonic();
     const absent = new Set<string>();
@@ -123,8 +123,8 @@ export class PodGarbageCollector implements Service {
     return renewTime === undefined || this.#options.clock.now() - Date.parse(renewTime) <= nodeGracePeriodMs;
   }
 
-  /** Marks the pod as failed, since no agent will report on it, and deletes it at once. */
-  async #remove({ pod, condition }: Doomed): Promise<void> {
+  /** Sets the phase Failed, because no agent will report the status, and deletes the pod without a grace period. */
+  async #remove({ pod, condition }: PodToDelete): Promise<void> {
     const { clock, client, logger } = this.#options;
     const { namespace, name, uid } = pod;
     const pods = client.resource(Pod).namespace(namespace);
@@ -140,10 +140,10 @@ export class PodGarbageCollector implements Service {
         component: this.name,
         pod: `${namespace}/${name}`,
         node: pod.nodeName,
-        why: condition?.reason,
+        reason: condition?.reason,
       });
     } catch (err) {
-      // Gone meanwhile, or another pod has the name.
+      // The pod has been deleted, or another pod has its name.
       if (isStatusError(err, StatusReason.NotFound) || isStatusError(err, StatusReason.Conflict)) return;
       logger.warn('pod not deleted', { component: this.name, pod: `${namespace}/${name}`, err });
     }
