@@ -168,7 +168,10 @@ async function tokenRule({ operation, subresource, object, nodeName, readPod }: 
   if (uid === '') return 'node requested token with a pod binding without a uid';
   const pod = await readPod(name);
   if (uid !== pod.metadata?.uid) {
-    return `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+    return (
+      `the UID in the bound object reference (${uid}) does not match the UID in record. ` +
+      'The object might have been deleted and then recreated'
+    );
   }
   return pod.spec.nodeName === nodeName
     ? undefined

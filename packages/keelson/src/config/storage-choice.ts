@@ -117,7 +117,8 @@ function parseRoute(raw: unknown, source: string): StorageRoute {
     throw new UsageError(`${source}.group must be the name of an API group ("" is the core group)`);
   if (name !== undefined && (typeof name !== 'string' || !/^[a-z0-9][a-z0-9.+-]{0,62}$/.test(name)))
     throw new UsageError(
-      `${source}.name must consist of at most 63 of the characters a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`,
+      `${source}.name must consist of at most 63 of the characters a-z, 0-9, ".", "-" and "+", ` +
+        `not ${JSON.stringify(name)}`,
     );
   if (resources !== undefined && (!Array.isArray(resources) || resources.length === 0))
     throw new UsageError(`${source}.resources must be a list of plural names; omit it for the whole group`);

@@ -235,8 +235,9 @@ export class GuardedStore implements Store {
     if (this.#store.passOver === undefined) {
       throw new StorageError(
         StorageErrorCode.Unavailable,
-        `the store is at revision ${await this.#store.currentRevision()}, but has been at ${seen}: it was replaced by an older copy, and its adapter ` +
-          'cannot skip the missing revisions; restore the newer one, or stop all clients and start once with --accept-new-store',
+        `the store is at revision ${await this.#store.currentRevision()}, but has been at ${seen}: ` +
+          'it was replaced by an older copy, and its adapter cannot skip the missing revisions; ' +
+          'restore the newer one, or stop all clients and start once with --accept-new-store',
       );
     }
     await this.#store.passOver(seen);

@@ -54,7 +54,8 @@ function assign(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim)
   const before = claims.get(prefix);
   if (before !== undefined && before.route.store !== wanted.route.store) {
     throw new UsageError(
-      `${wanted.route.source}: ${wanted.resource} are the same objects as ${before.resource}, which ${before.route.source} sends to another store`,
+      `${wanted.route.source}: ${wanted.resource} are the same objects as ${before.resource}, ` +
+        `which ${before.route.source} sends to another store`,
     );
   }
   claims.set(prefix, before ?? wanted);

@@ -91,7 +91,8 @@ export class KnownStores {
 
   #refusal(name: string, adapter: string, before: StoreIdentity, found: StoreIdentity): StoreIdentityError {
     return new StoreIdentityError(
-      `the ${adapter} store named ${name} is not the one used before: this one is ${found.storeId}, ${this.#path} knows ${before.storeId}; ` +
+      `the ${adapter} store named ${name} is not the one used before: this one is ${found.storeId}, ` +
+        `${this.#path} knows ${before.storeId}; ` +
         'correct --storage, or start once with --accept-new-store to use this one',
     );
   }

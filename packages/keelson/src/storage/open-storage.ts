@@ -58,7 +58,8 @@ async function importAdapter(name: string, source: string): Promise<StorageAdapt
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
-      `${source}: the storage adapter ${specifier} is not installed; install the package or choose memory: or lmdb:PATH`,
+      `${source}: the storage adapter ${specifier} is not installed; ` +
+        'install the package or choose memory: or lmdb:PATH',
     );
   }
   const adapter = module.default as Partial<StorageAdapter> | undefined;
@@ -95,7 +96,8 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
   if (scheme === undefined || packages[scheme] === undefined) {
     const known = Object.keys(packages);
     throw new UsageError(
-      `${source} ${JSON.stringify(choice)} must begin with one of ${known.map((word) => `${word}:`).join(' ')}${suggestion(scheme ?? choice, known)}`,
+      `${source} ${JSON.stringify(choice)} must begin with one of ${known.map((word) => `${word}:`).join(' ')}` +
+        suggestion(scheme ?? choice, known),
     );
   }
   const adapter = await importAdapter(scheme, source);
