@@ -82,12 +82,12 @@ function pluginInput(
   prevResult: JsonObject | undefined,
 ): JsonObject {
   const { capabilities: _, ...config } = document;
-  const told = Object.entries(args).filter(([capability]) => capabilities.has(capability));
+  const declared = Object.entries(args).filter(([capability]) => capabilities.has(capability));
   return {
     ...config,
     name,
     cniVersion,
-    ...(told.length > 0 && { runtimeConfig: Object.fromEntries(told) }),
+    ...(declared.length > 0 && { runtimeConfig: Object.fromEntries(declared) }),
     ...(prevResult && { prevResult }),
   };
 }

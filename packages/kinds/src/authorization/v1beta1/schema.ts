@@ -16,22 +16,22 @@ export const NonResourceAttributesSchema: Schema<NonResourceAttributes> = twin(v
 
 const subjectAccessReviewSpec = s.message(
   'k8s.io.api.authorization.v1beta1.SubjectAccessReviewSpec',
-  'Who wants to do what.',
+  'The user and the request to check.',
   {
     resourceAttributes: optional(
       1,
       ResourceAttributesSchema,
-      'A request about objects; either this or nonResourceAttributes.',
+      'A request for resources; exclusive with nonResourceAttributes.',
     ),
     nonResourceAttributes: optional(
       2,
       NonResourceAttributesSchema,
-      'A request about a path; either this or resourceAttributes.',
+      'A request for a path; exclusive with resourceAttributes.',
     ),
-    user: optional(3, s.string(), 'Name of the user. It or a group is needed.'),
+    user: optional(3, s.string(), 'Name of the user. A user or a group is required.'),
     group: optional(4, s.list(s.string(), { listType: 'atomic' }), 'Groups of the user.'),
-    extra: optional(5, s.map(s.list(s.string())), 'What else the authenticator knows about the user.'),
-    uid: optional(6, s.string(), 'Identity of the user that survives renaming.'),
+    extra: optional(5, s.map(s.list(s.string())), 'Additional information of the authenticator.'),
+    uid: optional(6, s.string(), 'Unique id of the user, which does not change when the user is renamed.'),
   },
 );
 export interface SubjectAccessReviewSpec extends Infer<typeof subjectAccessReviewSpec> {}
@@ -63,10 +63,10 @@ export const SelfSubjectRulesReviewSpecSchema: Schema<SelfSubjectRulesReviewSpec
 
 const subjectAccessReview = s.message(
   'k8s.io.api.authorization.v1beta1.SubjectAccessReview',
-  'Asks whether a user may do something.',
+  'Checks whether a user has access.',
   {
-    spec: always(2, SubjectAccessReviewSpecSchema, 'The question.'),
-    status: filled(3, SubjectAccessReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SubjectAccessReviewSpecSchema, 'The request.'),
+    status: filled(3, SubjectAccessReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface SubjectAccessReview extends KubeObject, Infer<typeof subjectAccessReview> {}
@@ -74,10 +74,10 @@ export const SubjectAccessReviewSchema: Schema<SubjectAccessReview> = subjectAcc
 
 const localSubjectAccessReview = s.message(
   'k8s.io.api.authorization.v1beta1.LocalSubjectAccessReview',
-  'Asks whether a user may do something in the namespace of the review.',
+  'Checks whether a user has access in the namespace of the review.',
   {
-    spec: always(2, SubjectAccessReviewSpecSchema, 'The question; its namespace must be that of the review.'),
-    status: filled(3, SubjectAccessReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SubjectAccessReviewSpecSchema, 'The request; its namespace must be that of the review.'),
+    status: filled(3, SubjectAccessReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface LocalSubjectAccessReview extends KubeObject, Infer<typeof localSubjectAccessReview> {}

@@ -45,7 +45,7 @@ const columns: readonly Column<EventType>[] = [
     const host = event.source?.host || event.reportingInstance || '';
     return host ? `${component}, ${host}` : component;
   }),
-  column('Message', 'string', 'Text for people.', (event) => (event.message ?? '').trim()),
+  column('Message', 'string', 'Human-readable message.', (event) => (event.message ?? '').trim()),
   wide('First Seen', 'string', 'Time since it first happened.', (event, { now }) => firstSeen(event, now)),
   wide('Count', 'string', 'How often it happened.', (event) => event.series?.count || event.count || 1),
   nameColumn(1),

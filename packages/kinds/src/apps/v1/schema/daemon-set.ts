@@ -33,7 +33,7 @@ const daemonSetUpdateStrategy = s.message(
   'k8s.io.api.apps.v1.DaemonSetUpdateStrategy',
   'How pods are replaced by new ones.',
   {
-    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to wait until somebody deletes the old pod.'),
+    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to replace a pod only after it was deleted.'),
     rollingUpdate: optional(2, RollingUpdateDaemonSetSchema, 'Pace, for RollingUpdate only.'),
   },
 );
@@ -55,7 +55,7 @@ const daemonSetCondition = s.message('k8s.io.api.apps.v1.DaemonSetCondition', 'O
   status: always(2, s.string(), 'True, False or Unknown.'),
   lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
   reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(5, s.string(), 'Text for people about the last change.'),
+  message: optional(5, s.string(), 'Human-readable message about the last change.'),
 });
 export interface DaemonSetCondition extends Infer<typeof daemonSetCondition> {}
 export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = daemonSetCondition;
@@ -68,7 +68,7 @@ const daemonSetStatus = s.message(
     numberMisscheduled: always(2, s.int32(), 'Nodes that have a pod and should not.'),
     desiredNumberScheduled: always(3, s.int32(), 'Nodes that should have a pod.'),
     numberReady: always(4, s.int32(), 'Nodes that should have a pod and whose pod is ready.'),
-    observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has seen.'),
+    observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has observed.'),
     updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
     numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
     numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),

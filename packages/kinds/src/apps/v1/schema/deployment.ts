@@ -37,7 +37,7 @@ export interface DeploymentStrategy extends Infer<typeof deploymentStrategy> {}
 export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentStrategy;
 
 const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended state of a deployment.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
+  replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
@@ -45,7 +45,7 @@ const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended 
   revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
     presence: true,
   }),
-  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
+  paused: optional(7, s.bool(), 'True pauses rollouts of the template.'),
   progressDeadlineSeconds: optional(
     9,
     s.int32(),
@@ -67,15 +67,15 @@ const deploymentCondition = s.message(
     lastUpdateTime: optional(6, s.time(), 'When the observation was last renewed.'),
     lastTransitionTime: optional(7, s.time(), 'When status last changed.'),
     reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-    message: optional(5, s.string(), 'Text for people about the last change.'),
+    message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );
 export interface DeploymentCondition extends Infer<typeof deploymentCondition> {}
 export const DeploymentConditionSchema: Schema<DeploymentCondition> = deploymentCondition;
 
 const deploymentStatus = s.message('k8s.io.api.apps.v1.DeploymentStatus', 'Observed state of a deployment.', {
-  observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has seen.'),
-  replicas: optional(2, s.int32(), 'Pods that are there, old and new, without terminating ones.'),
+  observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has observed.'),
+  replicas: optional(2, s.int32(), 'Number of old and new pods, without terminating ones.'),
   updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
   readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
   availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),

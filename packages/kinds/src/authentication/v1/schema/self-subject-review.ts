@@ -3,7 +3,7 @@ import { UserInfoSchema } from './user-info.ts';
 
 const selfSubjectReviewStatus = s.message(
   'k8s.io.api.authentication.v1.SelfSubjectReviewStatus',
-  'Who the caller is.',
+  'The user of the request.',
   {
     userInfo: filled(1, UserInfoSchema, 'The caller.'),
   },
@@ -11,8 +11,12 @@ const selfSubjectReviewStatus = s.message(
 export interface SelfSubjectReviewStatus extends Infer<typeof selfSubjectReviewStatus> {}
 export const SelfSubjectReviewStatusSchema: Schema<SelfSubjectReviewStatus> = selfSubjectReviewStatus;
 
-const selfSubjectReview = s.message('k8s.io.api.authentication.v1.SelfSubjectReview', 'Asks who the caller is.', {
-  status: filled(2, SelfSubjectReviewStatusSchema, 'The answer, given by the server.'),
-});
+const selfSubjectReview = s.message(
+  'k8s.io.api.authentication.v1.SelfSubjectReview',
+  'Returns the user of the request.',
+  {
+    status: filled(2, SelfSubjectReviewStatusSchema, 'The result, set by the server.'),
+  },
+);
 export interface SelfSubjectReview extends KubeObject, Infer<typeof selfSubjectReview> {}
 export const SelfSubjectReviewSchema: Schema<SelfSubjectReview> = selfSubjectReview;

@@ -3,22 +3,22 @@ import { NonResourceAttributesSchema, ResourceAttributesSchema } from './attribu
 
 const subjectAccessReviewSpec = s.message(
   'k8s.io.api.authorization.v1.SubjectAccessReviewSpec',
-  'Who wants to do what.',
+  'The user and the request to check.',
   {
     resourceAttributes: optional(
       1,
       ResourceAttributesSchema,
-      'A request about objects; either this or nonResourceAttributes.',
+      'A request for resources; exclusive with nonResourceAttributes.',
     ),
     nonResourceAttributes: optional(
       2,
       NonResourceAttributesSchema,
-      'A request about a path; either this or resourceAttributes.',
+      'A request for a path; exclusive with resourceAttributes.',
     ),
-    user: optional(3, s.string(), 'Name of the user. It or a group is needed.'),
+    user: optional(3, s.string(), 'Name of the user. A user or a group is required.'),
     groups: optional(4, s.list(s.string(), { listType: 'atomic' }), 'Groups of the user.'),
-    extra: optional(5, s.map(s.list(s.string())), 'What else the authenticator knows about the user.'),
-    uid: optional(6, s.string(), 'Identity of the user that survives renaming.'),
+    extra: optional(5, s.map(s.list(s.string())), 'Additional information of the authenticator.'),
+    uid: optional(6, s.string(), 'Unique id of the user, which does not change when the user is renamed.'),
   },
 );
 export interface SubjectAccessReviewSpec extends Infer<typeof subjectAccessReviewSpec> {}
@@ -26,17 +26,17 @@ export const SubjectAccessReviewSpecSchema: Schema<SubjectAccessReviewSpec> = su
 
 const selfSubjectAccessReviewSpec = s.message(
   'k8s.io.api.authorization.v1.SelfSubjectAccessReviewSpec',
-  'What the caller wants to do.',
+  'The request to check.',
   {
     resourceAttributes: optional(
       1,
       ResourceAttributesSchema,
-      'A request about objects; either this or nonResourceAttributes.',
+      'A request for resources; exclusive with nonResourceAttributes.',
     ),
     nonResourceAttributes: optional(
       2,
       NonResourceAttributesSchema,
-      'A request about a path; either this or resourceAttributes.',
+      'A request for a path; exclusive with resourceAttributes.',
     ),
   },
 );
@@ -48,9 +48,9 @@ const subjectAccessReviewStatus = s.message(
   'Whether it is allowed.',
   {
     allowed: always(1, s.bool(), 'True when it is allowed.'),
-    denied: optional(4, s.bool(), 'True when it is forbidden whatever else may allow it.'),
-    reason: optional(2, s.string(), 'Why, for people.'),
-    evaluationError: optional(3, s.string(), 'What went wrong on the way; the answer stands all the same.'),
+    denied: optional(4, s.bool(), 'True when it is denied regardless of other authorizers.'),
+    reason: optional(2, s.string(), 'Human-readable reason.'),
+    evaluationError: optional(3, s.string(), 'Errors during the evaluation; the decision is valid nevertheless.'),
   },
 );
 export interface SubjectAccessReviewStatus extends Infer<typeof subjectAccessReviewStatus> {}

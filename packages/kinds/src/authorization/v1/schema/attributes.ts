@@ -34,23 +34,23 @@ const labelSelectorAttributes = s.message(
 export interface LabelSelectorAttributes extends Infer<typeof labelSelectorAttributes> {}
 export const LabelSelectorAttributesSchema: Schema<LabelSelectorAttributes> = labelSelectorAttributes;
 
-const resourceAttributes = s.message('k8s.io.api.authorization.v1.ResourceAttributes', 'A request about objects.', {
+const resourceAttributes = s.message('k8s.io.api.authorization.v1.ResourceAttributes', 'A request for resources.', {
   namespace: optional(1, s.string(), 'Namespace; empty for cluster-scoped resources and for all namespaces.'),
   verb: optional(2, s.string(), 'What is done, e.g. get or list; `*` means everything.'),
   group: optional(3, s.string(), 'API group; `*` means every group.'),
   version: optional(4, s.string(), 'API version; `*` means every version.'),
   resource: optional(5, s.string(), 'Plural name of the resource; `*` means every resource.'),
-  subresource: optional(6, s.string(), 'Subresource, if one is meant.'),
+  subresource: optional(6, s.string(), 'Subresource; empty for the resource itself.'),
   name: optional(7, s.string(), 'Name of the object; empty means every object.'),
   fieldSelector: optional(
     8,
     FieldSelectorAttributesSchema,
-    'Narrows the question to some objects. Rules here know no selectors: all are meant.',
+    'Restricts the request to selected objects. Ignored by the authorizer.',
   ),
   labelSelector: optional(
     9,
     LabelSelectorAttributesSchema,
-    'Narrows the question to some objects. Rules here know no selectors: all are meant.',
+    'Restricts the request to selected objects. Ignored by the authorizer.',
   ),
 });
 export interface ResourceAttributes extends Infer<typeof resourceAttributes> {}
@@ -58,7 +58,7 @@ export const ResourceAttributesSchema: Schema<ResourceAttributes> = resourceAttr
 
 const nonResourceAttributes = s.message(
   'k8s.io.api.authorization.v1.NonResourceAttributes',
-  'A request about a path that holds no objects.',
+  'A request for a non-resource path.',
   {
     path: optional(1, s.string(), 'Path of the URL.'),
     verb: optional(2, s.string(), 'HTTP method in lower case.'),

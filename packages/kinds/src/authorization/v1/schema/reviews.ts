@@ -8,10 +8,10 @@ import { SelfSubjectRulesReviewSpecSchema, SubjectRulesReviewStatusSchema } from
 
 const subjectAccessReview = s.message(
   'k8s.io.api.authorization.v1.SubjectAccessReview',
-  'Asks whether a user may do something.',
+  'Checks whether a user has access.',
   {
-    spec: always(2, SubjectAccessReviewSpecSchema, 'The question.'),
-    status: filled(3, SubjectAccessReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SubjectAccessReviewSpecSchema, 'The request.'),
+    status: filled(3, SubjectAccessReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface SubjectAccessReview extends KubeObject, Infer<typeof subjectAccessReview> {}
@@ -19,10 +19,10 @@ export const SubjectAccessReviewSchema: Schema<SubjectAccessReview> = subjectAcc
 
 const localSubjectAccessReview = s.message(
   'k8s.io.api.authorization.v1.LocalSubjectAccessReview',
-  'Asks whether a user may do something in the namespace of the review.',
+  'Checks whether a user has access in the namespace of the review.',
   {
-    spec: always(2, SubjectAccessReviewSpecSchema, 'The question; its namespace must be that of the review.'),
-    status: filled(3, SubjectAccessReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SubjectAccessReviewSpecSchema, 'The request; its namespace must be that of the review.'),
+    status: filled(3, SubjectAccessReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface LocalSubjectAccessReview extends KubeObject, Infer<typeof localSubjectAccessReview> {}
@@ -30,10 +30,10 @@ export const LocalSubjectAccessReviewSchema: Schema<LocalSubjectAccessReview> = 
 
 const selfSubjectAccessReview = s.message(
   'k8s.io.api.authorization.v1.SelfSubjectAccessReview',
-  'Asks whether the caller may do something.',
+  'Checks whether the caller has access.',
   {
-    spec: always(2, SelfSubjectAccessReviewSpecSchema, 'The question.'),
-    status: filled(3, SubjectAccessReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SelfSubjectAccessReviewSpecSchema, 'The request.'),
+    status: filled(3, SubjectAccessReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface SelfSubjectAccessReview extends KubeObject, Infer<typeof selfSubjectAccessReview> {}
@@ -41,10 +41,10 @@ export const SelfSubjectAccessReviewSchema: Schema<SelfSubjectAccessReview> = se
 
 const selfSubjectRulesReview = s.message(
   'k8s.io.api.authorization.v1.SelfSubjectRulesReview',
-  'Asks what the caller may do in a namespace.',
+  'Lists the rules of the caller in a namespace.',
   {
-    spec: always(2, SelfSubjectRulesReviewSpecSchema, 'The question.'),
-    status: filled(3, SubjectRulesReviewStatusSchema, 'The answer, given by the server.'),
+    spec: always(2, SelfSubjectRulesReviewSpecSchema, 'The request.'),
+    status: filled(3, SubjectRulesReviewStatusSchema, 'The result, set by the server.'),
   },
 );
 export interface SelfSubjectRulesReview extends KubeObject, Infer<typeof selfSubjectRulesReview> {}

@@ -8,7 +8,7 @@ const resourceRule = s.message('k8s.io.api.authorization.v1.ResourceRule', 'What
     s.list(s.string(), { listType: 'atomic' }),
     'The resources; `*` stands for all, `*/sub` for one subresource of all.',
   ),
-  resourceNames: optional(4, s.list(s.string(), { listType: 'atomic' }), 'The names; all when there are none.'),
+  resourceNames: optional(4, s.list(s.string(), { listType: 'atomic' }), 'The names; empty means all names.'),
 });
 export interface ResourceRule extends Infer<typeof resourceRule> {}
 export const ResourceRuleSchema: Schema<ResourceRule> = resourceRule;
@@ -30,7 +30,7 @@ const subjectRulesReviewStatus = s.message(
   {
     resourceRules: always(1, s.list(ResourceRuleSchema, { listType: 'atomic' }), 'Rules about resources.'),
     nonResourceRules: always(2, s.list(NonResourceRuleSchema, { listType: 'atomic' }), 'Rules about paths.'),
-    incomplete: always(3, s.bool(), 'True when more may be allowed than the rules tell.'),
+    incomplete: always(3, s.bool(), 'True when the list of rules is incomplete.'),
     evaluationError: optional(4, s.string(), 'Why the rules are incomplete.'),
   },
 );
@@ -39,7 +39,7 @@ export const SubjectRulesReviewStatusSchema: Schema<SubjectRulesReviewStatus> = 
 
 const selfSubjectRulesReviewSpec = s.message(
   'k8s.io.api.authorization.v1.SelfSubjectRulesReviewSpec',
-  'Where the rules are asked for.',
+  'The namespace of the rules.',
   { namespace: optional(1, s.string(), 'The namespace; it must be given.') },
 );
 export interface SelfSubjectRulesReviewSpec extends Infer<typeof selfSubjectRulesReviewSpec> {}

@@ -11,14 +11,14 @@ import {
   typeMetaFields,
 } from '@keelson/core';
 
-const scaleSpec = s.message('k8s.io.api.autoscaling.v1.ScaleSpec', 'Wished size.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted.'),
+const scaleSpec = s.message('k8s.io.api.autoscaling.v1.ScaleSpec', 'Desired size.', {
+  replicas: optional(1, s.int32(), 'Desired number of pods.'),
 });
 export interface ScaleSpec extends Infer<typeof scaleSpec> {}
 export const ScaleSpecSchema: Schema<ScaleSpec> = scaleSpec;
 
-const scaleStatus = s.message('k8s.io.api.autoscaling.v1.ScaleStatus', 'Present size.', {
-  replicas: always(1, s.int32(), 'How many pods there are.'),
+const scaleStatus = s.message('k8s.io.api.autoscaling.v1.ScaleStatus', 'Observed size.', {
+  replicas: always(1, s.int32(), 'Observed number of pods.'),
   selector: optional(2, s.string(), 'Labels of the counted pods, as a selector text.'),
 });
 export interface ScaleStatus extends Infer<typeof scaleStatus> {}
@@ -26,9 +26,9 @@ export const ScaleStatusSchema: Schema<ScaleStatus> = scaleStatus;
 
 const scale = s.message('k8s.io.api.autoscaling.v1.Scale', 'Size of something that has replicas.', {
   ...typeMetaFields,
-  metadata: optional(1, objectMetaSchema, 'Name and namespace of the object that is meant.'),
-  spec: embedded(2, ScaleSpecSchema, 'Wished size.'),
-  status: filled(3, ScaleStatusSchema, 'Present size.'),
+  metadata: optional(1, objectMetaSchema, 'Name and namespace of the object.'),
+  spec: embedded(2, ScaleSpecSchema, 'Desired size.'),
+  status: filled(3, ScaleStatusSchema, 'Observed size.'),
 });
 export interface Scale extends KubeObject, Infer<typeof scale> {}
 export const ScaleSchema: Schema<Scale> = scale;

@@ -7,7 +7,7 @@ const condition = s.message(
     type: always(1, s.string(), 'Approved, Denied or Failed.'),
     status: always(6, s.string(), 'True, False or Unknown; Approved, Denied and Failed are True or absent.'),
     reason: optional(2, s.string(), 'One CamelCase word for why.'),
-    message: optional(3, s.string(), 'Text for people about why.'),
+    message: optional(3, s.string(), 'Human-readable message.'),
     lastUpdateTime: optional(4, s.time(), 'When the condition was last written.'),
     lastTransitionTime: optional(5, s.time(), 'When status last changed.'),
   },
@@ -17,7 +17,7 @@ export const CertificateSigningRequestConditionSchema: Schema<CertificateSigning
 
 const spec = s.message(
   'k8s.io.api.certificates.v1.CertificateSigningRequestSpec',
-  'The certificate that is wanted, and who wants it. Fixed once it is created.',
+  'The requested certificate and the requesting user. Immutable.',
   {
     request: always(1, s.bytes(), 'PEM block CERTIFICATE REQUEST with a PKCS#10 request.'),
     signerName: always(7, s.string(), 'Who is to sign: example.com/signer-name.'),

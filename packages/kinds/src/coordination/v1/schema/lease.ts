@@ -1,7 +1,7 @@
 import { filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
 
-const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Who holds a lease and for how long.', {
-  holderIdentity: optional(1, s.string(), 'Who holds it.', { presence: true }),
+const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Holder and duration of a lease.', {
+  holderIdentity: optional(1, s.string(), 'Identity of the holder.', { presence: true }),
   leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.', {
     presence: true,
   }),

@@ -1,10 +1,14 @@
 import { always, type Infer, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
 import { NodeSelectorSchema, NodeSelectorTermSchema } from './node-selector.ts';
 
-const preferredSchedulingTerm = s.message('k8s.io.api.core.v1.PreferredSchedulingTerm', 'A wish about the node.', {
-  weight: always(1, s.int32(), 'Importance, 1 to 100.'),
-  preference: always(2, NodeSelectorTermSchema, 'Conditions on the node.'),
-});
+const preferredSchedulingTerm = s.message(
+  'k8s.io.api.core.v1.PreferredSchedulingTerm',
+  'A weighted preference for nodes.',
+  {
+    weight: always(1, s.int32(), 'Importance, 1 to 100.'),
+    preference: always(2, NodeSelectorTermSchema, 'Conditions on the node.'),
+  },
+);
 export interface PreferredSchedulingTerm extends Infer<typeof preferredSchedulingTerm> {}
 export const PreferredSchedulingTermSchema: Schema<PreferredSchedulingTerm> = preferredSchedulingTerm;
 
@@ -56,7 +60,7 @@ export const PodAffinityTermSchema: Schema<PodAffinityTerm> = podAffinityTerm;
 
 const weightedPodAffinityTerm = s.message(
   'k8s.io.api.core.v1.WeightedPodAffinityTerm',
-  'A wish about neighbouring pods.',
+  'A weighted preference for other pods.',
   {
     weight: always(1, s.int32(), 'Importance, 1 to 100.'),
     podAffinityTerm: always(2, PodAffinityTermSchema, 'The pods and the place.'),

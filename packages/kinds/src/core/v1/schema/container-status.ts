@@ -3,7 +3,7 @@ import { ResourceRequirementsSchema } from './resources.ts';
 
 const containerStateWaiting = s.message('k8s.io.api.core.v1.ContainerStateWaiting', 'The container does not run yet.', {
   reason: optional(1, s.string(), 'One CamelCase word for why.'),
-  message: optional(2, s.string(), 'Text for people.'),
+  message: optional(2, s.string(), 'Human-readable message.'),
 });
 export interface ContainerStateWaiting extends Infer<typeof containerStateWaiting> {}
 export const ContainerStateWaitingSchema: Schema<ContainerStateWaiting> = containerStateWaiting;
@@ -18,7 +18,7 @@ const containerStateTerminated = s.message('k8s.io.api.core.v1.ContainerStateTer
   exitCode: always(1, s.int32(), 'Exit code.'),
   signal: optional(2, s.int32(), 'Signal that ended it.'),
   reason: optional(3, s.string(), 'One CamelCase word for why.'),
-  message: optional(4, s.string(), 'Text for people, e.g. the termination message.'),
+  message: optional(4, s.string(), 'Human-readable message, e.g. the termination message.'),
   startedAt: optional(5, s.time(), 'When it was started.'),
   finishedAt: optional(6, s.time(), 'When it ended.'),
   containerID: optional(7, s.string(), 'The ended container: type://id.'),
@@ -83,7 +83,7 @@ export const ContainerUserSchema: Schema<ContainerUser> = containerUser;
 const resourceHealth = s.message('k8s.io.api.core.v1.ResourceHealth', 'Health of one device.', {
   resourceID: always(1, s.string(), 'ID of the device.'),
   health: optional(2, s.string(), 'Healthy, Unhealthy or Unknown.'),
-  message: optional(6, s.string(), 'Text for people.', { presence: true }),
+  message: optional(6, s.string(), 'Human-readable message.', { presence: true }),
 });
 export interface ResourceHealth extends Infer<typeof resourceHealth> {}
 export const ResourceHealthSchema: Schema<ResourceHealth> = resourceHealth;

@@ -84,7 +84,7 @@ const containerFields = {
   volumeMounts: optional(9, s.listByKey(VolumeMountSchema, 'mountPath'), 'Volumes in its file system.'),
   volumeDevices: optional(21, s.listByKey(VolumeDeviceSchema, 'devicePath'), 'Raw block devices.'),
   livenessProbe: optional(10, ProbeSchema, 'Failing restarts the container.'),
-  readinessProbe: optional(11, ProbeSchema, 'Failing takes the pod out of its services.'),
+  readinessProbe: optional(11, ProbeSchema, 'Failure removes the pod from its services.'),
   startupProbe: optional(
     22,
     ProbeSchema,
@@ -111,7 +111,7 @@ const containerFields = {
   securityContext: optional(15, SecurityContextSchema, 'Security settings.'),
   stdin: optional(16, s.bool(), 'True keeps a buffer for standard input.'),
   stdinOnce: optional(17, s.bool(), 'True closes standard input after the first attached client has left.'),
-  tty: optional(18, s.bool(), 'True gives it a terminal; needs stdin.'),
+  tty: optional(18, s.bool(), 'True allocates a terminal; requires stdin.'),
 } as const;
 
 const container = s.message('k8s.io.api.core.v1.Container', 'A program that runs in a pod.', containerFields);

@@ -18,7 +18,7 @@ export const EventSeriesSchema: Schema<EventSeries> = eventSeries;
 const event = s.message('k8s.io.api.core.v1.Event', 'Something that happened to an object, kept for a limited time.', {
   involvedObject: always(2, ObjectReferenceSchema, 'Object that the event is about.'),
   reason: optional(3, s.string(), 'One CamelCase word for why the event happened.'),
-  message: optional(4, s.string(), 'Text for people.'),
+  message: optional(4, s.string(), 'Human-readable message.'),
   source: filled(5, EventSourceSchema, 'Who reports the event.'),
   firstTimestamp: optional(6, s.time(), 'When it was first seen.'),
   lastTimestamp: optional(7, s.time(), 'When it was last seen.'),
@@ -27,7 +27,7 @@ const event = s.message('k8s.io.api.core.v1.Event', 'Something that happened to 
   eventTime: optional(10, s.microTime(), 'When it was first seen, to the microsecond (newer reporters).'),
   series: optional(11, EventSeriesSchema, 'Present when the event keeps happening (newer reporters).'),
   action: optional(12, s.string(), 'What was done or failed with regard to the object.'),
-  related: optional(13, ObjectReferenceSchema, 'Second object that takes part.'),
+  related: optional(13, ObjectReferenceSchema, 'Secondary object of the action.'),
   reportingComponent: filled(14, s.string(), 'Name of the reporting controller.'),
   reportingInstance: filled(15, s.string(), 'Which instance of the controller reports.'),
 });

@@ -35,7 +35,7 @@ const fileKeySelector = s.message(
   'k8s.io.api.core.v1.FileKeySelector',
   'One variable out of a file on a volume.',
   {
-    volumeName: always(1, s.string(), 'Volume that holds the file.'),
+    volumeName: always(1, s.string(), 'Volume with the file.'),
     path: always(2, s.string(), 'Path of the file, relative to the root of the volume, without `..`.'),
     key: always(3, s.string(), 'Name of the variable in the file.'),
     optional: optional(4, s.bool(), 'True lets the container start although the file or the key is missing.', {
@@ -67,7 +67,7 @@ const resourceFieldSelector = s.message(
     containerName: optional(
       1,
       s.string(),
-      'Container that is asked; needed in volumes, by default the container itself in environment variables.',
+      'Name of the container; required in volumes, by default the container itself in environment variables.',
     ),
     resource: always(2, s.string(), 'Which amount, e.g. limits.cpu or requests.memory.'),
     divisor: filled(3, s.quantity(), 'Unit in which the amount is written; 0 stands for 1.'),

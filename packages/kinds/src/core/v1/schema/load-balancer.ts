@@ -8,26 +8,22 @@ const portStatus = s.message('k8s.io.api.core.v1.PortStatus', 'State of one port
 export interface PortStatus extends Infer<typeof portStatus> {}
 export const PortStatusSchema: Schema<PortStatus> = portStatus;
 
-const loadBalancerIngress = s.message(
-  'k8s.io.api.core.v1.LoadBalancerIngress',
-  'One point at which a load balancer takes traffic.',
-  {
-    ip: optional(1, s.string(), 'Address, for balancers that are reached by IP.'),
-    hostname: optional(2, s.string(), 'DNS name, for balancers that are reached by name.'),
-    ipMode: optional(
-      3,
-      s.string(),
-      "VIP when traffic arrives with the balancer's address as destination, Proxy when with that of the node or pod.",
-      { presence: true },
-    ),
-    ports: optional(4, s.list(PortStatusSchema, { listType: 'atomic' }), 'State of the single ports.'),
-  },
-);
+const loadBalancerIngress = s.message('k8s.io.api.core.v1.LoadBalancerIngress', 'One address of a load balancer.', {
+  ip: optional(1, s.string(), 'Address, for balancers that are reached by IP.'),
+  hostname: optional(2, s.string(), 'DNS name, for balancers that are reached by name.'),
+  ipMode: optional(
+    3,
+    s.string(),
+    "VIP when traffic arrives with the balancer's address as destination, Proxy when with that of the node or pod.",
+    { presence: true },
+  ),
+  ports: optional(4, s.list(PortStatusSchema, { listType: 'atomic' }), 'State of the single ports.'),
+});
 export interface LoadBalancerIngress extends Infer<typeof loadBalancerIngress> {}
 export const LoadBalancerIngressSchema: Schema<LoadBalancerIngress> = loadBalancerIngress;
 
 const loadBalancerStatus = s.message('k8s.io.api.core.v1.LoadBalancerStatus', 'State of a load balancer.', {
-  ingress: optional(1, s.list(LoadBalancerIngressSchema, { listType: 'atomic' }), 'Points at which traffic is taken.'),
+  ingress: optional(1, s.list(LoadBalancerIngressSchema, { listType: 'atomic' }), 'Addresses of the load balancer.'),
 });
 export interface LoadBalancerStatus extends Infer<typeof loadBalancerStatus> {}
 export const LoadBalancerStatusSchema: Schema<LoadBalancerStatus> = loadBalancerStatus;

@@ -18,7 +18,7 @@ const namespaceCondition = s.message(
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
     reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
-    message: optional(6, s.string(), 'Text for people about the last change.'),
+    message: optional(6, s.string(), 'Human-readable message about the last change.'),
   },
 );
 export interface NamespaceCondition extends Infer<typeof namespaceCondition> {}

@@ -16,7 +16,7 @@ export const ConfigMapNodeConfigSourceSchema: Schema<ConfigMapNodeConfigSource> 
 
 const nodeConfigSource = s.message(
   'k8s.io.api.core.v1.NodeConfigSource',
-  'Where a node agent takes its configuration from, if it is told to.',
+  'Source of the configuration of a node agent with dynamic configuration.',
   {
     configMap: optional(2, ConfigMapNodeConfigSourceSchema, 'A ConfigMap.'),
   },

@@ -8,10 +8,10 @@ const nodeCondition = s.message('k8s.io.api.core.v1.NodeCondition', 'One observe
     'Name of the aspect: Ready, MemoryPressure, DiskPressure, PIDPressure, NetworkUnavailable and others.',
   ),
   status: always(2, s.string(), 'True, False or Unknown.'),
-  lastHeartbeatTime: optional(3, s.time(), 'When it was last looked at.'),
+  lastHeartbeatTime: optional(3, s.time(), 'Time of the last observation.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
   reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(6, s.string(), 'Text for people about the last change.'),
+  message: optional(6, s.string(), 'Human-readable message about the last change.'),
 });
 export interface NodeCondition extends Infer<typeof nodeCondition> {}
 export const NodeConditionSchema: Schema<NodeCondition> = nodeCondition;

@@ -20,7 +20,7 @@ const nodeSpec = s.message('k8s.io.api.core.v1.NodeSpec', 'Intended state of a n
   configSource: optional(
     6,
     NodeConfigSourceSchema,
-    "Source of the agent's configuration, for agents that are told to heed it.",
+    "Source of the agent's configuration, for agents with dynamic configuration.",
   ),
   externalID: optional(2, s.string(), 'Old name of the machine; not heeded.'),
 });

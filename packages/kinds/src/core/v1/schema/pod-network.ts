@@ -2,7 +2,7 @@ import { always, type Infer, optional, type Schema, s } from '@keelson/core';
 
 const podDNSConfigOption = s.message('k8s.io.api.core.v1.PodDNSConfigOption', 'One option of the resolver.', {
   name: optional(1, s.string(), 'Name of the option.'),
-  value: optional(2, s.string(), 'Value, if the option takes one.', { presence: true }),
+  value: optional(2, s.string(), 'Value of the option.', { presence: true }),
 });
 export interface PodDNSConfigOption extends Infer<typeof podDNSConfigOption> {}
 export const PodDNSConfigOptionSchema: Schema<PodDNSConfigOption> = podDNSConfigOption;

@@ -90,8 +90,10 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   schedulerName: optional(19, s.string(), 'Scheduler that places the pod.', { default: 'default-scheduler' }),
   tolerations: optional(22, s.list(TolerationSchema, { listType: 'atomic' }), 'Taints that the pod bears.'),
   hostAliases: optional(23, s.listByKey(HostAliasSchema, 'ip'), 'Lines for the hosts file.'),
-  priorityClassName: optional(24, s.string(), 'Class that gives the priority.'),
-  priority: optional(25, s.int32(), 'Priority; higher goes first. Derived from the class.', { presence: true }),
+  priorityClassName: optional(24, s.string(), 'Class that determines the priority.'),
+  priority: optional(25, s.int32(), 'Priority; higher values are scheduled first. Derived from the class.', {
+    presence: true,
+  }),
   dnsConfig: optional(26, PodDNSConfigSchema, 'Resolver settings.'),
   readinessGates: optional(
     28,

@@ -6,10 +6,10 @@ const podCondition = s.message('k8s.io.api.core.v1.PodCondition', 'One observed 
   type: always(1, s.string(), 'Name of the aspect: PodScheduled, Initialized, ContainersReady, Ready and others.'),
   observedGeneration: optional(7, s.int64(), 'The metadata.generation that the observation is about.'),
   status: always(2, s.string(), 'True, False or Unknown.'),
-  lastProbeTime: optional(3, s.time(), 'When it was last looked at.'),
+  lastProbeTime: optional(3, s.time(), 'Time of the last observation.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
   reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(6, s.string(), 'Text for people about the last change.'),
+  message: optional(6, s.string(), 'Human-readable message about the last change.'),
 });
 export interface PodCondition extends Infer<typeof podCondition> {}
 export const PodConditionSchema: Schema<PodCondition> = podCondition;
@@ -83,7 +83,7 @@ const podStatus = s.message('k8s.io.api.core.v1.PodStatus', 'Observed state of a
   observedGeneration: optional(17, s.int64(), 'The metadata.generation that the status is about.'),
   phase: optional(1, s.string(), 'Pending, Running, Succeeded, Failed or Unknown.'),
   conditions: optional(2, s.listByKey(PodConditionSchema, 'type'), 'Latest observations.'),
-  message: optional(3, s.string(), 'Text for people about why it is in this state.'),
+  message: optional(3, s.string(), 'Human-readable message about the state.'),
   reason: optional(4, s.string(), 'One CamelCase word for why it is in this state, e.g. Evicted.'),
   nominatedNodeName: optional(11, s.string(), 'Node that is being cleared for the pod.'),
   hostIP: optional(5, s.string(), 'Address of the node.'),

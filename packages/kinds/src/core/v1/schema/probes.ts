@@ -21,7 +21,7 @@ const httpGetAction = s.message(
   'k8s.io.api.core.v1.HTTPGetAction',
   'A GET request; a code from 200 to 399 is success.',
   {
-    path: optional(1, s.string(), 'Path to ask for.', { default: '/' }),
+    path: optional(1, s.string(), 'Path of the request.', { default: '/' }),
     port: always(2, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
     host: optional(3, s.string(), "Host to connect to; the pod's address by default."),
     scheme: optional(4, s.string(), 'HTTP or HTTPS; certificates are not checked.', { default: 'HTTP' }),
@@ -55,7 +55,7 @@ const sleepAction = s.message('k8s.io.api.core.v1.SleepAction', 'A pause of fixe
 export interface SleepAction extends Infer<typeof sleepAction> {}
 export const SleepActionSchema: Schema<SleepAction> = sleepAction;
 
-const probeHandler = s.message('k8s.io.api.core.v1.ProbeHandler', 'How a probe looks; exactly one field is set.', {
+const probeHandler = s.message('k8s.io.api.core.v1.ProbeHandler', 'Action of a probe; exactly one field is set.', {
   exec: optional(1, ExecActionSchema, 'Runs a command.'),
   httpGet: optional(2, HTTPGetActionSchema, 'Sends an HTTP request.'),
   tcpSocket: optional(3, TCPSocketActionSchema, 'Opens a TCP connection.'),

@@ -94,7 +94,7 @@ const securityContext = s.message(
   'Security settings of one container; they win over those of the pod.',
   {
     capabilities: optional(1, CapabilitiesSchema, 'Changes of the Linux capabilities.'),
-    privileged: optional(2, s.bool(), 'True gives the container everything that root on the host may do.', {
+    privileged: optional(2, s.bool(), 'True grants all privileges of root on the host.', {
       presence: true,
     }),
     seLinuxOptions: optional(3, SELinuxOptionsSchema, 'SELinux label.'),

@@ -8,7 +8,7 @@ const serviceAccount = s.message('k8s.io.api.core.v1.ServiceAccount', 'An identi
     s.list(LocalObjectReferenceSchema, { listType: 'atomic' }),
     'Secrets for pulling images, given to pods of this account.',
   ),
-  automountServiceAccountToken: optional(4, s.bool(), 'False keeps the token out of pods unless they ask for it.', {
+  automountServiceAccountToken: optional(4, s.bool(), 'False disables the token in pods that do not request it.', {
     presence: true,
   }),
 });

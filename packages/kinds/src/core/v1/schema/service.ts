@@ -39,7 +39,7 @@ export interface SessionAffinityConfig extends Infer<typeof sessionAffinityConfi
 export const SessionAffinityConfigSchema: Schema<SessionAffinityConfig> = sessionAffinityConfig;
 
 const servicePort = s.message('k8s.io.api.core.v1.ServicePort', 'One port of a service.', {
-  name: optional(1, s.string(), 'Name of the port, unique in the service; needed when there are several.'),
+  name: optional(1, s.string(), 'Name of the port, unique in the service; required when there are several.'),
   protocol: optional(2, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
   appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.', {
     presence: true,
@@ -64,7 +64,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   selector: optional(
     2,
     s.map(s.string(), { mapType: 'atomic' }),
-    'Labels of the pods that receive the traffic; empty when somebody else keeps the endpoints.',
+    'Labels of the pods that receive the traffic; empty when the endpoints are managed externally.',
   ),
   clusterIP: optional(
     3,
@@ -87,11 +87,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   sessionAffinity: optional(7, s.string(), 'ClientIP keeps each client at one pod; None does not.', {
     default: 'None',
   }),
-  loadBalancerIP: optional(
-    8,
-    s.string(),
-    'Address wished for the load balancer; whether it is heeded depends on the provider.',
-  ),
+  loadBalancerIP: optional(8, s.string(), 'Requested address of the load balancer; not supported by all providers.'),
   loadBalancerSourceRanges: optional(
     9,
     s.list(s.string(), { listType: 'atomic' }),
@@ -106,7 +102,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   healthCheckNodePort: optional(
     12,
     s.int32(),
-    'Node port on which load balancers ask whether a node has local pods; for externalTrafficPolicy Local.',
+    'Node port of the health check for local pods; for externalTrafficPolicy Local.',
   ),
   publishNotReadyAddresses: optional(13, s.bool(), 'True publishes pods that are not ready as well.'),
   sessionAffinityConfig: optional(14, SessionAffinityConfigSchema, 'Details of the session affinity.'),

@@ -21,36 +21,32 @@ const volumeResourceRequirements = s.message(
 export interface VolumeResourceRequirements extends Infer<typeof volumeResourceRequirements> {}
 export const VolumeResourceRequirementsSchema: Schema<VolumeResourceRequirements> = volumeResourceRequirements;
 
-const persistentVolumeClaimSpec = s.message(
-  'k8s.io.api.core.v1.PersistentVolumeClaimSpec',
-  'What storage is asked for.',
-  {
-    accessModes: optional(
-      1,
-      s.list(s.string(), { listType: 'atomic' }),
-      'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
-    ),
-    selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
-    resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
-    volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
-    storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', {
-      presence: true,
-    }),
-    volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', {
-      presence: true,
-      default: 'Filesystem',
-    }),
-    dataSource: optional(
-      7,
-      TypedLocalObjectReferenceSchema,
-      'Object that the volume is filled from: a snapshot or another claim.',
-    ),
-    dataSourceRef: optional(8, TypedObjectReferenceSchema, 'Object that the volume is filled from, of any kind.'),
-    volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.', {
-      presence: true,
-    }),
-  },
-);
+const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolumeClaimSpec', 'The requested storage.', {
+  accessModes: optional(
+    1,
+    s.list(s.string(), { listType: 'atomic' }),
+    'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
+  ),
+  selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
+  resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
+  volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
+  storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', {
+    presence: true,
+  }),
+  volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', {
+    presence: true,
+    default: 'Filesystem',
+  }),
+  dataSource: optional(
+    7,
+    TypedLocalObjectReferenceSchema,
+    'Object that the volume is filled from: a snapshot or another claim.',
+  ),
+  dataSourceRef: optional(8, TypedObjectReferenceSchema, 'Object that the volume is filled from, of any kind.'),
+  volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.', {
+    presence: true,
+  }),
+});
 export interface PersistentVolumeClaimSpec extends Infer<typeof persistentVolumeClaimSpec> {}
 export const PersistentVolumeClaimSpecSchema: Schema<PersistentVolumeClaimSpec> = persistentVolumeClaimSpec;
 

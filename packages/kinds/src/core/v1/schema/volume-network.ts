@@ -62,7 +62,7 @@ const rbdVolumeSource = s.message('k8s.io.api.core.v1.RBDVolumeSource', 'A Ceph 
   monitors: always(1, s.list(s.string(), { listType: 'atomic' }), 'Addresses of the monitors.'),
   image: always(2, s.string(), 'Name of the image.'),
   fsType: optional(3, s.string(), 'File system to mount, e.g. ext4.'),
-  pool: optional(4, s.string(), 'Pool that holds the image.', { default: 'rbd' }),
+  pool: optional(4, s.string(), 'Pool of the image.', { default: 'rbd' }),
   user: optional(5, s.string(), 'User name.', { default: 'admin' }),
   keyring: optional(6, s.string(), 'File with the keys.', { default: '/etc/ceph/keyring' }),
   secretRef: optional(7, LocalObjectReferenceSchema, 'Secret with the key, instead of keyring.'),

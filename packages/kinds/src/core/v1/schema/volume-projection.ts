@@ -157,9 +157,9 @@ const podCertificateProjection = s.message(
   'k8s.io.api.core.v1.PodCertificateProjection',
   'A private key and certificate for the pod, renewed in time.',
   {
-    signerName: required(1, s.string(), 'Signer that is asked.'),
+    signerName: required(1, s.string(), 'Signer of the certificate.'),
     keyType: required(2, s.string(), 'Kind of key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.'),
-    maxExpirationSeconds: optional(3, s.int32(), 'Longest life time in seconds that is asked for.', { presence: true }),
+    maxExpirationSeconds: optional(3, s.int32(), 'Maximum requested validity in seconds.', { presence: true }),
     credentialBundlePath: optional(4, s.string(), 'File for key and certificates together.'),
     keyPath: optional(5, s.string(), 'File for the key alone.'),
     certificateChainPath: optional(6, s.string(), 'File for the certificates alone.'),

@@ -42,7 +42,7 @@ export type DeploymentStrategy = apps.DeploymentStrategy;
 export const DeploymentStrategySchema: Schema<DeploymentStrategy> = twin(apps.DeploymentStrategySchema);
 
 const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec', 'Intended state of a deployment.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
+  replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   selector: optional(
     2,
     labelSelectorSchema,
@@ -54,7 +54,7 @@ const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec',
   revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
     presence: true,
   }),
-  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
+  paused: optional(7, s.bool(), 'True pauses rollouts of the template.'),
   rollbackTo: optional(8, RollbackConfigSchema, 'Asks for going back to an earlier revision; cleared when done.'),
   progressDeadlineSeconds: optional(
     9,

@@ -84,7 +84,7 @@ export const IngressPortStatusSchema: Schema<IngressPortStatus> = ingressPortSta
 
 const ingressLoadBalancerIngress = s.message(
   'k8s.io.api.extensions.v1beta1.IngressLoadBalancerIngress',
-  'One point at which the ingress takes traffic.',
+  'One address of the load balancer of an ingress.',
   {
     ip: optional(1, s.string(), 'Address, for balancers that are reached by IP.'),
     hostname: optional(2, s.string(), 'DNS name, for balancers that are reached by name.'),
@@ -101,7 +101,7 @@ const ingressLoadBalancerStatus = s.message(
     ingress: optional(
       1,
       s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }),
-      'Points at which traffic is taken.',
+      'Addresses of the load balancer.',
     ),
   },
 );

@@ -15,7 +15,7 @@ import { versionTwin } from '../../../versions/version-twin.ts';
 const twin = versionTwin('k8s.io.api.apps.v1.', 'k8s.io.api.extensions.v1beta1.');
 
 const replicaSetSpec = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetSpec', 'Intended state of a replica set.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
+  replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   selector: optional(
     2,

@@ -14,7 +14,7 @@ const eviction = s.message(
   'Asks for a pod to be evicted from its node, with regard to disruption budgets.',
   {
     ...typeMetaFields,
-    metadata: optional(1, objectMetaSchema, 'Name and namespace of the object that is meant.'),
+    metadata: optional(1, objectMetaSchema, 'Name and namespace of the object.'),
     deleteOptions: optional(2, deleteOptionsSchema, 'How the pod is to be deleted.'),
   },
 );
