@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import {
   Cgroups,
@@ -318,10 +319,22 @@ function collect(words: readonly [string, ...string[]], request: object, signal?
   return collectOutput(process, { command: [], ...request }, { signal, kill: () => void child.kill('SIGKILL') });
 }
 
+/** A process without a child: its output is complete before it ends, however slow the machine is. */
+function written(stdout: string, stderr: string, ended: Promise<number>, open = false) {
+  const streams = { stdout: new PassThrough(), stderr: new PassThrough(), ended };
+  streams.stdout.write(stdout);
+  streams.stderr.write(stderr);
+  if (!open) for (const stream of [streams.stdout, streams.stderr]) stream.end();
+  return streams;
+}
+
+const noSignal = { signal: undefined, kill: () => {} };
+
 test('the output of a process is collected up to a limit, with its exit code', async (t) => {
-  const { stdout, stderr, exitCode } = await collect(['/bin/sh', '-c', 'echo out; echo err >&2; exit 3'], {});
-  t.deepEqual([String(stdout), String(stderr), exitCode], ['out\n', 'err\n', 3]);
-  const limited = await collect(['/bin/sh', '-c', 'echo 123456'], { maxOutputBytes: 3 });
+  const whole = await collectOutput(written('out', 'err', Promise.resolve(3)), { command: [] }, noSignal);
+  t.deepEqual([String(whole.stdout), String(whole.stderr), whole.exitCode], ['out', 'err', 3]);
+  const request = { command: [], maxOutputBytes: 3 };
+  const limited = await collectOutput(written('123456', '', Promise.resolve(0)), request, noSignal);
   t.is(String(limited.stdout), '123');
   t.is((await collect(['/bin/sh', '-c', 'kill -TERM $$'], {})).exitCode, 143);
   await t.throwsAsync(collect(['/nonexistent'], {}), { code: 'StartFailed' });
@@ -333,9 +346,22 @@ test('a process is killed at its deadline and when the caller cancels', async (t
   await t.throwsAsync(collect(['/bin/sleep', '100'], {}, AbortSignal.abort()), { code: 'Aborted' });
 });
 
+test('a signal that fires after the end of a process does not kill', async (t) => {
+  const caller = new AbortController();
+  const child = spawn('/bin/true', [], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let kills = 0;
+  const collected = { stdout: child.stdout, stderr: child.stderr, ended: endOf(child) };
+  const options = { signal: caller.signal, kill: () => void kills++ };
+  t.is((await collectOutput(collected, { command: [] }, options)).exitCode, 0);
+  caller.abort();
+  t.is(kills, 0);
+});
+
 test('the output of a process whose children keep the pipes open is returned', async (t) => {
-  const { stdout, exitCode } = await collect(['/bin/sh', '-c', 'echo out; sleep 5 & exit 0'], {});
-  t.deepEqual([String(stdout), exitCode], ['out\n', 0]);
+  const process = written('out', '', Promise.resolve(0), true);
+  const { stdout, exitCode } = await collectOutput(process, { command: [] }, noSignal);
+  t.deepEqual([String(stdout), exitCode], ['out', 0]);
+  t.true(process.stdout.destroyed);
 });
 
 test('programs of the machine are found and run', async (t) => {

@@ -176,6 +176,9 @@ test('a runtime creates, lists and removes sandboxes and containers', async (t) 
   t.is((await runtime.containerStatus(one)).state, 'created');
   await t.throwsAsync(runtime.containerStatus('nope'), { code: 'NotFound' });
   await t.throwsAsync(runtime.reopenContainerLog(one), { code: 'InvalidState' });
+  b.write(two, 'pid', ownStat());
+  await runtime.reopenContainerLog(two);
+  t.deepEqual(b.requests, [`reopen ${two}`]);
   await runtime.stopPodSandbox(pod);
   await t.throwsAsync(runtime.createContainer(pod, config('four')), { code: 'InvalidState' });
   await runtime.removeContainer(one);
