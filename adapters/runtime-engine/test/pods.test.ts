@@ -192,11 +192,11 @@ engineTest('a terminal is a terminal, with a size, for commands and for those wh
     stdin: true,
   });
   const request = { stdin: true, stdout: true, stderr: false, tty: true };
-  const command = await streaming.exec?.(id, { ...request, command: ['/bin/sh', '-c', 'read x; stty size; exit 3'] });
+  // The size arrives by another connection than the line, so the command waits for it.
+  const script = 'until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; read x; stty size; exit 3';
+  const command = await streaming.exec?.(id, { ...request, command: ['/bin/sh', '-c', script] });
   command?.resize?.({ width: 120, height: 40 });
   const text = collect(command?.stdout);
-  // The size arrives by another connection than the line.
-  await new Promise((resolve) => setTimeout(resolve, 300));
   command?.stdin?.write('go\n');
   t.deepEqual(await command?.ended, { exitCode: 3 });
   t.regex(await text, /40 120/);

@@ -8,6 +8,8 @@ import { serverFor } from './support/test-server.ts';
 
 // Flushes to disk are real here: what is acknowledged must survive SIGKILL of the database.
 const at = serverFor(test, { durable: true });
+/** Far above what a loaded machine needs, and below the minutes after which the kernel gives up a dead connection. */
+const limitMs = 15_000;
 
 async function opened(t: ExecutionContext, schema: string, options: PostgresStoreOptions = {}, port?: number) {
   const store = new PostgresStore({ url: at?.server.url('keelson', port) ?? '', schema, readers: 3, ...options });
@@ -59,7 +61,7 @@ if (at !== undefined) {
     }
     t.deepEqual(watcher.revisions, span(start + 1, last));
     t.log(`longest time from write to delivery: ${worst.toFixed(0)} ms`);
-    t.true(worst < 3000);
+    t.true(worst < limitMs);
     await watcher.close();
   });
 
@@ -72,7 +74,7 @@ if (at !== undefined) {
     for (let i = 0; i < 5; i++) {
       const before = performance.now();
       await watcher.reached(await create(writer, `/${i}`));
-      t.true(performance.now() - before < 3000);
+      t.true(performance.now() - before < limitMs);
     }
     t.is(watcher.changes.length, 5);
     await watcher.close();
@@ -118,10 +120,10 @@ if (at !== undefined) {
     proxy.blackHole();
     const before = performance.now();
     await watcher.reached(await create(writer, '/during'));
-    t.true(performance.now() - before < 3000);
-    await waitFor('the dead connection to be dropped', () => proxy.connections === 0, 15_000);
+    t.true(performance.now() - before < limitMs);
+    await waitFor('the dead connection to be dropped', () => proxy.connections === 0);
     proxy.heal();
-    await waitFor('a new one', () => proxy.connections === 1, 15_000);
+    await waitFor('a new one', () => proxy.connections === 1);
     await watcher.reached(await create(writer, '/after'));
     t.deepEqual(watcher.revisions, span(start + 1, start + 3));
     await watcher.close();
@@ -141,7 +143,7 @@ if (at !== undefined) {
     const before = performance.now();
     await store.close();
     await Promise.all(reads);
-    t.true(performance.now() - before < 5000);
+    t.true(performance.now() - before < limitMs);
     await waitFor('all connections to be gone', () => proxy.connections === 0);
   });
 

@@ -93,7 +93,7 @@ on('pooled', 'behind PgBouncer in transaction mode the default URL works', async
   const watcher = await Following.open(second, await second.currentRevision());
   const before = performance.now();
   await watcher.reached(await create(first, '/polled'));
-  t.true(performance.now() - before < 3000, 'found by polling');
+  t.true(performance.now() - before < 15_000, 'found by polling');
   await watcher.close();
 });
 
