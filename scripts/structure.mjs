@@ -15,6 +15,9 @@ const maxColumns = 120;
 const maxLines = 400;
 const smallLines = 30;
 
+/** Files that export what other packages import. */
+const entryPoint = /\/src\/(?:index|internal|runtime|storage-adapter)\.ts$/;
+
 /** A file above {@link maxLines} states in its first lines why it is one file: `// One file: <reason>`. */
 const reason = /^\/\/ One file: \S/m;
 
@@ -57,8 +60,10 @@ for (const { file, text } of sources) {
 for (const { file, text } of sources) {
   const lines = lineCount(text);
   if (lines > maxLines && !reason.test(text.slice(0, 600))) found.longFiles.push(`${file}: ${lines} lines`);
-  if (lines < smallLines && importers.get(file)?.size === 1) {
-    found.smallFiles.push(`${file}: ${lines} lines, imported by ${[...importers.get(file)][0]}`);
+  const [importer, ...others] = importers.get(file) ?? [];
+  // An entry point stands for the importers in other packages.
+  if (lines < smallLines && importer !== undefined && others.length === 0 && !entryPoint.test(importer)) {
+    found.smallFiles.push(`${file}: ${lines} lines, imported by ${importer}`);
   }
 }
 

@@ -197,7 +197,10 @@ withMounts(
     const created = Number(result['created']);
     t.true(created > 500);
     t.is(result['readable'], created, 'the store is opened and read');
-    t.regex(String(result['createdWhileFull']), /^Unavailable: the disk is full: only deletes and small updates are accepted$/);
+    t.regex(
+      String(result['createdWhileFull']),
+      /^Unavailable: the disk is full: only deletes and small updates are accepted$/,
+    );
     t.deepEqual(result['marked'], ['true', 'true', 'true'], 'small updates, such as marks of deletion, are accepted');
     t.deepEqual(result['deleted'], { true: Math.floor(created / 2) });
     t.is(result['resumed'], 'ok');

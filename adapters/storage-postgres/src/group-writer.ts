@@ -186,8 +186,7 @@ export class GroupWriter {
     } catch (reason) {
       this.#metrics.resolved('unknown');
       for (const write of batch) {
-        const text =
-          'the connection was lost during the write, and its outcome could not be determined ' + `(${String(reason)})`;
+        const text = `the connection was lost during the write, and its outcome is unknown (${String(reason)})`;
         write.reject(new StorageError(StorageErrorCode.OutcomeUnknown, text, { key: write.op.key, cause: reason }));
       }
     }

@@ -270,7 +270,10 @@ test('a registry that does not answer, stops within a layer, or is not there is 
   const registry = await openRegistry(t, { stallAfter: 0 });
   registry.add('app:1', { layers: [layerOf([fileOf('a', 9000)])] });
   const impatient = await openStore(t, { registries: { stallTimeoutMs: 300 } });
-  await t.throwsAsync(impatient.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'x', /received no data of sha256/));
+  await t.throwsAsync(
+    impatient.pullImage(`${registry.host}/app:1`),
+    fails('PullFailed', 'x', /received no data of sha256/),
+  );
   const store = await openStore(t, { registries: { requestTimeoutMs: 300 } });
   const mute = createServer().listen(0, '127.0.0.1');
   t.teardown(() => mute.close());

@@ -166,7 +166,6 @@ export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
-export { encodeEvents } from './storage/event-batch.ts';
 export { ObjectList } from './storage/object-list.ts';
 export type {
   EventRepresentation,
@@ -188,7 +187,7 @@ export type {
   WriteOptions,
 } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
-export { withListBlueprint } from './storage/shared-watch-event.ts';
+export { encodeEvents, withListBlueprint } from './storage/shared-watch-event.ts';
 export {
   defaultStorageBudgets,
   type ObjectSource,

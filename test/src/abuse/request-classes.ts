@@ -1,3 +1,4 @@
+// One file: the generators of hostile requests are data that is compared side by side.
 import type { Random } from '@keelson/conformance';
 import { manifestsOf } from '../manifests.ts';
 import { wireMedia } from '../wire-media.ts';

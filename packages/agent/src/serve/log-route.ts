@@ -1,11 +1,62 @@
 import { pipeline } from 'node:stream/promises';
-import type { Clock } from '@keelson/core';
+import { type Clock, parseInstant } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodQueries } from '../base/contracts/pod-queries.ts';
+import type { LogRequest, PodQueries } from '../base/contracts/pod-queries.ts';
+import { parseBool } from '../base/parse-bool.ts';
 import { HttpProblem } from './http/request.ts';
 import type { Route } from './http/route.ts';
-import { parseLogQuery } from './log-query.ts';
 import { podProblem } from './pod-problem.ts';
+
+function flag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name);
+  if (text === null) return false;
+  const value = text === '' ? true : parseBool(text);
+  if (value === undefined) throw new HttpProblem(400, `${name} must be true or false, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+function count(query: URLSearchParams, name: string, least: number): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  if (!/^-?\d{1,15}$/.test(text))
+    throw new HttpProblem(400, `${name} must be a whole number, not ${JSON.stringify(text)}`);
+  const value = Number(text);
+  if (value < least) throw new HttpProblem(422, `${name} must be at least ${least}, not ${text}`);
+  return value;
+}
+
+function tail(query: URLSearchParams): number | undefined {
+  const name = query.has('tailLines') ? 'tailLines' : 'tail';
+  return query.get(name) === 'all' ? undefined : count(query, name, 0);
+}
+
+function since(query: URLSearchParams, nowMs: number): number | undefined {
+  const seconds = count(query, 'sinceSeconds', 1);
+  const time = query.get('sinceTime');
+  if (time === null || time === '') return seconds === undefined ? undefined : nowMs - seconds * 1000;
+  if (seconds !== undefined) throw new HttpProblem(422, 'sinceSeconds and sinceTime exclude each other');
+  const instant = parseInstant(time);
+  if (instant === undefined)
+    throw new HttpProblem(400, `sinceTime must be an RFC 3339 time, not ${JSON.stringify(time)}`);
+  return instant.seconds * 1000 + Math.floor(instant.nanos / 1_000_000);
+}
+
+/**
+ * Parses the query of a log request. @throws HttpProblem 400 for a value that cannot be parsed, 422 for an invalid one
+ */
+export function parseLogQuery(
+  query: URLSearchParams,
+  nowMs: number,
+): Omit<LogRequest, 'namespace' | 'pod' | 'container' | 'signal'> {
+  return {
+    follow: flag(query, 'follow'),
+    previous: flag(query, 'previous'),
+    timestamps: flag(query, 'timestamps'),
+    tailLines: tail(query),
+    sinceMs: since(query, nowMs),
+    limitBytes: count(query, 'limitBytes', 1),
+  };
+}
 
 function hasContainer({ spec }: Pod, name: string): boolean {
   return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])].some(

@@ -1,6 +1,5 @@
 import type { Pod } from '@keelson/kinds';
-import { ManifestError } from '../sources/manifest-error.ts';
-import { maxManifestBytes } from '../sources/parse-manifest.ts';
+import { ManifestError, maxManifestBytes } from '../sources/parse-manifest.ts';
 import type { SubmitSource } from '../sources/submit-source.ts';
 import { requireKnownCaller } from './access/known-caller.ts';
 import { type AgentRequest, HttpProblem, readBody, sendJson } from './http/request.ts';

@@ -1,8 +1,7 @@
 import type { PodSource } from '../base/contracts/pod-source.ts';
 import { Repeater } from '../base/repeater.ts';
 import { fetchManifests } from './fetch-manifests.ts';
-import { ManifestError } from './manifest-error.ts';
-import { parseManifests } from './parse-manifest.ts';
+import { ManifestError, parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
 import { reportDuplicate, type SourceOptions } from './source-options.ts';
 

@@ -1,6 +1,13 @@
 import { isDocumentError, parseJson, parseYaml } from '@keelson/core';
 import { isRecord } from '../base/is-record.ts';
-import { ManifestError } from './manifest-error.ts';
+
+/** An invalid manifest; the message names the problem in one line. */
+export class ManifestError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ManifestError';
+  }
+}
 
 /**
  * Maximum size of a manifest document; request bodies have the same limit. See

@@ -1,6 +1,6 @@
 import type { Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import { ManifestError } from './manifest-error.ts';
+import { ManifestError } from './parse-manifest.ts';
 import { type ManifestOrigin, staticPod } from './static-pod.ts';
 
 /** The pods of manifests, and the problems of rejected ones. */

@@ -3,8 +3,17 @@ import { decoderOf, type FieldError, isDecodeTypeError, validateObjectMeta } fro
 import { Pod } from '@keelson/kinds';
 import { isRecord } from '../base/is-record.ts';
 import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-annotations.ts';
-import { canonicalJson } from './canonical-json.ts';
-import { ManifestError } from './manifest-error.ts';
+import { ManifestError } from './parse-manifest.ts';
+
+/** JSON text that does not depend on the order of fields. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`).join(',')}}`;
+}
 
 /** The origin of a manifest. */
 export interface ManifestOrigin {

@@ -1,8 +1,7 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodSource } from '../base/contracts/pod-source.ts';
 import { isRecord } from '../base/is-record.ts';
-import { ManifestError } from './manifest-error.ts';
-import { parseManifests } from './parse-manifest.ts';
+import { ManifestError, parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
 import { reportDuplicate, type SourceOptions } from './source-options.ts';
 import { staticPod } from './static-pod.ts';

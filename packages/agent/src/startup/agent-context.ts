@@ -1,7 +1,6 @@
 import { type ContainerRuntime, type ImageService, withDeadlines } from '@keelson/container-runtime';
 import { type ApiClient, type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
 import { AgentPaths } from '../base/agent-paths.ts';
-import { ChangeNotifier } from '../base/change-notifier.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
 import { type EventRecorder, type EventSubject, noEvents } from '../base/contracts/event-recorder.ts';
@@ -9,6 +8,21 @@ import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { type PodEvents, podEvents } from '../base/events/pod-events.ts';
 import { podCapacity } from '../pods/admission.ts';
 import type { AgentDependencies } from './agent-dependencies.ts';
+
+/** Passes notifications of a change from the parts that observe it to the parts that act on it. */
+export class ChangeNotifier<Arguments extends readonly unknown[] = []> {
+  readonly #listeners: ((...change: Arguments) => void)[] = [];
+
+  /** Adds a listener. Notifications before this call are not repeated. */
+  subscribe(listener: (...change: Arguments) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Calls all listeners synchronously, in the order in which they were added. */
+  notify(...change: Arguments): void {
+    for (const listener of this.#listeners) listener(...change);
+  }
+}
 
 /** Changes that one part of the agent observes and another part acts on. */
 export interface AgentChanges {

@@ -1,7 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { ManifestError } from '../../src/sources/manifest-error.ts';
-import { parseManifests } from '../../src/sources/parse-manifest.ts';
+import { ManifestError, parseManifests } from '../../src/sources/parse-manifest.ts';
 import { staticPod } from '../../src/sources/static-pod.ts';
 
 const origin = { nodeName: 'n1', source: 'file', place: 'file:/a.yaml' } as const;

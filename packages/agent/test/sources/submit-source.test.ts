@@ -5,7 +5,7 @@ import type { Pod } from '@keelson/kinds';
 import test from 'ava';
 import { noEvents } from '../../src/base/contracts/event-recorder.ts';
 import { Checkpoints, checkpointAnnotation } from '../../src/sources/checkpoints.ts';
-import { ManifestError } from '../../src/sources/manifest-error.ts';
+import { ManifestError } from '../../src/sources/parse-manifest.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';
 import { submittedManifestsIn } from '../../src/sources/submitted-manifests.ts';
 import { listeningLogger, manifest, namesOf, temporaryDirectory } from '../support/support.ts';

@@ -13,13 +13,22 @@ import type {
 import { checkMessages } from './message-check.ts';
 import { nameMessages } from './name-messages.ts';
 import { objectMetaSchema } from './object-meta-schema.ts';
-import { pluralOf } from './plural.ts';
 import { type Infer, optional, type Schema } from './schema.ts';
 import { messageNode } from './schema-walk.ts';
 import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
 import { typeMetaFields } from './type-meta-fields.ts';
 import type { VirtualKind } from './virtual-kind.ts';
+
+/**
+ * Plural of a lower-case English word: `ingress` -> `ingresses`, `policy` -> `policies`, `gateway` -> `gateways`.
+ * Irregular words need a name of their own in the kind's declaration.
+ */
+export function pluralOf(word: string): string {
+  if (/(?:s|x|z|ch|sh)$/.test(word)) return `${word}es`;
+  if (/[^aeiou]y$/.test(word)) return `${word.slice(0, -1)}ies`;
+  return `${word}s`;
+}
 
 /** What `defineKind` takes; everything but group, version, kind and schema has a default. */
 export interface KindOptions<S extends Schema<unknown>> {

@@ -2,10 +2,11 @@ import {
   type ContainerConfig,
   type ContainerRuntime,
   type ContainerStatus,
+  type Image,
   type ImageService,
   isRuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';
@@ -20,15 +21,56 @@ import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
 import { containerAnnotations, containerHash, containerLabels } from '../../runtime-view/runtime-labels.ts';
 import { ContainerConfigError, containerEnvironment } from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
-import { checkUser } from './check-user.ts';
 import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
-import { lingeringSignal } from './lingering-signal.ts';
 import { linkLog } from './log-links.ts';
 import type { ContainerStart } from './pod-actions.ts';
 import { linuxResources, type ResourceFacts } from './resources.ts';
-import { containerSecurity, type SecurityFacts } from './security.ts';
+import { containerSecurity, mustNotBeRoot, type SecurityFacts, userOf } from './security.ts';
 import { StartProblem } from './start-problem.ts';
+
+/** A signal that fires some time after another one, with a function that releases both. */
+export interface LingeringSignal {
+  readonly signal: AbortSignal;
+  release(): void;
+}
+
+/** A signal that fires `ms` after `signal`, for work that should be finished if possible. */
+export function lingeringSignal(signal: AbortSignal, clock: Clock, ms: number): LingeringSignal {
+  const controller = new AbortController();
+  let cancel = () => {};
+  const linger = () => {
+    cancel = clock.after(ms, () => controller.abort(signal.reason));
+  };
+  if (signal.aborted) linger();
+  else addAbortListener(signal, linger);
+  return {
+    signal: controller.signal,
+    release() {
+      removeAbortListener(signal, linger);
+      cancel();
+    },
+  };
+}
+
+/** Rejects a container that would run as root despite `runAsNonRoot`. @throws ContainerConfigError */
+export async function checkUser(
+  pod: Pod,
+  container: Container,
+  imageOf: () => Promise<Image | undefined>,
+): Promise<void> {
+  if (!mustNotBeRoot(pod, container)) return;
+  const user = userOf(pod, container);
+  if (user === 0) throw new ContainerConfigError("container's runAsUser breaks non-root policy");
+  if (user !== undefined) return;
+  const image = await imageOf();
+  if (image?.uid !== undefined && image.uid !== 0) return;
+  throw new ContainerConfigError(
+    image?.username
+      ? `container has runAsNonRoot and image has non-numeric user (${image.username}), cannot verify user is non-root`
+      : 'container has runAsNonRoot and image will run as root',
+  );
+}
 
 export interface ContainerStarterOptions {
   readonly runtime: ContainerRuntime;

@@ -1,7 +1,7 @@
 import type { Image } from '@keelson/container-runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import test from 'ava';
-import { checkUser } from '../../../src/pods/containers/check-user.ts';
+import { checkUser } from '../../../src/pods/containers/container-starter.ts';
 import { containerSecurity } from '../../../src/pods/containers/security.ts';
 import { ContainerConfigError } from '../../../src/pods/environment/container-environment.ts';
 import { testPod } from '../../support/bench.ts';
