@@ -9,12 +9,13 @@ import {
 } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { EngineHttp } from './api/engine-http.ts';
-import { EngineLink, type KnownEngine } from './api/engine-link.ts';
+import { type ConnectedEngine, EngineLink } from './api/engine-link.ts';
 import { compareVersions } from './api/negotiate.ts';
 import { ContainerReader } from './containers/container-reader.ts';
 import { ContainerStreams } from './containers/container-streams.ts';
 import { ContainerWaits } from './containers/container-waits.ts';
 import { EngineContainers } from './containers/engine-containers.ts';
+import type { EngineContext } from './engine-context.ts';
 import { EngineRuntime } from './engine-runtime.ts';
 import { watchEngine } from './events/engine-watch.ts';
 import { LifeTracker } from './events/life-tracker.ts';
@@ -25,51 +26,53 @@ import { EngineSandboxes } from './sandboxes/engine-sandboxes.ts';
 import { SandboxNetwork } from './sandboxes/sandbox-network.ts';
 import { StateRecords } from './state/state-records.ts';
 import { StatsReader } from './stats/container-stats.ts';
-import type { Surroundings } from './surroundings.ts';
 
 const defaultStateDirectory = '/var/lib/keelson/runtime-engine';
 
 /**
- * Speaks with the engine at the endpoint, and finds what earlier runtimes of the same owner have made there. The engine
- * may come up later, go away and come back: calls are `Unavailable` meanwhile. One that is not there yet is taken to be
- * able to do everything. Disposing of the runtime leaves containers running.
- * @throws `Unsupported` for engines that are too old and for what is no engine, `InvalidArgument`
+ * Creates a runtime on the engine at the endpoint, and adopts the sandboxes and containers that earlier runtimes of the
+ * same owner created there. The engine may start later, stop and start again: calls reject with `Unavailable`
+ * meanwhile. An engine that does not respond yet is assumed to support every capability. Disposing of the runtime
+ * leaves containers running.
+ * @throws `Unsupported` when the engine is too old or the server is not a container engine, `InvalidArgument` when an
+ * option is invalid
  */
 export async function createEngineRuntime(options: EngineRuntimeOptions): Promise<ContainerEngine> {
   const { clock = systemClock, logger = silentLogger, owner = 'default' } = options;
-  if (!/^[\w.-]+$/.test(owner)) throw new RuntimeError('InvalidArgument', `not a name of an owner: "${owner}"`);
+  if (!/^[\w.-]+$/.test(owner))
+    throw new RuntimeError('InvalidArgument', `invalid owner "${owner}": must match ^[A-Za-z0-9_.-]+$`);
   const http = new EngineHttp(socketPathOf(options.endpoint));
   try {
     const link = new EngineLink(http);
-    const engine = await link.askIfThere();
-    if (engine === undefined) logger.warn('no container engine answers yet', { endpoint: options.endpoint });
+    const engine = await link.refreshIfReachable();
+    if (engine === undefined) logger.warn('the container engine does not respond yet', { endpoint: options.endpoint });
     const feed = new EventFeed(() => clock.now());
     const records = new StateRecords(options.stateDirectory ?? join(defaultStateDirectory, owner));
     let sequence = 0;
-    const around: Surroundings = {
+    const context: EngineContext = {
       ...{ http, link, options, owner, clock, logger, records, feed },
       logs: new LogKeeper(records, clock, logger),
       tracker: new LifeTracker(feed, () => clock.now()),
       nextSequence: () => ++sequence,
     };
-    const reader = new ContainerReader(around);
+    const reader = new ContainerReader(context);
     const waits = new ContainerWaits(clock);
-    const containers = new EngineContainers(around, reader, waits);
+    const containers = new EngineContainers(context, reader, waits);
     const images = new EngineImages(http, clock, options.infraImage);
     const { nodeIp = findNodeIp() } = options;
     const sandboxes = new EngineSandboxes({
-      around,
+      context,
       reader,
       containers,
       images,
-      network: new SandboxNetwork(around, () => nodeIp),
+      network: new SandboxNetwork(context, () => nodeIp),
     });
-    const source = watchEngine({ around, reader, waits, sandboxes });
+    const source = watchEngine({ context, reader, waits, sandboxes });
     const runtime = new EngineRuntime({
-      ...{ around, reader, containers, images, sandboxes, source },
+      ...{ context, reader, containers, images, sandboxes, source },
       capabilities: capabilitiesOf(engine),
-      streams: new ContainerStreams(around, reader, waits, sandboxes),
-      stats: new StatsReader(around, reader),
+      streams: new ContainerStreams(context, reader, waits, sandboxes),
+      stats: new StatsReader(context, reader),
     });
     await source.start();
     return withDeadlines({ runtime, images }, { clock });
@@ -81,16 +84,17 @@ export async function createEngineRuntime(options: EngineRuntimeOptions): Promis
 
 function socketPathOf(endpoint: string): string {
   const path = /^unix:\/\/(\/.+)$/.exec(endpoint)?.[1];
-  if (path === undefined) throw new RuntimeError('InvalidArgument', `not the URL of a unix socket: "${endpoint}"`);
+  if (path === undefined)
+    throw new RuntimeError('InvalidArgument', `invalid endpoint "${endpoint}": must be unix:///PATH`);
   return path;
 }
 
-/** Podman has had a call that changes limits of a running container since this version. */
+/** First version of Podman with a call that changes the limits of a running container. */
 const podmanUpdate = '4.3';
 
-function capabilitiesOf(engine: KnownEngine | undefined): RuntimeCapabilities {
+function capabilitiesOf(engine: ConnectedEngine | undefined): RuntimeCapabilities {
   const { MemoryLimit = true, CpuCfsQuota = true, SecurityOptions } = engine?.info ?? {};
-  const secures = (kind: string) =>
+  const supports = (kind: string) =>
     engine === undefined || (SecurityOptions ?? []).some((option) => option.includes(kind));
   return {
     rootFilesystem: 'image',
@@ -105,9 +109,9 @@ function capabilitiesOf(engine: KnownEngine | undefined): RuntimeCapabilities {
       readonlyRootfs: true,
       noNewPrivileges: true,
     },
-    ...{ seccomp: secures('seccomp'), apparmor: secures('apparmor') },
+    ...{ seccomp: supports('seccomp'), apparmor: supports('apparmor') },
     ...{ sysctls: true, hostPorts: true, devices: true, tty: true, exec: true, attach: true },
-    // Only root enters the network namespaces of others.
+    // Only root may enter the network namespaces of other processes.
     portForward: process.getuid?.() === 0,
     ...{ events: true, stats: true, logs: true, pullProgress: true, pull: true, survivesRestart: true },
   };

@@ -27,15 +27,15 @@ import { negotiate } from './api/negotiate.ts';
 import type { ContainerReader } from './containers/container-reader.ts';
 import type { ContainerStreams } from './containers/container-streams.ts';
 import type { EngineContainers } from './containers/engine-containers.ts';
+import type { EngineContext } from './engine-context.ts';
 import type { EventSource } from './events/event-source.ts';
 import type { EngineImages } from './images/engine-images.ts';
 import type { EngineSandboxes } from './sandboxes/engine-sandboxes.ts';
 import type { StatsReader } from './stats/container-stats.ts';
 import { execCollected, execStreams } from './streams/exec.ts';
-import type { Surroundings } from './surroundings.ts';
 
 export interface EngineRuntimeParts {
-  readonly around: Surroundings;
+  readonly context: EngineContext;
   readonly capabilities: RuntimeCapabilities;
   readonly reader: ContainerReader;
   readonly containers: EngineContainers;
@@ -46,7 +46,7 @@ export interface EngineRuntimeParts {
   readonly source: EventSource;
 }
 
-/** Pods on Docker or Podman; see the README for what that means. */
+/** Runs pods on Docker or Podman; the README describes the mapping. */
 export class EngineRuntime implements ContainerRuntime {
   readonly name = 'engine';
   readonly capabilities: RuntimeCapabilities;
@@ -57,10 +57,10 @@ export class EngineRuntime implements ContainerRuntime {
   constructor(parts: EngineRuntimeParts) {
     this.#parts = parts;
     this.capabilities = parts.capabilities;
-    const { http, clock } = parts.around;
+    const { http, clock } = parts.context;
     this.streaming = {
       exec: async (id, request, { signal } = {}) => {
-        await this.#needRunning(id, signal);
+        await this.#requireRunning(id, signal);
         return execStreams(http, clock, id, request, signal);
       },
       attach: (id, request, { signal } = {}) => parts.streams.attach(id, request, signal),
@@ -74,12 +74,12 @@ export class EngineRuntime implements ContainerRuntime {
   }
 
   async version({ signal }: CallOptions = {}): Promise<RuntimeVersion> {
-    const { flavour, version, apiVersion } = await negotiate(this.#parts.around.http, signal);
+    const { flavour, version, apiVersion } = await negotiate(this.#parts.context.http, signal);
     return { runtimeName: flavour, runtimeVersion: version, runtimeApiVersion: apiVersion };
   }
 
   async status({ signal }: CallOptions = {}): Promise<RuntimeStatus> {
-    const { http, options } = this.#parts.around;
+    const { http, options } = this.#parts.context;
     await http.open('GET', '/_ping', { signal }).then((answer) => answer.resume());
     const network = await options.network?.status(signal && { signal });
     const connected: RuntimeCondition =
@@ -90,7 +90,7 @@ export class EngineRuntime implements ContainerRuntime {
   }
 
   async updateConfig(config: { readonly podCidr?: string }): Promise<void> {
-    this.#parts.around.options.network?.updateConfig(config);
+    this.#parts.context.options.network?.updateConfig(config);
   }
 
   runPodSandbox(config: PodSandboxConfig, { signal }: CallOptions = {}): Promise<SandboxId> {
@@ -120,7 +120,7 @@ export class EngineRuntime implements ContainerRuntime {
   ): Promise<ContainerId> {
     const { sandboxes, containers, images } = this.#parts;
     const { record } = await sandboxes.findReady(sandboxId, signal);
-    this.#needProfiles(config);
+    this.#requireProfileSupport(config);
     const { runAsGroup, runAsUser, runAsUsername } = config.securityContext ?? {};
     const imageDecides = runAsGroup !== undefined && runAsUser === undefined && runAsUsername === undefined;
     const image = imageDecides ? await images.imageStatus(config.image, signal && { signal }) : undefined;
@@ -148,13 +148,13 @@ export class EngineRuntime implements ContainerRuntime {
   }
 
   async reopenContainerLog(id: ContainerId, { signal }: CallOptions = {}): Promise<void> {
-    await this.#needRunning(id, signal);
-    this.#parts.around.logs.reopen(id);
+    await this.#requireRunning(id, signal);
+    this.#parts.context.logs.reopen(id);
   }
 
   async execSync(id: ContainerId, request: ExecSyncRequest, { signal }: CallOptions = {}): Promise<ExecSyncResult> {
-    await this.#needRunning(id, signal);
-    const { http, clock } = this.#parts.around;
+    await this.#requireRunning(id, signal);
+    const { http, clock } = this.#parts.context;
     return execCollected(http, clock, id, request, signal);
   }
 
@@ -163,29 +163,29 @@ export class EngineRuntime implements ContainerRuntime {
   }
 
   events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<RuntimeEvent> {
-    return this.#parts.around.feed.stream(options.signal);
+    return this.#parts.context.feed.stream(options.signal);
   }
 
-  /** Lets go of everything; containers run on. */
+  /** Closes all connections and files; containers continue to run. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { around, source, streams } = this.#parts;
+    const { context, source, streams } = this.#parts;
     source.close();
-    around.feed.close();
+    context.feed.close();
     streams.close();
-    around.logs.close();
-    around.http.close();
+    context.logs.close();
+    context.http.close();
   }
 
-  async #needRunning(id: ContainerId, signal: AbortSignal | undefined): Promise<void> {
+  async #requireRunning(id: ContainerId, signal: AbortSignal | undefined): Promise<void> {
     const { state } = await this.#parts.reader.find(id, signal);
     if (state !== 'running') throw new RuntimeError('InvalidState', `container "${id}" is ${state}, not running`);
   }
 
-  /** A profile that would not be enforced is no profile. */
-  #needProfiles({ securityContext = {} }: ContainerConfig): void {
+  /** Rejects profiles that the engine would not enforce. */
+  #requireProfileSupport({ securityContext = {} }: ContainerConfig): void {
     for (const kind of ['seccomp', 'apparmor'] as const) {
       if (securityContext[kind]?.type === 'localhost' && !this.capabilities[kind])
-        throw new RuntimeError('Unsupported', `the container engine has no ${kind} on this machine`);
+        throw new RuntimeError('Unsupported', `the container engine does not support ${kind} on this machine`);
     }
   }
 }

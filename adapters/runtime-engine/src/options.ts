@@ -3,32 +3,32 @@ import type { Clock, Logger } from '@keelson/core';
 
 export interface EngineRuntimeOptions {
   /**
-   * `unix:///PATH` of the engine's API socket. The engine runs on this machine: log files, cgroups and processes are
-   * looked at directly.
+   * `unix:///PATH` of the engine's API socket. The engine must run on this machine, because its log files, cgroups and
+   * processes are read directly.
    */
   readonly endpoint: string;
-  /** Reference of the image of sandboxes; its own command must wait until it is killed. Pulled when it is not there. */
+  /** Reference of the sandbox image; its command must wait until it is killed. Pulled when the engine lacks it. */
   readonly infraImage: string;
-  /** Containers whose configuration names no namespaces share the processes of their pod; default false. */
+  /** Containers without configured namespaces share the PID namespace of their pod; default false. */
   readonly sharedPid?: boolean;
   /**
-   * Tells the containers of this user of the engine from those of others; default `default`. Letters, digits, `.`, `_`
-   * and `-`.
+   * Label value that distinguishes the containers of this runtime from others at the engine; default `default`. It
+   * consists of letters, digits, `.`, `_` and `-`.
    */
   readonly owner?: string;
   /**
-   * Folder for what the engine cannot keep: positions in logs, failed starts. Default
+   * Folder for data that the engine cannot store: log positions and failed starts. Default
    * `/var/lib/keelson/runtime-engine/OWNER`.
    */
   readonly stateDirectory?: string;
-  /** Gives sandboxes their network in place of the engine. */
+  /** Connects sandboxes to the network; absent: the engine connects them to its bridge. */
   readonly network?: NetworkPlugin;
   /**
-   * Address of pods that have the network of the machine; absent: that of the first interface that is not loopback,
-   * else 127.0.0.1.
+   * Address of pods that use the network of the machine; absent: the address of the first interface that is not
+   * loopback, else 127.0.0.1.
    */
   readonly nodeIp?: string;
-  /** Where the cgroup hierarchies are mounted; default `/sys/fs/cgroup`. */
+  /** Mount point of the cgroup hierarchies; default `/sys/fs/cgroup`. */
   readonly cgroupMountpoint?: string;
   readonly clock?: Clock;
   readonly logger?: Logger;

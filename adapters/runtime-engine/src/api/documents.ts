@@ -1,4 +1,4 @@
-/** The parts of the engine's answers that are used. Lists and maps may be null. */
+/** The fields of the engine's responses that this adapter reads. Lists and maps may be null. */
 
 export interface EngineInfo {
   readonly DockerRootDir: string;
@@ -42,7 +42,7 @@ export interface ContainerDetails {
 export interface ExecDetails {
   readonly Running: boolean;
   readonly ExitCode: number | null;
-  /** On the machine; 0 when it does not run. */
+  /** Process id in the PID namespace of the machine; 0 when the command does not run. */
   readonly Pid: number;
 }
 

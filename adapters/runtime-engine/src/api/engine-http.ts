@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { apiError, connectionError } from './api-error.ts';
 
 export interface EngineRequest {
-  /** Undefined values are left out. */
+  /** Undefined values are omitted. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
@@ -19,7 +19,7 @@ export interface Answer<T> {
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** HTTP to the engine's socket. Answers of 400 and above are errors; so is nobody at the other end, at once. */
+/** HTTP client of the engine's socket. A status of 400 or above and a failed connection reject at once. */
 export class EngineHttp {
   readonly #socketPath: string;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 8 });
@@ -29,24 +29,24 @@ export class EngineHttp {
     this.#socketPath = socketPath;
   }
 
-  /** Version of the API, as `1.41`; before it is set, the engine decides. */
+  /** Version of the API, such as `1.41`; before it is set, the engine selects the version. */
   set version(version: string) {
     this.#prefix = `/v${version}`;
   }
 
-  /** A whole answer. The type of the body is the caller's knowledge of the API; an empty one is undefined. */
+  /** Reads the complete response. The caller states the type of the body; an empty body is undefined. */
   async json<T>(method: Method, path: string, given: EngineRequest = {}): Promise<Answer<T>> {
     const response = await this.open(method, path, given);
     const bytes = await buffer(response).catch((error: unknown) => {
       throw connectionError(error, `${method} ${path}`, given.signal);
     });
     const text = bytes.toString();
-    // Some calls answer with nothing, or with a word.
+    // The responses of some calls are empty or plain text.
     const body: unknown = /^\s*[[{]/.test(text) ? JSON.parse(text) : undefined;
     return { status: response.statusCode ?? 0, body: body as T };
   }
 
-  /** An answer whose body is read as it comes. */
+  /** Resolves with the response once its header has arrived; the caller reads the body. */
   async open(method: Method, path: string, given: EngineRequest = {}): Promise<IncomingMessage> {
     const response = await this.#send(method, path, given);
     if ((response.statusCode ?? 0) < 400) return response;
@@ -54,16 +54,16 @@ export class EngineHttp {
     throw apiError(response.statusCode ?? 0, `${method} ${path}`, text.toString());
   }
 
-  /** A connection that is the stream of a process from now on. */
+  /** Upgrades a connection to the raw stream of a process. */
   hijack(path: string, given: EngineRequest = {}): Promise<Socket> {
     const what = `POST ${path}`;
     return new Promise((resolve, reject) => {
       const headers = { connection: 'Upgrade', upgrade: 'tcp' };
-      // A connection of its own: it never goes back to the agent.
+      // A dedicated connection: an upgraded one cannot be used again by the agent.
       const outgoing = this.#begin('POST', path, { ...given, headers: { ...given.headers, ...headers } }, false);
       outgoing.once('upgrade', (_response, socket: Socket, head: Buffer) => {
         socket.setTimeout(0);
-        socket.on('error', () => {}); // told by 'close'
+        socket.on('error', () => {}); // 'close' follows
         if (head.length > 0) socket.unshift(head);
         resolve(socket);
       });
@@ -90,7 +90,7 @@ export class EngineHttp {
           outgoing.on('error', reject);
         });
       } catch (error) {
-        // The engine closed a connection that was kept: this request never reached it.
+        // The engine closed an idle connection, so this request never reached it and is sent again.
         const stale = outgoing.reusedSocket && (error as { code?: unknown }).code === 'ECONNRESET';
         if (!stale || given.signal?.aborted) throw connectionError(error, `${method} ${path}`, given.signal);
       }

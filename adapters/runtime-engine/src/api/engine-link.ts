@@ -3,40 +3,40 @@ import type { EngineInfo } from './documents.ts';
 import type { EngineHttp } from './engine-http.ts';
 import { type Negotiated, negotiate } from './negotiate.ts';
 
-export interface KnownEngine extends Negotiated {
+export interface ConnectedEngine extends Negotiated {
   readonly info: EngineInfo;
 }
 
-/** Who is at the other end, as far as it has answered yet. */
+/** The identity of the engine at the endpoint, once it has responded. */
 export class EngineLink {
   readonly #http: EngineHttp;
-  #known: KnownEngine | undefined;
+  #engine: ConnectedEngine | undefined;
 
   constructor(http: EngineHttp) {
     this.#http = http;
   }
 
-  /** Asks anew: after an interruption it may be another version. @throws `Unavailable`, `Unsupported` */
-  async ask(): Promise<KnownEngine> {
+  /** Queries the engine again: after an interruption its version may differ. @throws `Unavailable`, `Unsupported` */
+  async refresh(): Promise<ConnectedEngine> {
     const negotiated = await negotiate(this.#http);
-    const { flavour, version, info } = this.#known ?? {};
+    const { flavour, version, info } = this.#engine ?? {};
     const same = info !== undefined && flavour === negotiated.flavour && version === negotiated.version;
-    // Podman runs half a dozen programs to answer this one.
-    this.#known = { ...negotiated, info: same ? info : (await this.#http.json<EngineInfo>('GET', '/info')).body };
-    return this.#known;
+    // GET /info is expensive with Podman, which starts several programs to respond.
+    this.#engine = { ...negotiated, info: same ? info : (await this.#http.json<EngineInfo>('GET', '/info')).body };
+    return this.#engine;
   }
 
-  /** The same, and undefined when nobody is there. */
-  async askIfThere(): Promise<KnownEngine | undefined> {
-    return this.ask().catch((error: unknown) => {
+  /** Like `refresh`, but undefined when no engine responds. */
+  async refreshIfReachable(): Promise<ConnectedEngine | undefined> {
+    return this.refresh().catch((error: unknown) => {
       if (isRuntimeError(error, 'Unavailable')) return undefined;
       throw error;
     });
   }
 
-  /** @throws `Unavailable` until it has answered once */
-  get known(): KnownEngine {
-    if (this.#known === undefined) throw new RuntimeError('Unavailable', 'the container engine has not answered yet');
-    return this.#known;
+  /** @throws `Unavailable` until the engine has responded once */
+  get engine(): ConnectedEngine {
+    if (this.#engine === undefined) throw new RuntimeError('Unavailable', 'the container engine has not answered yet');
+    return this.#engine;
   }
 }

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
 /**
- * The lines of a stream as they come; throws when the stream breaks. An object per line is how the engine answers for
- * as long as it takes.
+ * Yields the lines of a stream as they arrive; throws when the stream fails. Long-running calls of the engine respond
+ * with one JSON object per line.
  */
 export async function* lines(stream: Readable): AsyncGenerator<string> {
   let rest = '';

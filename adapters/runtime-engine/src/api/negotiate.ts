@@ -1,43 +1,43 @@
 import { RuntimeError } from '@keelson/container-runtime';
 import type { EngineHttp } from './engine-http.ts';
 
-/** The versions of the API that this adapter speaks. */
+/** The versions of the API that this adapter supports. */
 const oldest = '1.40';
 const newest = '1.51';
 
-/** Podman understands the same requests and answers some of them in its own way. */
+/** Podman accepts the same requests as Docker, but some of its responses differ. */
 export type Flavour = 'docker' | 'podman';
 
 export interface Negotiated {
   readonly flavour: Flavour;
-  /** Of the engine. */
+  /** Version of the engine. */
   readonly version: string;
-  /** That both sides use. */
+  /** Version of the API that both sides use. */
   readonly apiVersion: string;
 }
 
 /**
- * Finds out who listens, and makes the client speak the newest version that both know.
+ * Detects the engine, and sets the client to the newest API version that both sides support.
  * @throws `Unavailable`, `Unsupported`
  */
 export async function negotiate(http: EngineHttp, signal?: AbortSignal): Promise<Negotiated> {
-  // Not /version, for which Podman runs half a dozen programs.
+  // Not GET /version, for which Podman starts several programs.
   const answer = await http.open('GET', '/_ping', { signal });
   answer.resume();
   const { 'api-version': offered, 'libpod-api-version': podman, server = '' } = answer.headers;
   if (typeof offered !== 'string')
-    throw new RuntimeError('Unsupported', 'who listens at the socket is no container engine');
+    throw new RuntimeError('Unsupported', 'the server at the socket is not a container engine');
   const apiVersion = compareVersions(offered, newest) < 0 ? offered : newest;
   if (compareVersions(apiVersion, oldest) < 0) {
-    const needed = `needed is ${oldest} or newer`;
-    throw new RuntimeError('Unsupported', `the container engine speaks version ${offered} of its API, ${needed}`);
+    const needed = `but ${oldest} or newer is required`;
+    throw new RuntimeError('Unsupported', `the container engine supports API version ${offered}, ${needed}`);
   }
   http.version = apiVersion;
   if (typeof podman === 'string') return { flavour: 'podman', version: podman, apiVersion };
   return { flavour: 'docker', version: /^Docker\/(\S+)/.exec(String(server))?.[1] ?? 'unknown', apiVersion };
 }
 
-/** Negative when `a` is older. */
+/** Negative when `a` is older, positive when it is newer, 0 when they are equal. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((text) => text.split('.').map(Number));
   for (let position = 0; position < 3; position += 1) {

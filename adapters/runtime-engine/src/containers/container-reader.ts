@@ -11,13 +11,13 @@ import {
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
 import { inspectContainer } from '../api/inspect-container.ts';
+import type { EngineContext } from '../engine-context.ts';
 import { killedForMemory } from '../machine/kernel-log.ts';
 import { killAll, processesOf } from '../machine/processes.ts';
 import { type ContainerRecord, labelFilter, recordOf } from '../model/records.ts';
 import { containerOf, stateOf, statusOf } from '../model/status.ts';
-import type { Surroundings } from '../surroundings.ts';
 
-/** Podman that was killed while it cleaned up says `stopped` for ever. */
+/** After this time a `stopped` container is exited: a Podman killed during its cleanup never reports `exited`. */
 const cleanUpMs = 10_000;
 
 export interface FoundContainer {
@@ -26,26 +26,26 @@ export interface FoundContainer {
   readonly state: ContainerState;
 }
 
-/** Reads containers out of the engine. Whoever is told of an exit finds the log complete and the reason known. */
+/** Reads containers from the engine. Before an exit is reported, the log is complete and the reason is determined. */
 export class ContainerReader {
-  readonly #around: Surroundings;
-  /** Exited, with all that is to be done then. */
+  readonly #context: EngineContext;
+  /** Exited containers whose log is complete and whose exit was published. */
   readonly #settled = new Set<ContainerId>();
 
-  constructor(around: Surroundings) {
-    this.#around = around;
+  constructor(context: EngineContext) {
+    this.#context = context;
   }
 
-  /** @throws `NotFound`, also for containers that are somebody else's */
+  /** @throws `NotFound`, also for containers of other programs */
   async find(id: ContainerId, signal?: AbortSignal): Promise<FoundContainer> {
-    const details = await inspectContainer(this.#around.http, id, signal);
+    const details = await inspectContainer(this.#context.http, id, signal);
     const record = recordOf(details.Config.Labels);
     if (details.Id !== id || record?.kind !== 'container') throw new RuntimeError('NotFound', `no container "${id}"`);
     return { details, record, state: this.#settle(details, record) };
   }
 
-  /** Undefined when it is gone. */
-  async lookFor(id: ContainerId, signal?: AbortSignal): Promise<FoundContainer | undefined> {
+  /** Undefined when the container does not exist. */
+  async findIfPresent(id: ContainerId, signal?: AbortSignal): Promise<FoundContainer | undefined> {
     return this.find(id, signal).catch((error: unknown) => {
       if (isRuntimeError(error, 'NotFound')) return undefined;
       throw error;
@@ -54,7 +54,7 @@ export class ContainerReader {
 
   async status(id: ContainerId, signal?: AbortSignal): Promise<ContainerStatus> {
     const { details, record, state } = await this.find(id, signal);
-    return statusOf(details, record, this.#around.records.get(id), state);
+    return statusOf(details, record, this.#context.records.get(id), state);
   }
 
   async list(filter: ContainerFilter = {}, signal?: AbortSignal): Promise<Container[]> {
@@ -66,14 +66,14 @@ export class ContainerReader {
       .map(({ container }) => container);
   }
 
-  /** As the engine lists them. */
+  /** The entries of the engine's list. */
   async entries(sandboxId?: SandboxId, signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
-    const filters = labelFilter(this.#around.owner, {
+    const filters = labelFilter(this.#context.owner, {
       kind: 'container',
       ...(sandboxId !== undefined && { sandboxId }),
     });
     const query = { all: true, filters };
-    const { body } = await this.#around.http.json<readonly ContainerEntry[] | undefined>('GET', '/containers/json', {
+    const { body } = await this.#context.http.json<readonly ContainerEntry[] | undefined>('GET', '/containers/json', {
       query,
       signal,
     });
@@ -87,9 +87,9 @@ export class ContainerReader {
   async #fromEntry(entry: ContainerEntry, signal: AbortSignal | undefined) {
     const record = recordOf(entry.Labels);
     if (record?.kind !== 'container') return undefined;
-    let state = stateOf(entry.State, this.#around.records.get(entry.Id));
+    let state = stateOf(entry.State, this.#context.records.get(entry.Id));
     if (state === 'exited' && !this.#settled.has(entry.Id)) {
-      const found = await this.lookFor(entry.Id, signal);
+      const found = await this.findIfPresent(entry.Id, signal);
       if (found === undefined) return undefined;
       state = found.state;
     }
@@ -97,7 +97,7 @@ export class ContainerReader {
   }
 
   #settle(details: ContainerDetails, record: ContainerRecord): ContainerState {
-    const { records, logs, tracker, clock } = this.#around;
+    const { records, logs, tracker, clock } = this.#context;
     const { Id: id, State, LogPath = '' } = details;
     if (
       State.Status === 'created' &&
@@ -109,7 +109,7 @@ export class ContainerReader {
     const kept = records.get(id);
     let state = stateOf(State.Status, kept);
     if (State.Status === 'stopped') {
-      // Podman waits for what the first process has left, which goes on when it is in a process namespace of the pod.
+      // Podman waits for the child processes, which keep running when they are in a PID namespace of the pod.
       killAll(processesOf(id));
       if (clock.now() - Date.parse(State.FinishedAt) > cleanUpMs) state = 'exited';
     }

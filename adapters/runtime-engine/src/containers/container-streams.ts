@@ -7,26 +7,26 @@ import {
   type SandboxId,
   type StreamRequest,
 } from '@keelson/container-runtime';
+import type { EngineContext } from '../engine-context.ts';
 import type { EngineSandboxes } from '../sandboxes/engine-sandboxes.ts';
 import { AttachHub } from '../streams/attach-hub.ts';
 import { forwardPort } from '../streams/port-forward.ts';
-import type { Surroundings } from '../surroundings.ts';
 import type { ContainerReader } from './container-reader.ts';
 import type { ContainerWaits } from './container-waits.ts';
 
-/** How long the end of a container may take to be known after it has let go of its streams. */
+/** Longest time between the end of a container's streams and the report of its exit. */
 const endLimitMs = 2_000;
 
-/** Attached streams and forwarded ports. */
+/** Attaches to containers and forwards ports. */
 export class ContainerStreams {
-  readonly #around: Surroundings;
+  readonly #context: EngineContext;
   readonly #reader: ContainerReader;
   readonly #waits: ContainerWaits;
   readonly #sandboxes: EngineSandboxes;
   readonly #hubs = new Map<ContainerId, Promise<AttachHub>>();
 
-  constructor(around: Surroundings, reader: ContainerReader, waits: ContainerWaits, sandboxes: EngineSandboxes) {
-    this.#around = around;
+  constructor(context: EngineContext, reader: ContainerReader, waits: ContainerWaits, sandboxes: EngineSandboxes) {
+    this.#context = context;
     this.#reader = reader;
     this.#waits = waits;
     this.#sandboxes = sandboxes;
@@ -48,7 +48,7 @@ export class ContainerStreams {
 
   async portForward(id: SandboxId, port: number, signal?: AbortSignal): Promise<Duplex> {
     const { details, record } = await this.#sandboxes.findReady(id, signal);
-    return record.namespaces.network === 'node' ? connectHere(port) : forwardPort(details.State.Pid, port, signal);
+    return record.namespaces.network === 'node' ? connectLoopback(port) : forwardPort(details.State.Pid, port, signal);
   }
 
   close(): void {
@@ -60,13 +60,13 @@ export class ContainerStreams {
     }
   }
 
-  #hub(id: ContainerId, has: { stdin: boolean; stdinOnce: boolean; tty: boolean }): Promise<AttachHub> {
-    const known = this.#hubs.get(id);
-    if (known !== undefined) return known;
-    const query = { stream: true, stdin: has.stdin, stdout: true, stderr: !has.tty };
-    const opening = this.#around.http
+  #hub(id: ContainerId, config: { stdin: boolean; stdinOnce: boolean; tty: boolean }): Promise<AttachHub> {
+    const existing = this.#hubs.get(id);
+    if (existing !== undefined) return existing;
+    const query = { stream: true, stdin: config.stdin, stdout: true, stderr: !config.tty };
+    const opening = this.#context.http
       .hijack(`/containers/${id}/attach`, { query })
-      .then((socket) => new AttachHub(socket, has.tty, has.stdinOnce));
+      .then((socket) => new AttachHub(socket, config.tty, config.stdinOnce));
     this.#hubs.set(id, opening);
     const forget = () => void this.#hubs.delete(id);
     opening.then((hub) => hub.closed).then(forget, forget);
@@ -75,15 +75,15 @@ export class ContainerStreams {
 
   async #resize(id: ContainerId, width: number, height: number): Promise<void> {
     const query = { w: width, h: height };
-    await this.#around.http.json('POST', `/containers/${id}/resize`, { query }).catch((err: unknown) => {
-      this.#around.logger.debug('cannot resize a terminal', { container: id, err });
+    await this.#context.http.json('POST', `/containers/${id}/resize`, { query }).catch((err: unknown) => {
+      this.#context.logger.debug('cannot resize a terminal', { container: id, err });
     });
   }
 
   async #exitCode(id: ContainerId): Promise<number> {
-    const look = async () => (await this.#reader.lookFor(id))?.state !== 'running';
+    const hasEnded = async () => (await this.#reader.findIfPresent(id))?.state !== 'running';
     try {
-      if (!(await this.#waits.until(id, look, endLimitMs, undefined))) return 0;
+      if (!(await this.#waits.until(id, hasEnded, endLimitMs, undefined))) return 0;
       return (await this.#reader.status(id)).exitCode ?? 0;
     } catch {
       return 0;
@@ -91,7 +91,7 @@ export class ContainerStreams {
   }
 }
 
-function connectHere(port: number): Promise<Duplex> {
+function connectLoopback(port: number): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.once('connect', () => resolve(socket));

@@ -1,10 +1,10 @@
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
-const firstLookMs = 20;
-const lastLookMs = 1_000;
+const firstPollMs = 20;
+const maxPollMs = 1_000;
 
-/** Waits for the ends of containers: told by events, and looked for now and then in case none comes. */
+/** Waits for the exits of containers: events wake the waiting calls, which also poll in case an event is missed. */
 export class ContainerWaits {
   readonly #waiting = new Map<ContainerId, Set<() => void>>();
   readonly #clock: Clock;
@@ -13,22 +13,22 @@ export class ContainerWaits {
     this.#clock = clock;
   }
 
-  /** Something happened to this container. */
+  /** Makes the calls that wait for this container check its state now. */
   wake(id: ContainerId): void {
-    for (const look of this.#waiting.get(id) ?? []) look();
+    for (const resume of this.#waiting.get(id) ?? []) resume();
   }
 
-  /** True when `look` says so; false when the time is over. @throws `Aborted` */
+  /** True as soon as `condition` returns true; false after `limitMs`. @throws `Aborted` */
   async until(
     id: ContainerId,
-    look: () => Promise<boolean>,
+    condition: () => Promise<boolean>,
     limitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
     const deadline = this.#clock.monotonic() + limitMs;
-    for (let wait = firstLookMs; ; wait = Math.min(wait * 2, lastLookMs)) {
+    for (let wait = firstPollMs; ; wait = Math.min(wait * 2, maxPollMs)) {
       if (signal?.aborted) throw new RuntimeError('Aborted', 'the caller gave up', { cause: signal.reason });
-      if (await look()) return true;
+      if (await condition()) return true;
       const left = deadline - this.#clock.monotonic();
       if (left <= 0) return false;
       await this.#pause(id, Math.min(wait, left), signal);
@@ -39,16 +39,16 @@ export class ContainerWaits {
     const set = this.#waiting.get(id) ?? new Set<() => void>();
     this.#waiting.set(id, set);
     return new Promise((resolve) => {
-      const go = () => {
+      const resume = () => {
         cancel();
-        removeAbortListener(signal, go);
-        set.delete(go);
+        removeAbortListener(signal, resume);
+        set.delete(resume);
         if (set.size === 0) this.#waiting.delete(id);
         resolve();
       };
-      const cancel = this.#clock.after(ms, go);
-      addAbortListener(signal, go);
-      set.add(go);
+      const cancel = this.#clock.after(ms, resume);
+      addAbortListener(signal, resume);
+      set.add(resume);
     });
   }
 }

@@ -8,37 +8,38 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
+import type { EngineContext } from '../engine-context.ts';
 import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { containerBody } from '../model/container-body.ts';
 import { containerName } from '../model/names.ts';
 import { type ContainerRecord, labelsOf, type SandboxRecord } from '../model/records.ts';
 import { hostResources, ociResources } from '../model/resources.ts';
-import type { Surroundings } from '../surroundings.ts';
 import type { ContainerReader } from './container-reader.ts';
 import type { ContainerWaits } from './container-waits.ts';
 
-/** After SIGKILL; beyond it something is wrong with the machine. */
+/** Longest wait for the exit of a container after SIGKILL. */
 const killLimitMs = 60_000;
 const removalTries = 8;
 const removalPauseMs = 50;
 
-/** Makes, starts, stops and removes containers. */
+/** Creates, starts, stops, updates and removes containers. */
 export class EngineContainers {
-  readonly #around: Surroundings;
+  readonly #context: EngineContext;
   readonly #reader: ContainerReader;
   readonly #waits: ContainerWaits;
   /**
-   * Containers being started by this process: the engine would start an exited one again, so starts are one at a time.
+   * Containers that this process is starting. A second start is rejected, because the engine would start an exited
+   * container again.
    */
   readonly #starting = new Set<ContainerId>();
 
-  constructor(around: Surroundings, reader: ContainerReader, waits: ContainerWaits) {
-    this.#around = around;
+  constructor(context: EngineContext, reader: ContainerReader, waits: ContainerWaits) {
+    this.#context = context;
     this.#reader = reader;
     this.#waits = waits;
   }
 
-  /** `sandbox` is known to be ready. */
+  /** Requires a ready sandbox. */
   async create(
     sandboxId: SandboxId,
     sandbox: SandboxRecord,
@@ -46,11 +47,11 @@ export class EngineContainers {
     imageUser: string | undefined,
     signal?: AbortSignal,
   ): Promise<ContainerId> {
-    const { http, link, owner, clock, tracker } = this.#around;
+    const { http, link, owner, clock, tracker } = this.#context;
     const { metadata, image, labels, annotations, mounts, resources, stdin, stdinOnce, tty, stopSignal } = config;
     const logPath = logPathOf(sandbox.config.logDirectory, config.logPath);
     const record: ContainerRecord = {
-      ...{ kind: 'container', createdAt: clock.now(), sequence: this.#around.nextSequence(), sandboxId },
+      ...{ kind: 'container', createdAt: clock.now(), sequence: this.#context.nextSequence(), sandboxId },
       config: {
         metadata,
         image,
@@ -59,10 +60,10 @@ export class EngineContainers {
       ...(logPath !== undefined && { logPath }),
     };
     const body = await containerBody({
-      ...{ flavour: link.known.flavour, config, sandboxId, imageUser, labels: labelsOf(owner, record) },
+      ...{ flavour: link.engine.flavour, config, sandboxId, imageUser, labels: labelsOf(owner, record) },
       namespaces: config.securityContext?.namespaces ?? sandbox.namespaces,
       hostname: sandbox.config.hostname,
-      cgroupParent: cgroupParentOf(link.known.info.CgroupDriver, sandbox.config.cgroupParent),
+      cgroupParent: cgroupParentOf(link.engine.info.CgroupDriver, sandbox.config.cgroupParent),
     });
     const query = { name: containerName(sandbox.config.metadata, sandboxId, metadata) };
     const { body: made } = await http.json<{ Id: string }>('POST', '/containers/create', { query, body, signal });
@@ -76,32 +77,32 @@ export class EngineContainers {
       throw new RuntimeError('InvalidState', `container "${id}" is ${state === 'created' ? 'being started' : state}`);
     this.#starting.add(id);
     try {
-      const { status } = await this.#around.http.json('POST', `/containers/${id}/start`, { signal });
-      if (status === 304) throw new RuntimeError('InvalidState', `container "${id}" was started already`);
+      const { status } = await this.#context.http.json('POST', `/containers/${id}/start`, { signal });
+      if (status === 304) throw new RuntimeError('InvalidState', `container "${id}" has already been started`);
     } catch (error) {
       throw this.#startFailure(id, record, error);
     } finally {
       this.#starting.delete(id);
     }
-    this.#around.tracker.container(id, record.sandboxId, 'running');
+    this.#context.tracker.container(id, record.sandboxId, 'running');
     if (record.logPath === undefined) return;
-    const source = details.LogPath || (await this.#reader.lookFor(id, signal))?.details.LogPath;
-    if (source) this.#around.logs.follow(id, source, record.logPath);
+    const source = details.LogPath || (await this.#reader.findIfPresent(id, signal))?.details.LogPath;
+    if (source) this.#context.logs.follow(id, source, record.logPath);
   }
 
-  /** The engine only remembers that the container was created, so that it failed is remembered here. */
+  /** Stores the failure, because the engine continues to report the container as created. */
   #startFailure(id: ContainerId, { sandboxId }: ContainerRecord, error: unknown): unknown {
     if (!isRuntimeError(error) || !['Internal', 'InvalidArgument', 'NotFound', 'ImageNotFound'].includes(error.code))
       return error;
     if (error.code === 'NotFound' && /no such container|no container with/i.test(error.message)) return error;
-    const { records, clock, tracker } = this.#around;
+    const { records, clock, tracker } = this.#context;
     records.change(id, { startError: { message: error.message, at: clock.now() } });
     tracker.container(id, sandboxId, 'ended');
     return new RuntimeError('StartFailed', error.message, { cause: error });
   }
 
   async stop(id: ContainerId, { gracePeriodMs }: StopRequest, signal?: AbortSignal): Promise<void> {
-    const found = await this.#reader.lookFor(id, signal);
+    const found = await this.#reader.findIfPresent(id, signal);
     if (found?.state !== 'running') return;
     const wanted = found.record.config.stopSignal ?? found.details.Config.StopSignal ?? '';
     if (gracePeriodMs > 0) {
@@ -111,28 +112,28 @@ export class EngineContainers {
     await this.kill(id, signal);
   }
 
-  /** Resolves when the container does not run any more. */
+  /** Resolves when the container has stopped. */
   async kill(id: ContainerId, signal?: AbortSignal): Promise<void> {
     await this.#signal(id, 'SIGKILL', signal);
     if (await this.#hasEnded(id, killLimitMs, signal)) return;
-    throw new RuntimeError('DeadlineExceeded', `container "${id}" runs on although it was killed`);
+    throw new RuntimeError('DeadlineExceeded', `container "${id}" is still running after SIGKILL`);
   }
 
   async remove(id: ContainerId, signal?: AbortSignal): Promise<void> {
-    const found = await this.#reader.lookFor(id, signal);
-    // Its log is the engine's as long as the container is there.
+    const found = await this.#reader.findIfPresent(id, signal);
+    // The engine deletes its log with the container, so the container must end and its log be copied first.
     if (found?.state === 'running' && found.record.logPath !== undefined) await this.kill(id, signal);
     await this.delete(id, signal);
-    this.#around.logs.forget(id);
+    this.#context.logs.forget(id);
     this.#reader.forget(id);
     if (found === undefined) return;
-    if (found.state === 'running') this.#around.tracker.container(id, found.record.sandboxId, 'ended');
-    this.#around.tracker.container(id, found.record.sandboxId, 'removed');
+    if (found.state === 'running') this.#context.tracker.container(id, found.record.sandboxId, 'ended');
+    this.#context.tracker.container(id, found.record.sandboxId, 'removed');
   }
 
-  /** Takes it out of the engine, by whatever it takes; several may try at once. */
+  /** Deletes the container at the engine, with retries; concurrent calls are allowed. */
   async delete(id: ContainerId, signal?: AbortSignal): Promise<void> {
-    const { http, clock } = this.#around;
+    const { http, clock } = this.#context;
     for (let tries = 1; ; tries += 1) {
       try {
         await http.json('DELETE', `/containers/${encodeURIComponent(id)}`, { query: { force: true, v: true }, signal });
@@ -150,10 +151,10 @@ export class EngineContainers {
     const { state } = await this.#reader.find(id, signal);
     if (state !== 'created' && state !== 'running')
       throw new RuntimeError('InvalidState', `container "${id}" is ${state}`);
-    const { http, link, records } = this.#around;
+    const { http, link, records } = this.#context;
     const { oomScoreAdjust: _, ...changed } = resources;
     if (Object.keys(changed).length === 0) return;
-    if (link.known.flavour === 'podman') {
+    if (link.engine.flavour === 'podman') {
       await http.json('POST', `/libpod/containers/${id}/update`, { body: ociResources(changed), signal });
     } else {
       const { PidsLimit, ...rest } = hostResources(changed) as { PidsLimit?: number };
@@ -163,10 +164,10 @@ export class EngineContainers {
     records.change(id, { resources: { ...records.get(id).resources, ...changed } });
   }
 
-  /** Harmless when it does not run. */
+  /** Sends a signal; without effect when the container does not run. */
   async #signal(id: ContainerId, name: string, signal: AbortSignal | undefined): Promise<void> {
     try {
-      await this.#around.http.json('POST', `/containers/${id}/kill`, { query: { signal: name }, signal });
+      await this.#context.http.json('POST', `/containers/${id}/kill`, { query: { signal: name }, signal });
     } catch (error) {
       if (!isRuntimeError(error, 'NotFound') && !isRuntimeError(error, 'InvalidState')) throw error;
     }
@@ -175,14 +176,14 @@ export class EngineContainers {
   #hasEnded(id: ContainerId, limitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     return this.#waits.until(
       id,
-      async () => (await this.#reader.lookFor(id, signal))?.state !== 'running',
+      async () => (await this.#reader.findIfPresent(id, signal))?.state !== 'running',
       limitMs,
       signal,
     );
   }
 }
 
-/** Without the fields that are undefined. */
+/** Returns the object without undefined fields. */
 function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
@@ -191,5 +192,5 @@ function logPathOf(directory: string | undefined, path: string | undefined): str
   if (directory === undefined || path === undefined || path === '') return undefined;
   const full = normalize(join(directory, path));
   if (!isAbsolute(path) && full.startsWith(`${normalize(directory).replace(/\/$/, '')}/`)) return full;
-  throw new RuntimeError('InvalidArgument', `log path leads out of the log directory: "${path}"`);
+  throw new RuntimeError('InvalidArgument', `log path is outside of the log directory: "${path}"`);
 }

@@ -1,50 +1,50 @@
 import type { EngineEvent } from '../api/documents.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { ContainerWaits } from '../containers/container-waits.ts';
+import type { EngineContext } from '../engine-context.ts';
 import { labelFilter, recordOf } from '../model/records.ts';
 import { sandboxState, stateOf } from '../model/status.ts';
 import type { EngineSandboxes } from '../sandboxes/engine-sandboxes.ts';
-import type { Surroundings } from '../surroundings.ts';
 import { EventSource } from './event-source.ts';
 import type { Stage } from './life-tracker.ts';
 
-/** How long an engine may take from telling an exit to knowing it. */
+/** Longest time between the exit event of an engine and the change of the reported state. */
 const exitLimitMs = 10_000;
 
 export interface WatchParts {
-  readonly around: Surroundings;
+  readonly context: EngineContext;
   readonly reader: ContainerReader;
   readonly waits: ContainerWaits;
   readonly sandboxes: EngineSandboxes;
 }
 
 /**
- * Listens to the engine and takes care of what is there when the connection is made: logs of running containers are
- * copied on.
+ * Watches the event stream of the engine. After every connect it also adopts the existing containers: copying of the
+ * logs of running containers continues.
  */
 export function watchEngine(parts: WatchParts): EventSource {
-  const { around } = parts;
+  const { context } = parts;
   let first = true;
   return new EventSource({
-    ...{ http: around.http, clock: around.clock, logger: around.logger, filters: labelFilter(around.owner) },
-    onEvent: (event) => take(parts, event),
+    ...{ http: context.http, clock: context.clock, logger: context.logger, filters: labelFilter(context.owner) },
+    onEvent: (event) => handleEvent(parts, event),
     onConnected: async () => {
-      await around.link.ask();
+      await context.link.refresh();
       await adopt(parts, first);
       first = false;
-      around.feed.resync();
+      context.feed.resync();
     },
-    onLost: () => around.feed.fail('the container engine does not answer'),
+    onDisconnected: () => context.feed.fail('the container engine does not respond'),
   });
 }
 
-async function adopt({ around, reader, sandboxes }: WatchParts, first: boolean): Promise<void> {
-  const { tracker, records } = around;
+async function adopt({ context, reader, sandboxes }: WatchParts, first: boolean): Promise<void> {
+  const { tracker, records } = context;
   const [pods, containers] = await Promise.all([sandboxes.entries(), reader.entries()]);
   if (first) {
-    // What went while no runtime ran.
+    // Removes the records and networks of sandboxes that were removed while no runtime ran.
     records.keepOnly(new Set([...pods, ...containers].map(({ Id }) => Id)));
-    await around.options.network?.sweep(new Set(pods.map(({ Id }) => Id)));
+    await context.options.network?.sweep(new Set(pods.map(({ Id }) => Id)));
   }
   for (const { Id, State } of pods) tracker.begin(Id, sandboxState(State) === 'ready' ? 'running' : 'ended');
   const stages: Readonly<Record<string, Stage>> = { created: 'created', running: 'running', exited: 'ended' };
@@ -52,20 +52,20 @@ async function adopt({ around, reader, sandboxes }: WatchParts, first: boolean):
   await Promise.all(
     containers.map(async ({ Id, State, Labels }) => {
       const record = recordOf(Labels);
-      const follows = record?.kind === 'container' && record.logPath !== undefined && !around.logs.isComplete(Id);
-      // Looking for it is enough: that begins to copy its log, or ends it.
-      if (follows && stateOf(State, records.get(Id)) !== 'created') await reader.lookFor(Id);
+      const follows = record?.kind === 'container' && record.logPath !== undefined && !context.logs.isComplete(Id);
+      // Reading the container is sufficient: that starts the copying of its log, or completes it.
+      if (follows && stateOf(State, records.get(Id)) !== 'created') await reader.findIfPresent(Id);
     }),
   );
 }
 
-function take({ around, reader, waits }: WatchParts, { Action, Actor }: EngineEvent): void {
-  const { tracker } = around;
+function handleEvent({ context, reader, waits }: WatchParts, { Action, Actor }: EngineEvent): void {
+  const { tracker } = context;
   const record = recordOf(Actor.Attributes);
   if (record === undefined) return;
   const id = Actor.ID;
   if (record.kind === 'sandbox') {
-    // That it is ready is told by who made it: it takes more than its start.
+    // `run` reports the readiness of a sandbox: a started sandbox may not have a network yet.
     if (Action === 'die' && tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');
     if (Action === 'destroy' || Action === 'remove') {
       if (tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');
@@ -82,9 +82,9 @@ function take({ around, reader, waits }: WatchParts, { Action, Actor }: EngineEv
   }
   if (Action !== 'die') return;
   waits.wake(id);
-  // The look that finds it exited tells the exit.
-  const look = async () => (await reader.lookFor(id))?.state !== 'running';
-  waits.until(id, look, exitLimitMs, undefined).catch((err: unknown) => {
-    around.logger.debug('cannot look at a container that exited', { container: id, err });
+  // Reading an exited container publishes the exit.
+  const hasEnded = async () => (await reader.findIfPresent(id))?.state !== 'running';
+  waits.until(id, hasEnded, exitLimitMs, undefined).catch((err: unknown) => {
+    context.logger.debug('cannot inspect an exited container', { container: id, err });
   });
 }

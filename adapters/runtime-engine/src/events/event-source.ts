@@ -14,12 +14,12 @@ export interface EventSourceOptions {
   /** Label filter of the stream. */
   readonly filters: string;
   readonly onEvent: (event: EngineEvent) => void;
-  /** Events may have been missed before this moment and come from now on. May fail; the source then begins again. */
+  /** Events before this call may have been missed; later ones are delivered. When it rejects, the source reconnects. */
   readonly onConnected: () => Promise<void>;
-  readonly onLost: () => void;
+  readonly onDisconnected: () => void;
 }
 
-/** The engine's event stream, opened again for as long as it takes whenever it ends. */
+/** The event stream of the engine, which is opened again whenever it ends. */
 export class EventSource {
   readonly #options: EventSourceOptions;
   readonly #closing = new AbortController();
@@ -28,7 +28,7 @@ export class EventSource {
     this.#options = options;
   }
 
-  /** Resolves when the first stream is open, or has failed; it goes on in the background. */
+  /** Resolves when the first stream is open or has failed; reconnecting continues in the background. */
   async start(): Promise<void> {
     let first = () => {};
     const settled = new Promise<void>((resolve) => {
@@ -43,7 +43,7 @@ export class EventSource {
   }
 
   async #run(first: () => void): Promise<void> {
-    const { logger, onLost } = this.#options;
+    const { logger, onDisconnected } = this.#options;
     const { signal } = this.#closing;
     let retryMs = firstRetryMs;
     let connected = false;
@@ -55,23 +55,23 @@ export class EventSource {
           first();
         });
       } catch (err) {
-        if (!signal.aborted && connected) logger.warn('the events of the container engine are lost', { err });
+        if (!signal.aborted && connected) logger.warn('the event stream of the container engine failed', { err });
       }
       first();
       if (signal.aborted) return;
-      if (connected) onLost();
+      if (connected) onDisconnected();
       connected = false;
       await this.#pause(retryMs);
       retryMs = Math.min(retryMs * 2, lastRetryMs);
     }
   }
 
-  /** Until the stream ends. */
+  /** Reads events until the stream ends. */
   async #listen(connected: () => void): Promise<void> {
     const stream = await this.#open();
     try {
       const reading = this.#read(stream);
-      reading.catch(() => {}); // awaited below, if it comes to that
+      reading.catch(() => {}); // awaited below, unless `onConnected` rejects first
       await this.#options.onConnected();
       connected();
       await reading;
@@ -83,13 +83,13 @@ export class EventSource {
   #pause(ms: number): Promise<void> {
     const { signal } = this.#closing;
     return new Promise((resolve) => {
-      const go = () => {
+      const resume = () => {
         cancel();
-        removeAbortListener(signal, go);
+        removeAbortListener(signal, resume);
         resolve();
       };
-      const cancel = this.#options.clock.after(ms, go);
-      addAbortListener(signal, go);
+      const cancel = this.#options.clock.after(ms, resume);
+      addAbortListener(signal, resume);
     });
   }
 
@@ -99,7 +99,7 @@ export class EventSource {
   }
 
   async #read(stream: IncomingMessage): Promise<void> {
-    stream.socket.unref(); // waiting for events keeps no process alive
+    stream.socket.unref(); // waiting for events must not keep the process alive
     for await (const line of lines(stream)) {
       const event = parse(line);
       if (event !== undefined) this.#options.onEvent(event);

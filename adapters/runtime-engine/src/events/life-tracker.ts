@@ -1,21 +1,21 @@
 import type { EventFeed, SandboxId } from '@keelson/container-runtime';
 
-/** How far a container or sandbox has come; it never goes back. */
+/** Stage in the life cycle of a container or sandbox; it only advances. */
 export type Stage = 'created' | 'running' | 'ended' | 'removed';
 
-const maxBuried = 2_000;
+const maxRemoved = 2_000;
 
 const order: readonly Stage[] = ['created', 'running', 'ended', 'removed'];
 
 /**
- * Turns what is learnt about containers, from whatever source and however often, into events that are told once and in
- * order. Sources are the engine's event stream, lists, and the adapter's own calls.
+ * Converts observations of containers and sandboxes to events, each of which is published once and in order. The
+ * observations come from the engine's event stream, from lists and from the adapter's own calls.
  */
 export class LifeTracker {
   readonly #feed: EventFeed;
   readonly #now: () => number;
   readonly #stages = new Map<string, Stage>();
-  readonly #buried: string[] = [];
+  readonly #removed: string[] = [];
 
   constructor(feed: EventFeed, now: () => number) {
     this.#feed = feed;
@@ -26,7 +26,7 @@ export class LifeTracker {
     return this.#stages.get(id);
   }
 
-  /** What is so from the start is no news. */
+  /** Records the initial stage without publishing an event. */
   begin(id: string, stage: Stage): void {
     if (!this.#stages.has(id)) this.#stages.set(id, stage);
   }
@@ -52,16 +52,16 @@ export class LifeTracker {
   #advance(id: string, stage: Stage): boolean {
     const before = this.#stages.get(id);
     if (before !== undefined && order.indexOf(stage) <= order.indexOf(before)) return false;
-    if (stage === 'removed') this.#bury(id);
+    if (stage === 'removed') this.#rememberRemoved(id);
     else this.#stages.set(id, stage);
     return stage !== 'removed' || before !== undefined;
   }
 
-  /** Removed ones are remembered for a while: the engine's own events about them may still be on their way. */
-  #bury(id: string): void {
+  /** Keeps recently removed ids, because events of the engine about them may still arrive. */
+  #rememberRemoved(id: string): void {
     this.#stages.set(id, 'removed');
-    this.#buried.push(id);
-    if (this.#buried.length <= maxBuried) return;
-    for (const old of this.#buried.splice(0, maxBuried / 2)) this.#stages.delete(old);
+    this.#removed.push(id);
+    if (this.#removed.length <= maxRemoved) return;
+    for (const old of this.#removed.splice(0, maxRemoved / 2)) this.#stages.delete(old);
   }
 }

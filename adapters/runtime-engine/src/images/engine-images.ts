@@ -16,11 +16,11 @@ import { pull } from './pull.ts';
 
 const idPattern = /^(?:sha256:)?[0-9a-f]{12,64}$/;
 
-/** The images of the engine; they are everybody's who uses it. */
+/** The images of the engine, which all clients of the engine share. */
 export class EngineImages implements ImageService {
   readonly #http: EngineHttp;
   readonly #clock: Clock;
-  /** Image of sandboxes: never collected. */
+  /** Image of sandboxes, which is reported as pinned. */
   readonly #infraImage: string;
 
   constructor(http: EngineHttp, clock: Clock, infraImage: string) {
@@ -47,22 +47,22 @@ export class EngineImages implements ImageService {
     const name = normalizeImageReference(reference);
     const unsized = await pull(this.#http, name, request, signal);
     const image = await this.#inspect(name, signal);
-    if (image === undefined) throw new RuntimeError('PullFailed', `image "${name}" was pulled and is not there`);
-    // The last word on how much it was, where the engine was silent.
+    if (image === undefined) throw new RuntimeError('PullFailed', `image "${name}" was pulled but does not exist`);
+    // Reports the final size when the engine reported no sizes.
     if (unsized) request.onProgress?.({ receivedBytes: image.sizeBytes, totalBytes: image.sizeBytes });
     return image.id;
   }
 
   /**
-   * By its names, one after the other: the engine removes the image with the last. An image that a container uses
-   * stays, as an error.
+   * Removes all names of the image; the engine removes the image with the last name. An image that a container uses is
+   * rejected.
    */
   async removeImage(reference: string, { signal }: CallOptions = {}): Promise<void> {
     const image = await this.imageStatus(reference, signal && { signal });
     if (image === undefined) return;
     for (const name of [...image.repoTags, image.id]) {
       try {
-        // Never by force: Podman would remove the containers of the image too.
+        // Without `force`, with which Podman would also remove the containers of the image.
         await this.#http.json('DELETE', `/images/${encodeURIComponent(name)}`, { signal });
       } catch (error) {
         if (!isRuntimeError(error, 'ImageNotFound') && !isRuntimeError(error, 'NotFound')) throw error;

@@ -8,7 +8,7 @@ import {
 import type { EngineHttp } from '../api/engine-http.ts';
 import { lines } from '../api/lines.ts';
 
-/** A line of the stream that a pull answers with. */
+/** A line of the response stream of a pull. */
 interface PullLine {
   readonly id?: string;
   readonly status?: string;
@@ -18,8 +18,9 @@ interface PullLine {
 }
 
 /**
- * Pulls an image, and resolves when the engine has it. True when layers arrived whose size the engine never told:
- * Podman tells nothing of what takes less than a second. @throws `ImageNotFound`, `PullFailed`, `Unavailable`
+ * Pulls an image, and resolves when the engine has stored it. True when the engine did not report the size of a layer:
+ * Podman reports no progress of layers that take less than a second. @throws `ImageNotFound`, `PullFailed`,
+ * `Unavailable`
  */
 export async function pull(
   http: EngineHttp,
@@ -41,7 +42,7 @@ export async function pull(
   let failure: string | undefined;
   let unsized = false;
   try {
-    // An error comes inside of a success: the status was sent before the pull began.
+    // Errors are part of the stream, because the status was sent before the pull began.
     for await (const text of lines(stream)) {
       const line = parse(text);
       failure ??= line.errorDetail?.message ?? line.error;
@@ -53,17 +54,20 @@ export async function pull(
     }
   } catch (error) {
     if (signal?.aborted) throw new RuntimeError('Aborted', 'the caller gave up', { cause: error });
-    throw new RuntimeError('Unavailable', 'the container engine went away during a pull', { cause: error });
+    throw new RuntimeError('Unavailable', 'the connection to the container engine ended during a pull', {
+      cause: error,
+    });
   }
-  if (!stream.complete) throw new RuntimeError('Unavailable', 'the container engine went away during a pull');
+  if (!stream.complete)
+    throw new RuntimeError('Unavailable', 'the connection to the container engine ended during a pull');
   if (failure !== undefined) throw pullError(failure);
   return unsized;
 }
 
 function sum(layers: readonly { readonly current: number; readonly total: number | undefined }[]) {
   const receivedBytes = layers.reduce((bytes, { current }) => bytes + current, 0);
-  const known = layers.every(({ total }) => total !== undefined && total > 0);
-  return { receivedBytes, ...(known && { totalBytes: layers.reduce((bytes, { total = 0 }) => bytes + total, 0) }) };
+  const complete = layers.every(({ total }) => total !== undefined && total > 0);
+  return { receivedBytes, ...(complete && { totalBytes: layers.reduce((bytes, { total = 0 }) => bytes + total, 0) }) };
 }
 
 function query({ name, tag, digest }: ImageReference): Record<string, string> {
@@ -71,15 +75,15 @@ function query({ name, tag, digest }: ImageReference): Record<string, string> {
 }
 
 /**
- * Texts of registries and engines for an image that does not exist. 404 counts only as a status: the same digits occur
- * in ports and digests.
+ * Error messages of registries and engines for an image that does not exist. 404 matches only as a status, because the
+ * same digits occur in ports and digests.
  */
 const notFoundTexts = [
   /manifest unknown|manifest for .* not found|repository .*(?:not found|does not exist)|name unknown|no such image/i,
   /\bstatus(?: ?code)?(?: from registry)?[:=]? 404\b|(?<![\w:.])404 \(?Not Found\b/i,
 ];
 
-/** The error of a pull that the engine reports by this text: `ImageNotFound` or `PullFailed`. */
+/** Converts an error message of a pull to `ImageNotFound` or `PullFailed`. */
 export function pullError(message: string): RuntimeError {
   return new RuntimeError(notFoundTexts.some((text) => text.test(message)) ? 'ImageNotFound' : 'PullFailed', message);
 }
@@ -93,7 +97,7 @@ function authHeader(auth: ImageAuth, { name }: ImageReference): string {
         ? { identitytoken: identityToken }
         : { username, password };
   const server = serverAddress === undefined || serverAddress === '' ? (name.split('/')[0] ?? '') : serverAddress;
-  // Base64 for URLs, but with its padding, which engines insist on.
+  // Base64 for URLs with padding, which engines require.
   const text = Buffer.from(JSON.stringify({ ...credentials, serveraddress: server })).toString('base64');
   return text.replaceAll('+', '-').replaceAll('/', '_');
 }

@@ -11,15 +11,15 @@ interface JsonEntry {
 }
 
 export interface Converted {
-  /** Bytes of the input that are whole lines; the rest is to be offered again, with more. */
+  /** Bytes of the input that are complete lines; the caller passes the remaining bytes again with more input. */
   readonly consumed: number;
   readonly output: Buffer;
 }
 
 /**
- * Turns what an engine wrote into log entries. Podman's `k8s-file` has that form already; Docker's `json-file` has an
- * object per line. The same input always gives the same output, which is what makes copying repeatable. Lines that are
- * neither are dropped.
+ * Converts the log of an engine to CRI log entries. Podman's `k8s-file` already has that form; Docker's `json-file` has
+ * one JSON object per line. The same input always produces the same output, so that copying is repeatable. Lines in
+ * other forms are dropped.
  */
 export function convertLines(input: Buffer): Converted {
   const consumed = input.lastIndexOf(lineEnd) + 1;
@@ -34,7 +34,7 @@ export function convertLines(input: Buffer): Converted {
   return { consumed, output: Buffer.concat(parts) };
 }
 
-/** Usually the input itself. */
+/** Drops invalid lines; returns the input itself when there are none. */
 function entriesOnly(lines: Buffer): Buffer {
   const parts: Buffer[] = [];
   let kept = 0;

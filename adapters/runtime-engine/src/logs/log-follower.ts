@@ -4,18 +4,15 @@ import type { LogPosition } from '../state/state-records.ts';
 import { type Converted, convertLines } from './convert-lines.ts';
 import { LogTarget } from './log-target.ts';
 
-/** Read at once; other work comes in between. Longer than any line of an engine. */
+/** Size of one read, after which other work can run. It exceeds the longest line of an engine. */
 const chunkBytes = 256 * 1024;
-/**
- * Positions are written down this much later than the lines, so that a container that writes much costs few position
- * writes.
- */
+/** Delay of saving the position after a copied line, so that frequent output causes few writes of the position. */
 const saveAfterMs = 500;
-/** File events are enough; this is for file systems without. */
-const lookAgainMs = 5_000;
+/** Interval of reads without file events, for file systems that do not report them. */
+const pollIntervalMs = 5_000;
 
 export interface FollowerOptions {
-  /** The engine's log. */
+  /** Path of the engine's log file. */
   readonly source: string;
   readonly target: string;
   readonly from: LogPosition | undefined;
@@ -25,22 +22,21 @@ export interface FollowerOptions {
 }
 
 /**
- * Copies the log of a container from the engine's file to the one that others read, while it grows. Where it got to is
- * saved with the size that the target had then; after a crash the target is cut back to that size, so no line is lost
- * and none comes twice.
+ * Copies the growing log of a container from the engine's file to the target file. The read position is saved together
+ * with the size of the target. After a crash the target is truncated to that size, so no line is lost or repeated.
  */
 export class LogFollower {
   readonly #options: FollowerOptions;
   readonly #target: LogTarget;
   readonly #buffer = Buffer.allocUnsafe(chunkBytes);
   #source: number | undefined;
-  /** Number of the source, by which a file that took its place is told. */
+  /** Inode of the source, which detects a replaced file. */
   #sourceInode: number | undefined;
   #watcher: FSWatcher | undefined;
   #offset: number;
   #cancelSave: (() => void) | undefined;
-  #cancelLook = () => {};
-  #turn: NodeJS.Immediate | undefined;
+  #cancelPoll = () => {};
+  #nextChunk: NodeJS.Immediate | undefined;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -48,47 +44,47 @@ export class LogFollower {
     this.#sourceInode = options.from?.source;
     this.#target = new LogTarget(options.target, options.from);
     this.#save();
-    this.#look();
+    this.#poll();
   }
 
-  /** Opens the file at the target's path anew; what was read before is in the old one. */
+  /** Copies the lines so far to the current target file, then opens the file at the target's path again. */
   reopen(): void {
     this.#guard(() => this.#copyAll());
     this.#target.reopen();
     this.#save();
   }
 
-  /** Copies what is left of a container that has exited. */
+  /** Copies the remaining lines of an exited container. */
   finish(): void {
     this.#guard(() => this.#copyAll());
     this.#save(true);
-    this.#letGo();
+    this.#release();
   }
 
-  /** Stops copying; another follower can go on. */
+  /** Stops copying; another follower can continue from the saved position. */
   close(): void {
     this.#save();
-    this.#letGo();
+    this.#release();
   }
 
-  #letGo(): void {
+  #release(): void {
     this.#dropSource();
-    this.#cancelLook();
+    this.#cancelPoll();
     this.#cancelSave?.();
-    clearImmediate(this.#turn);
+    clearImmediate(this.#nextChunk);
     this.#target.close();
   }
 
-  /** Reads one chunk, and goes on later if there is more. */
-  #look = (): void => {
-    this.#cancelLook();
-    this.#cancelLook = this.#options.clock.after(lookAgainMs, this.#look);
-    if (this.#turn !== undefined) return;
+  /** Copies one chunk, and schedules the next one if there may be more. */
+  #poll = (): void => {
+    this.#cancelPoll();
+    this.#cancelPoll = this.#options.clock.after(pollIntervalMs, this.#poll);
+    if (this.#nextChunk !== undefined) return;
     this.#guard(() => {
       if (!this.#copySome()) return;
-      this.#turn = setImmediate(() => {
-        this.#turn = undefined;
-        this.#look();
+      this.#nextChunk = setImmediate(() => {
+        this.#nextChunk = undefined;
+        this.#poll();
       });
     });
   };
@@ -97,14 +93,14 @@ export class LogFollower {
     while (this.#copySome());
   }
 
-  /** True when there may be more. */
+  /** Copies one chunk; true when there may be more. */
   #copySome(): boolean {
     this.#source ??= this.#openSource();
     if (this.#source === undefined) return false;
     let chunk = this.#read(this.#source);
     if (chunk.consumed === 0) {
       if (!this.#isReplaced()) return false;
-      // Something may have come between the two looks.
+      // The engine may have written lines between the read and the check.
       chunk = this.#read(this.#source);
       if (chunk.consumed === 0) {
         this.#dropSource();
@@ -130,19 +126,19 @@ export class LogFollower {
       const { ino, size } = fstatSync(file);
       if (size < this.#offset || (this.#sourceInode !== undefined && ino !== this.#sourceInode)) this.#offset = 0;
       this.#sourceInode = ino;
-      this.#watcher = watch(source, { persistent: false }, this.#look);
-      this.#watcher.on('error', () => {}); // the timer goes on
+      this.#watcher = watch(source, { persistent: false }, this.#poll);
+      this.#watcher.on('error', () => {}); // the timer continues to poll
       return file;
     } catch (error) {
-      // The engine makes the file when the container starts.
+      // The engine creates the file when the container starts.
       if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
       throw error;
     }
   }
 
   /**
-   * The file to be read: the one that Docker has renamed if it is the one that was read so far, else the one that the
-   * engine writes to.
+   * Path of the file to read: the file that Docker renamed when its inode is that of the current source, else the file
+   * that the engine writes to.
    */
   #sourcePath(): string {
     const { source } = this.#options;
@@ -152,7 +148,7 @@ export class LogFollower {
     return isCurrent ? renamed : source;
   }
 
-  /** An engine begins a new file when the one read so far is full. */
+  /** True when the engine has started a new file because the current source was full. */
   #isReplaced(): boolean {
     const now = statSync(this.#options.source, { throwIfNoEntry: false });
     return now !== undefined && (now.ino !== this.#sourceInode || now.size < this.#offset);

@@ -3,7 +3,7 @@ import type { Clock, Logger } from '@keelson/core';
 import type { StateRecords } from '../state/state-records.ts';
 import { LogFollower } from './log-follower.ts';
 
-/** Copies the logs of all containers that have one. */
+/** Copies the logs of all containers with a log path. */
 export class LogKeeper {
   readonly #followers = new Map<ContainerId, LogFollower>();
   readonly #records: StateRecords;
@@ -17,12 +17,12 @@ export class LogKeeper {
     this.#logger = logger;
   }
 
-  /** True when the log has everything that the container wrote until it exited. */
+  /** True when the container has exited and its complete log is copied. */
   isComplete(id: ContainerId): boolean {
     return this.#records.get(id).log?.complete === true;
   }
 
-  /** Begins, or goes on from where an earlier process got to. */
+  /** Starts copying from the saved position, or from the beginning of the log. */
   follow(id: ContainerId, source: string, target: string): void {
     if (this.#closed || this.#followers.has(id) || this.isComplete(id)) return;
     try {
@@ -35,12 +35,12 @@ export class LogKeeper {
         }),
       );
     } catch (err) {
-      // A log that cannot be written is no reason to have no container.
+      // A failure to write the log must not make the start of the container fail.
       this.#logger.error('cannot open the log of a container', { container: id, err });
     }
   }
 
-  /** Copies the rest, once the container has exited. */
+  /** Copies the remaining lines of an exited container. */
   finish(id: ContainerId, source: string, target: string): void {
     this.follow(id, source, target);
     this.#followers.get(id)?.finish();
@@ -52,7 +52,7 @@ export class LogKeeper {
     try {
       this.#followers.get(id)?.reopen();
     } catch (error) {
-      throw new RuntimeError('Internal', `cannot open the log of container "${id}" anew`, { cause: error });
+      throw new RuntimeError('Internal', `cannot reopen the log of container "${id}"`, { cause: error });
     }
   }
 
@@ -62,7 +62,7 @@ export class LogKeeper {
     this.#records.forget(id);
   }
 
-  /** Another process may go on from now on, so nothing is followed any more. */
+  /** Stops all copying, because another process may continue it. */
   close(): void {
     this.#closed = true;
     for (const follower of this.#followers.values()) follower.close();

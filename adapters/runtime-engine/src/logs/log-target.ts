@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import type { LogPosition } from '../state/state-records.ts';
 
-/** The log file that others read. It is only ever appended to. */
+/** The log file of a container, to which lines are appended. */
 export class LogTarget {
   readonly #path: string;
   #file: number;
@@ -20,8 +20,8 @@ export class LogTarget {
   #size: number;
 
   /**
-   * Opens the file; with the position of an earlier copy, takes back what was written behind it, so that copying can go
-   * on from there. The file of the position may have been renamed since, by whoever rotates logs.
+   * Opens the file. With the position of an earlier copy, the file is truncated to the size in the position, so that
+   * copying continues there. Log rotation may have renamed the file since.
    */
   constructor(path: string, from: LogPosition | undefined) {
     this.#path = path;
@@ -30,15 +30,15 @@ export class LogTarget {
     if (from.inode === this.#inode && from.size <= this.#size) {
       ftruncateSync(this.#file, from.size);
       this.#size = from.size;
-    } else if (from.inode !== this.#inode) takeBack(path, from);
+    } else if (from.inode !== this.#inode) truncateRenamed(path, from);
   }
 
-  /** Where the file is now, to be remembered with the offset in the source. */
+  /** Inode and current size of the file, which are saved with the offset in the source. */
   get place(): Pick<LogPosition, 'inode' | 'size'> {
     return { inode: this.#inode, size: this.#size };
   }
 
-  /** All of it or, on a disk that is full, nothing. */
+  /** Writes all bytes or, when an error such as a full disk occurs, none. */
   write(bytes: Buffer): void {
     try {
       for (let rest = bytes; rest.length > 0; ) rest = rest.subarray(writeSync(this.#file, rest));
@@ -49,7 +49,7 @@ export class LogTarget {
     this.#size += bytes.length;
   }
 
-  /** The file at the path, anew. @throws what the file system says; the old file stays in use then. */
+  /** Opens the file at the path again. @throws the error of the file system; the previous file then stays in use */
   reopen(): void {
     const opened = open(this.#path);
     closeSync(this.#file);
@@ -68,7 +68,8 @@ function open(path: string): { file: number; inode: number; size: number } {
   return { file, inode, size };
 }
 
-function takeBack(path: string, { inode, size }: LogPosition): void {
+/** Truncates the file of the position, which is in the same folder under another name. */
+function truncateRenamed(path: string, { inode, size }: LogPosition): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {
     const stat = statSync(join(folder, name), { throwIfNoEntry: false });

@@ -3,9 +3,9 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 const recordBytes = 8192;
 
 /**
- * Whether the kernel has killed a process of this container for want of memory, as far back as its log goes. Podman
- * misses it on cgroups of version 1 when the container goes down with the process; the kernel names the cgroup, and
- * engines name cgroups after containers.
+ * Whether the kernel log reports an out-of-memory kill of a process of this container. On cgroups of version 1 Podman
+ * does not detect the kill when the container ends with the process. The log entry contains the cgroup, whose name
+ * contains the id of the container.
  */
 export function killedForMemory(containerId: string, path = '/dev/kmsg'): boolean {
   let file: number;
@@ -27,13 +27,13 @@ export function killedForMemory(containerId: string, path = '/dev/kmsg'): boolea
   }
 }
 
-/** Every read gives one record; 0 after the last. */
+/** Reads one record and returns its length; 0 after the last record. */
 function readRecord(file: number, buffer: Buffer): number {
   for (;;) {
     try {
       return readSync(file, buffer, 0, recordBytes, null);
     } catch (error) {
-      // The record was overwritten before it was read: the next one is there.
+      // EPIPE: the record was overwritten before it was read; the next read returns the next record.
       if ((error as { code?: unknown }).code !== 'EPIPE') return 0;
     }
   }

@@ -2,21 +2,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ContainerId } from '@keelson/container-runtime';
 
 /**
- * Processes of the machine that belong to a container. Engines name cgroups after containers; monitors of containers
- * may be near them.
+ * Lists the processes of a container on the machine. Engines name cgroups after containers; the cgroup of a container's
+ * monitor process has a similar name and is excluded.
  */
 export function processesOf(id: ContainerId): number[] {
   return allProcesses().filter((pid) => belongsTo(pid, id));
 }
 
-/** Protects from a process id that was used again. */
+/** Checks the cgroup of a process, because the kernel may have assigned its id to another process. */
 export function belongsTo(pid: number, id: ContainerId): boolean {
   return read(pid, 'cgroup')
     .split('\n')
     .some((line) => line.includes(id) && !line.includes('conmon'));
 }
 
-/** A process and everything it has started that is still its own. */
+/** A process and its current descendants. */
 export function withDescendants(root: number): number[] {
   const children = new Map<number, number[]>();
   for (const pid of allProcesses()) {
@@ -34,7 +34,7 @@ export function killAll(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself, or it is not ours to kill.
+      // The process has ended, or this process lacks the permission.
     }
   }
 }
@@ -49,6 +49,6 @@ function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    return ''; // gone meanwhile
+    return ''; // the process has ended meanwhile
   }
 }

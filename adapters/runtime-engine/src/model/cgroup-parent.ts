@@ -1,7 +1,7 @@
 /**
- * The parent of a pod's containers in the words of an engine with this cgroup driver. One with `systemd` takes the name
- * of a slice in place of a path, and nothing else: for other groups this is undefined, and the engine places the
- * containers itself.
+ * The parent cgroup of a pod's containers in the form that an engine with this cgroup driver accepts. An engine with
+ * the `systemd` driver accepts only the name of a slice: for other groups the result is undefined, and the engine
+ * selects the parent itself.
  */
 export function cgroupParentOf(driver: string | undefined, path: string | undefined): string | undefined {
   if (path === undefined || driver !== 'systemd') return path;

@@ -16,14 +16,14 @@ export interface ContainerBodyInput {
   readonly sandboxId: SandboxId;
   readonly namespaces: NamespaceOptions;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of the sandbox. */
+  /** Host name of the sandbox. */
   readonly hostname: string | undefined;
   readonly cgroupParent: string | undefined;
-  /** User that the image names. */
+  /** User in the configuration of the image. */
   readonly imageUser: string | undefined;
 }
 
-/** What to create for a container. @throws `InvalidArgument` for what no process can have */
+/** The body of the request that creates a container. @throws `InvalidArgument` */
 export async function containerBody(input: ContainerBodyInput): Promise<object> {
   const { flavour, config, sandboxId, namespaces, labels, hostname, cgroupParent } = input;
   const { command, args, workingDir, stdin = false, stdinOnce = false, tty = false, stopSignal, devices = [] } = config;
@@ -36,17 +36,17 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
   const { maskedPaths, readonlyPaths } = config.securityContext ?? {};
   const user = userOf(config, input.imageUser);
   const joined = `container:${sandboxId}`;
-  for (const { hostPath } of config.mounts ?? []) await needPath(hostPath);
+  for (const { hostPath } of config.mounts ?? []) await requirePath(hostPath);
   return {
     Image: config.image,
     Labels: labels,
-    // Given together: an engine that gets an entry point alone would add the arguments of the image.
+    // Always sent together: with an entry point alone, the engine would add the arguments of the image.
     ...(command !== undefined && command.length > 0 && { Entrypoint: command, Cmd: args ?? [] }),
     ...((command === undefined || command.length === 0) && args !== undefined && args.length > 0 && { Cmd: args }),
     ...(workingDir !== undefined && workingDir !== '' && { WorkingDir: workingDir }),
     ...(stopSignal !== undefined && { StopSignal: stopSignal }),
     ...(user !== undefined && { User: user }),
-    // Docker takes the host name of who owns the network and refuses another one; Podman would invent one.
+    // Docker uses the host name of the sandbox and rejects another one; Podman would generate one.
     ...(flavour === 'podman' &&
       hostname !== undefined &&
       hostname !== '' &&
@@ -76,10 +76,10 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
   };
 }
 
-/** Engines create folders that are missing, which hides mistakes. */
-async function needPath(path: string): Promise<void> {
+/** Rejects a missing mount source, because engines would create a folder at its path. */
+async function requirePath(path: string): Promise<void> {
   await access(path).catch((cause: unknown) => {
-    throw new RuntimeError('InvalidArgument', `nothing to mount at ${path}`, { cause });
+    throw new RuntimeError('InvalidArgument', `the source of a mount does not exist: ${path}`, { cause });
   });
 }
 
@@ -87,7 +87,7 @@ function environment({ env = [] }: ContainerConfig): string[] {
   const last = new Map<string, string>();
   for (const { name, value } of env) {
     if (name === '' || name.includes('=') || name.includes('\0') || value.includes('\0'))
-      throw new RuntimeError('InvalidArgument', `no process can have an environment variable "${name}" of this value`);
+      throw new RuntimeError('InvalidArgument', `invalid name or value of the environment variable "${name}"`);
     last.set(name, value);
   }
   return [...last].map(([name, value]) => `${name}=${value}`);
@@ -101,8 +101,8 @@ function userOf({ securityContext = {} }: ContainerConfig, imageUser: string | u
 }
 
 /**
- * Files that are copied from here line by line. The engine bounds its own copy at the size that all log files of a
- * container have together; lines are lost only when a container writes more than that while nothing copies.
+ * Log drivers that write files, from which this adapter copies lines. The limits apply to the engine's own copy. Lines
+ * are lost only when a container writes more than that while no runtime copies them.
  */
 const logConfigs = {
   docker: { Type: 'json-file', Config: { 'max-size': '50m', 'max-file': '2' } },

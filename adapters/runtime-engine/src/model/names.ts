@@ -4,8 +4,8 @@ import type { ContainerMetadata, SandboxId, SandboxMetadata } from '@keelson/con
 const maxPartLength = 40;
 
 /**
- * Names are how the engine keeps identities unique: readable parts for people, and a digest of the whole identity that
- * decides. Two equal identities have equal names, so the engine refuses the second, whoever asks.
+ * The name of a sandbox at the engine: readable parts, and a digest of the complete identity. Equal identities have
+ * equal names, so the engine itself rejects a duplicate, also between processes.
  */
 export function sandboxName(owner: string, { name, namespace, uid, attempt }: SandboxMetadata): string {
   return join(['k8s', 'POD', name, namespace, String(attempt)], [owner, namespace, name, uid, String(attempt)]);

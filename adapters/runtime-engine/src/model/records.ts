@@ -7,19 +7,19 @@ const sandboxLabel = `${prefix}.sandbox`;
 const recordLabel = `${prefix}.record`;
 
 /**
- * What a sandbox is, as far as the engine does not know it by itself. It is a label, so lists are enough to rebuild
- * everything.
+ * Properties of a sandbox that the engine itself does not store. The record is the value of a label, so that a list is
+ * sufficient to restore all sandboxes.
  */
 export interface SandboxRecord {
   readonly kind: 'sandbox';
   readonly createdAt: number;
-  /** Orders what was made in the same millisecond. */
+  /** Orders records that were created in the same millisecond. */
   readonly sequence: number;
   readonly config: PodSandboxConfig;
   readonly namespaces: NamespaceOptions;
 }
 
-/** The same of a container. */
+/** Properties of a container that the engine itself does not store. */
 export interface ContainerRecord {
   readonly kind: 'container';
   readonly createdAt: number;
@@ -38,7 +38,7 @@ export interface ContainerRecord {
     | 'tty'
     | 'stopSignal'
   >;
-  /** Absolute. */
+  /** Absolute path of the log file. */
   readonly logPath?: string;
 }
 
@@ -53,7 +53,7 @@ export function labelsOf(owner: string, record: SandboxRecord | ContainerRecord)
 
 type Labels = Readonly<Record<string, string>> | null | undefined;
 
-/** The record in the labels of a container of the engine; undefined when it is not one of ours. */
+/** The record in the labels of a container of the engine; undefined for containers of other programs. */
 export function recordOf(labels: Labels): SandboxRecord | ContainerRecord | undefined {
   const text = labels?.[recordLabel];
   if (text === undefined) return undefined;
@@ -65,7 +65,7 @@ export function recordOf(labels: Labels): SandboxRecord | ContainerRecord | unde
   }
 }
 
-/** Filters of a list or of the event stream, as the query wants them. */
+/** The `filters` parameter of lists and of the event stream. */
 export function labelFilter(
   owner: string,
   narrow: { readonly kind?: 'sandbox' | 'container'; readonly sandboxId?: string } = {},

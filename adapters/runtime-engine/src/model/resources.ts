@@ -6,7 +6,7 @@ const highestScore = 1000;
 /** Bit of CAP_SYS_RESOURCE in the sets of /proc/self/status. */
 const sysResource = 1n << 24n;
 
-/** Limits in the words of the engine's host configuration. */
+/** Limits as fields of the engine's `HostConfig`. */
 export function hostResources(resources: LinuxResources): object {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, oomScoreAdjust, pidsLimit } =
     resources;
@@ -16,17 +16,17 @@ export function hostResources(resources: LinuxResources): object {
     ...(cpuPeriodUs !== undefined && { CpuPeriod: cpuPeriodUs }),
     ...(cpusetCpus !== undefined && { CpusetCpus: cpusetCpus }),
     ...(cpusetMems !== undefined && { CpusetMems: cpusetMems }),
-    // Memory and swap together have the limit of the memory: there is no swap for containers.
+    // The limit of memory and swap together equals the memory limit, so containers cannot use swap.
     ...(memoryLimitBytes !== undefined && { Memory: memoryLimitBytes, MemorySwap: memoryLimitBytes }),
     ...(oomScoreAdjust !== undefined && {
       OomScoreAdj: Math.max(lowestOomScore(), Math.min(highestScore, oomScoreAdjust)),
     }),
-    // Engines have limits of their own where none is given.
+    // Engines apply a default limit when the field is absent.
     PidsLimit: pidsLimit ?? -1,
   };
 }
 
-/** The same change in the words of Podman's own API, which is that of the OCI specification. */
+/** Limits in the form of Podman's own API, which follows the OCI runtime specification. */
 export function ociResources(resources: LinuxResources): object {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = resources;
   const cpu = {
@@ -43,7 +43,7 @@ export function ociResources(resources: LinuxResources): object {
   };
 }
 
-/** Only who has CAP_SYS_RESOURCE may go below the score it was given; runtimes fail where they may not. */
+/** Only a process with CAP_SYS_RESOURCE may set a score below its own; without it container runtimes fail. */
 function lowestOomScore(): number {
   try {
     const effective = /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';

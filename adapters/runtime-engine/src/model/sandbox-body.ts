@@ -6,12 +6,12 @@ export interface SandboxBodyInput {
   readonly config: PodSandboxConfig;
   readonly namespaces: NamespaceOptions;
   readonly labels: Readonly<Record<string, string>>;
-  /** Somebody else connects the sandbox: the engine gives it an empty network namespace. */
+  /** A network plugin connects the sandbox, so the engine creates an empty network namespace. */
   readonly noNetwork: boolean;
   readonly cgroupParent: string | undefined;
 }
 
-/** What to create for a sandbox: a container that waits, and whose namespaces the containers of the pod join. */
+/** The body of the request that creates a sandbox: a waiting container whose namespaces the pod's containers join. */
 export function sandboxBody({ image, config, namespaces, labels, noNetwork, cgroupParent }: SandboxBodyInput): object {
   const { hostname, sysctls = {}, securityContext = {}, resources = {} } = config;
   const {

@@ -1,7 +1,7 @@
 import { type ContainerSecurityContext, RuntimeError } from '@keelson/container-runtime';
 import type { Flavour } from '../api/negotiate.ts';
 
-/** Security settings in the words of the engine. @throws `InvalidArgument` when a profile cannot be read */
+/** Security settings as `SecurityOpt` of the engine. @throws `InvalidArgument` when a profile cannot be read */
 export async function securityOptions(
   flavour: Flavour,
   security: ContainerSecurityContext,
@@ -14,8 +14,8 @@ export async function securityOptions(
     options.push(`seccomp=${await seccompProfile(flavour, seccomp.localhostRef ?? '', read)}`);
   if (apparmor?.type === 'unconfined') options.push('apparmor=unconfined');
   if (apparmor?.type === 'localhost') options.push(`apparmor=${apparmor.localhostRef ?? ''}`);
-  // Docker has fields of their own for both lists. Podman adds these to its own list, and has no way to change which
-  // paths are read-only.
+  // Docker has separate fields for masked and read-only paths. Podman adds masked paths to its default list, and cannot
+  // change the read-only paths.
   if (flavour === 'podman' && security.maskedPaths !== undefined)
     options.push(`mask=${security.maskedPaths.join(':')}`);
   for (const part of ['user', 'role', 'type', 'level'] as const) {
@@ -24,7 +24,7 @@ export async function securityOptions(
   return options;
 }
 
-/** Docker wants the profile itself, Podman opens the file. */
+/** Docker requires the profile itself, Podman its path. */
 async function seccompProfile(
   flavour: Flavour,
   path: string,

@@ -16,13 +16,13 @@ export const startErrorCode = 128;
 
 const states: Readonly<Record<string, ContainerState>> = {
   ...{ created: 'created', configured: 'created', initialized: 'created' },
-  // Podman says `stopped` and `stopping` until it has cleaned up: the process has ended, what it left behind perhaps
-  // has not.
+  // Podman reports `stopping` and `stopped` until its cleanup is complete: the first process has ended, but its child
+  // processes may still run.
   ...{ running: 'running', paused: 'running', restarting: 'running', stopping: 'running', stopped: 'running' },
   ...{ exited: 'exited', removing: 'exited', dead: 'exited' },
 };
 
-/** The state of what the engine calls so. */
+/** Maps a state of the engine; a failed start makes a container exited. */
 export function stateOf(engineState: string, kept: StateRecord): ContainerState {
   if (kept.startError !== undefined) return 'exited';
   return states[engineState] ?? 'unknown';
@@ -52,7 +52,7 @@ export function containerOf(id: string, imageId: string, state: ContainerState, 
   };
 }
 
-/** Everything about a container; `state` is what the caller has found out. */
+/** The complete status of a container; `state` is the state that the caller determined. */
 export function statusOf(
   details: ContainerDetails,
   record: ContainerRecord,
@@ -85,7 +85,7 @@ function endOf({ State }: ContainerDetails, kept: StateRecord, startedAt: number
     };
   }
   const { ExitCode, FinishedAt, OOMKilled, Error: message = '' } = State;
-  // The times of start and end come from different clocks of the kernel: an end may seem earlier.
+  // The times of start and end come from different clocks of the kernel, so the end may appear to be earlier.
   const finishedAt = Math.max(timeOf(FinishedAt) ?? 0, startedAt ?? 0);
   const signal = signalOf(ExitCode);
   return {
@@ -100,13 +100,13 @@ function reasonOf(exitCode: number, outOfMemory: boolean): string {
   return outOfMemory ? ExitReason.OutOfMemory : ExitReason.Error;
 }
 
-/** Engines tell a signal only by the exit code. */
+/** Derives the signal from the exit code, because engines do not report it separately. */
 function signalOf(exitCode: number): string | undefined {
   const number = exitCode - 128;
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
 }
 
-/** Epoch milliseconds; the engine's zero time is none. */
+/** Epoch milliseconds; undefined for the zero time of the engine. */
 function timeOf(text: string): number | undefined {
   const time = Date.parse(text);
   return Number.isNaN(time) || time <= 0 ? undefined : time;

@@ -15,16 +15,16 @@ import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
 import { inspectContainer } from '../api/inspect-container.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { EngineContainers } from '../containers/engine-containers.ts';
+import type { EngineContext } from '../engine-context.ts';
 import type { EngineImages } from '../images/engine-images.ts';
 import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { sandboxName } from '../model/names.ts';
 import { labelFilter, labelsOf, recordOf, type SandboxRecord } from '../model/records.ts';
 import { sandboxBody } from '../model/sandbox-body.ts';
 import { sandboxOf, sandboxState } from '../model/status.ts';
-import type { Surroundings } from '../surroundings.ts';
 import type { SandboxNetwork } from './sandbox-network.ts';
 
-/** Containers may still be made while a sandbox is being removed. */
+/** Attempts of a removal, because containers may be created while their sandbox is being removed. */
 const removalRounds = 4;
 
 export interface FoundSandbox {
@@ -33,28 +33,28 @@ export interface FoundSandbox {
 }
 
 export interface SandboxParts {
-  readonly around: Surroundings;
+  readonly context: EngineContext;
   readonly reader: ContainerReader;
   readonly containers: EngineContainers;
   readonly images: EngineImages;
   readonly network: SandboxNetwork;
 }
 
-/** Sandboxes: containers that wait, and own the namespaces of a pod. */
+/** Manages sandboxes: waiting containers that own the namespaces of a pod. */
 export class EngineSandboxes {
   readonly #parts: SandboxParts;
-  /** Not ready yet, and not to be seen. */
-  readonly #making = new Set<SandboxId>();
+  /** Sandboxes that are not ready yet; lists omit them. */
+  readonly #creating = new Set<SandboxId>();
   #pulling: Promise<string> | undefined;
-  #toldOfSlices = false;
+  #warnedAboutSlices = false;
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
   }
 
   async run(config: PodSandboxConfig, signal?: AbortSignal): Promise<SandboxId> {
-    const { around, network } = this.#parts;
-    const { http, tracker } = around;
+    const { context, network } = this.#parts;
+    const { http, tracker } = context;
     const { logDirectory } = config;
     if (logDirectory !== undefined) {
       if (!isAbsolute(logDirectory))
@@ -62,7 +62,7 @@ export class EngineSandboxes {
       await mkdir(logDirectory, { recursive: true, mode: 0o755 });
     }
     const id = await this.#create(config, signal);
-    this.#making.add(id);
+    this.#creating.add(id);
     try {
       await http.json('POST', `/containers/${id}/start`, { signal });
       await network.connect((await this.find(id, signal)).details, config, signal);
@@ -73,26 +73,26 @@ export class EngineSandboxes {
       await this.#parts.containers.delete(id).catch(() => {});
       throw error;
     } finally {
-      this.#making.delete(id);
+      this.#creating.delete(id);
     }
   }
 
   async stop(id: SandboxId, signal?: AbortSignal): Promise<void> {
-    const { around, reader, containers, network } = this.#parts;
-    const found = await this.#lookFor(id, signal);
+    const { context, reader, containers, network } = this.#parts;
+    const found = await this.#findIfPresent(id, signal);
     if (found === undefined) return;
     const entries = await reader.entries(id, signal);
     await Promise.all(entries.map(({ Id }) => containers.stop(Id, { gracePeriodMs: 0 }, signal)));
     await network.disconnect(id, found.details.State.Pid, signal);
-    await around.http.json('POST', `/containers/${id}/stop`, { query: { t: 0 }, signal }).catch(ignoreGone);
-    around.tracker.sandbox(id, 'ended');
+    await context.http.json('POST', `/containers/${id}/stop`, { query: { t: 0 }, signal }).catch(ignoreGone);
+    context.tracker.sandbox(id, 'ended');
   }
 
   async remove(id: SandboxId, signal?: AbortSignal): Promise<void> {
-    const { around, reader, containers, network } = this.#parts;
-    const found = await this.#lookFor(id, signal);
+    const { context, reader, containers, network } = this.#parts;
+    const found = await this.#findIfPresent(id, signal);
     if (found === undefined) return;
-    // Not by way of a stop: the engine ends what it removes, with half the work.
+    // Without a stop before: the engine kills the containers that it removes, which is faster.
     await network.disconnect(id, found.details.State.Pid, signal);
     for (let round = 1; ; round += 1) {
       const entries = await reader.entries(id, signal);
@@ -105,9 +105,9 @@ export class EngineSandboxes {
         if ((await reader.entries(id, signal)).length === 0) throw error;
       }
     }
-    around.records.forget(id);
-    if (around.tracker.stageOf(id) === 'running') around.tracker.sandbox(id, 'ended');
-    around.tracker.sandbox(id, 'removed');
+    context.records.forget(id);
+    if (context.tracker.stageOf(id) === 'running') context.tracker.sandbox(id, 'ended');
+    context.tracker.sandbox(id, 'removed');
   }
 
   async status(id: SandboxId, signal?: AbortSignal): Promise<PodSandboxStatus> {
@@ -124,7 +124,7 @@ export class EngineSandboxes {
     return (await this.entries(signal))
       .flatMap(({ Id, State, Labels }) => {
         const record = recordOf(Labels);
-        if (record?.kind !== 'sandbox' || this.#making.has(Id)) return [];
+        if (record?.kind !== 'sandbox' || this.#creating.has(Id)) return [];
         const sandbox = sandboxOf(Id, sandboxState(State), record);
         return matchesSandbox(sandbox, filter) ? [{ sandbox, sequence: record.sequence }] : [];
       })
@@ -132,10 +132,10 @@ export class EngineSandboxes {
       .map(({ sandbox }) => sandbox);
   }
 
-  /** As the engine lists them. */
+  /** The entries of the engine's list. */
   async entries(signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
-    const query = { all: true, filters: labelFilter(this.#parts.around.owner, { kind: 'sandbox' }) };
-    const { body } = await this.#parts.around.http.json<readonly ContainerEntry[] | undefined>(
+    const query = { all: true, filters: labelFilter(this.#parts.context.owner, { kind: 'sandbox' }) };
+    const { body } = await this.#parts.context.http.json<readonly ContainerEntry[] | undefined>(
       'GET',
       '/containers/json',
       {
@@ -145,15 +145,15 @@ export class EngineSandboxes {
     return body ?? [];
   }
 
-  /** @throws `NotFound`, also for what is no sandbox */
+  /** @throws `NotFound`, also for the id of a container */
   async find(id: SandboxId, signal?: AbortSignal): Promise<FoundSandbox> {
-    const details = await inspectContainer(this.#parts.around.http, id, signal);
+    const details = await inspectContainer(this.#parts.context.http, id, signal);
     const record = recordOf(details.Config.Labels);
     if (details.Id !== id || record?.kind !== 'sandbox') throw new RuntimeError('NotFound', `no sandbox "${id}"`);
     return { details, record };
   }
 
-  /** One that containers can be made in. @throws `NotFound`, `InvalidState` */
+  /** A sandbox in which containers can be created. @throws `NotFound`, `InvalidState` */
   async findReady(id: SandboxId, signal?: AbortSignal): Promise<FoundSandbox> {
     const found = await this.find(id, signal);
     if (sandboxState(found.details.State.Status) === 'ready') return found;
@@ -161,24 +161,24 @@ export class EngineSandboxes {
   }
 
   #cgroupParent({ cgroupParent }: PodSandboxConfig): string | undefined {
-    const { link, logger } = this.#parts.around;
-    const parent = cgroupParentOf(link.known.info.CgroupDriver, cgroupParent);
-    if (cgroupParent !== undefined && parent === undefined && !this.#toldOfSlices) {
-      this.#toldOfSlices = true;
+    const { link, logger } = this.#parts.context;
+    const parent = cgroupParentOf(link.engine.info.CgroupDriver, cgroupParent);
+    if (cgroupParent !== undefined && parent === undefined && !this.#warnedAboutSlices) {
+      this.#warnedAboutSlices = true;
       const message =
-        'the engine places containers below slices of systemd only; they are where it places them by itself';
-      logger.warn(message, { wanted: cgroupParent });
+        'the container engine accepts only systemd slices as cgroup parents; it selects the cgroups of this pod itself';
+      logger.warn(message, { cgroupParent });
     }
     return parent;
   }
 
   async #create(config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<SandboxId> {
-    const { around, images } = this.#parts;
-    const { http, owner, clock, options } = around;
+    const { context, images } = this.#parts;
+    const { http, owner, clock, options } = context;
     const pid = options.sharedPid === true ? 'pod' : 'container';
     const namespaces: NamespaceOptions = config.securityContext?.namespaces ?? { network: 'pod', pid, ipc: 'pod' };
     const record: SandboxRecord = {
-      ...{ kind: 'sandbox', createdAt: clock.now(), sequence: around.nextSequence(), config, namespaces },
+      ...{ kind: 'sandbox', createdAt: clock.now(), sequence: context.nextSequence(), config, namespaces },
     };
     const body = sandboxBody({
       ...{ image: options.infraImage, config, namespaces, labels: labelsOf(owner, record) },
@@ -199,7 +199,7 @@ export class EngineSandboxes {
     }
   }
 
-  async #lookFor(id: SandboxId, signal: AbortSignal | undefined): Promise<FoundSandbox | undefined> {
+  async #findIfPresent(id: SandboxId, signal: AbortSignal | undefined): Promise<FoundSandbox | undefined> {
     return this.find(id, signal).catch(ignoreGone);
   }
 }

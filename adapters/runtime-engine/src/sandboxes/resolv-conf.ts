@@ -1,7 +1,7 @@
 import { realpath, writeFile } from 'node:fs/promises';
 import type { DnsConfig } from '@keelson/container-runtime';
 
-/** The file as resolvers read it. */
+/** The content of a `resolv.conf`. */
 export function resolvConf({ servers, searches, options }: DnsConfig): string {
   const lines = servers.map((server) => `nameserver ${server}`);
   if (searches.length > 0) lines.push(`search ${searches.join(' ')}`);
@@ -10,9 +10,11 @@ export function resolvConf({ servers, searches, options }: DnsConfig): string {
 }
 
 /**
- * Replaces what the engine wrote for the sandbox, which all its containers see. In place: the file is mounted, a new
- * one would not be seen. The machine's own file is never touched, though an engine may name it for sandboxes with the
- * network of the machine.
+ * Replaces the content of the sandbox's `resolv.conf`, which is mounted into all containers of the sandbox. The file is
+ * written in place, because a new file would not appear in the mounts. For sandboxes with the network of the machine an
+ * engine may report the machine's own file, which is never written.
+ *
+ * @returns whether the file was written
  */
 export async function writeResolvConf(path: string, sandboxId: string, dns: DnsConfig): Promise<boolean> {
   if (!(await realpath(path)).includes(sandboxId)) return false;

@@ -1,46 +1,46 @@
 import { networkRequest } from '@keelson/container-network';
 import type { PodSandboxConfig, SandboxId } from '@keelson/container-runtime';
 import type { ContainerDetails } from '../api/documents.ts';
+import type { EngineContext } from '../engine-context.ts';
 import type { SandboxRecord } from '../model/records.ts';
-import type { Surroundings } from '../surroundings.ts';
 import { writeResolvConf } from './resolv-conf.ts';
 
-/** Network and name service of sandboxes, as far as they are not the engine's business. */
+/** Connects sandboxes through the network plugin and writes their name server settings. */
 export class SandboxNetwork {
-  readonly #around: Surroundings;
+  readonly #context: EngineContext;
   readonly #nodeIp: () => string;
 
-  constructor(around: Surroundings, nodeIp: () => string) {
-    this.#around = around;
+  constructor(context: EngineContext, nodeIp: () => string) {
+    this.#context = context;
     this.#nodeIp = nodeIp;
   }
 
-  /** For a sandbox that has just been started. */
+  /** Called once after the start of a sandbox. */
   async connect(details: ContainerDetails, config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<void> {
     const { Id: id, State, ResolvConfPath = '' } = details;
-    const { network } = this.#around.options;
+    const { network } = this.#context.options;
     if (network !== undefined && config.securityContext?.namespaces?.network !== 'node') {
       const { ips } = await network.add(networkRequest(id, netnsOf(State.Pid), config), signal && { signal });
-      this.#around.records.change(id, { ips });
+      this.#context.records.change(id, { ips });
     }
     if (config.dns === undefined || ResolvConfPath === '') return;
     if (!(await writeResolvConf(ResolvConfPath, id, config.dns)))
-      this.#around.logger.warn('the engine gives a sandbox the resolv.conf of the machine, which is left as it is', {
+      this.#context.logger.warn('a sandbox uses the resolv.conf of the machine, which is not changed', {
         sandbox: id,
       });
   }
 
-  /** Takes the network back; `pid` is 0 for a sandbox that does not run. */
+  /** Disconnects the sandbox; `pid` is 0 for a sandbox that does not run. */
   async disconnect(id: SandboxId, pid: number, signal?: AbortSignal): Promise<void> {
-    await this.#around.options.network?.remove({ sandboxId: id, netnsPath: netnsOf(pid) }, signal && { signal });
+    await this.#context.options.network?.remove({ sandboxId: id, netnsPath: netnsOf(pid) }, signal && { signal });
   }
 
-  /** The main one first. */
+  /** The primary address first. */
   ipsOf(details: ContainerDetails, { namespaces }: SandboxRecord): readonly string[] {
     if (namespaces.network === 'node') return [this.#nodeIp()];
     const { IPAddress, GlobalIPv6Address, Networks } = details.NetworkSettings ?? {};
     const all = [
-      ...(this.#around.records.get(details.Id).ips ?? []),
+      ...(this.#context.records.get(details.Id).ips ?? []),
       ...[IPAddress, GlobalIPv6Address],
       ...Object.values(Networks ?? {}).flatMap((own) => [own.IPAddress, own.GlobalIPv6Address]),
     ];

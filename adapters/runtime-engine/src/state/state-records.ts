@@ -2,35 +2,35 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { LinuxResources } from '@keelson/container-runtime';
 
-/** How far a log was copied. */
+/** Position of the copying of a log. */
 export interface LogPosition {
-  /** Bytes of the engine's log that are in the target. */
+  /** Number of bytes of the engine's log that are copied. */
   readonly offset: number;
-  /** The engine's file, by its number; absent until there was one. */
+  /** Inode of the engine's log file; absent until the file was opened. */
   readonly source?: number;
-  /** The file they are in, by its number: its name may be another now. */
+  /** Inode of the target file, which may have been renamed since. */
   readonly inode: number;
-  /** Its size at that time: what is behind it was written later, and is written again. */
+  /** Size of the target file at this position; bytes after it are truncated and copied again. */
   readonly size: number;
-  /** The container has exited and everything is copied. */
+  /** The container has exited and its complete log is copied. */
   readonly complete?: boolean;
 }
 
-/** What the engine cannot keep about a container or sandbox. */
+/** Data about a container or sandbox that the engine cannot store. */
 export interface StateRecord {
   readonly log?: LogPosition;
   readonly startError?: { readonly message: string; readonly at: number };
-  /** The kernel said that it was killed for want of memory. */
+  /** The kernel log reports an out-of-memory kill. */
   readonly outOfMemory?: boolean;
-  /** Changed since the creation. */
+  /** Resources that were changed after the creation. */
   readonly resources?: LinuxResources;
-  /** Addresses that a network plugin gave. */
+  /** Addresses that a network plugin assigned. */
   readonly ips?: readonly string[];
 }
 
 /**
- * One small file per container, replaced in one step. Reads are from memory. Losing the folder costs what is in the
- * records, nothing else.
+ * Stores one small file per container or sandbox, which is replaced atomically; reads are from memory. When the folder
+ * is deleted, only the data in the records is lost.
  */
 export class StateRecords {
   readonly #folder: string;
@@ -44,7 +44,7 @@ export class StateRecords {
       try {
         this.#records.set(name.slice(0, -'.json'.length), JSON.parse(readFileSync(join(folder, name), 'utf8')));
       } catch {
-        // Torn by a crash of the machine: as if it had never been.
+        // A file that is incomplete after a crash of the machine is ignored.
       }
     }
   }
@@ -65,7 +65,7 @@ export class StateRecords {
     if (this.#records.delete(id)) rmSync(join(this.#folder, `${id}.json`), { force: true });
   }
 
-  /** Forgets what is not among these. */
+  /** Deletes the records of all other ids. */
   keepOnly(ids: ReadonlySet<string>): void {
     for (const id of [...this.#records.keys()]) if (!ids.has(id)) this.forget(id);
   }

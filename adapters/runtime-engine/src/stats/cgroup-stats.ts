@@ -4,14 +4,14 @@ import type { ContainerStats } from '@keelson/container-runtime';
 
 export type Usage = Pick<ContainerStats, 'cpu' | 'memory' | 'processes'>;
 
-/** Folders of a container's cgroup: of version 2, or by controller of version 1. */
+/** Folders of a container's cgroups: by controller for version 1, with an empty key for version 2. */
 export type CgroupFolders = ReadonlyMap<string, string>;
 
 const unified = '';
 
 /**
- * Where the cgroups of a process are. A machine may have both versions; controllers of version 1 win, being those in
- * use.
+ * Finds the cgroup folders of a process. On a machine with both versions the controllers of version 1 take precedence,
+ * because those are in use.
  */
 export async function cgroupFolders(pid: number, mountpoint: string): Promise<CgroupFolders> {
   const folders = new Map<string, string>();
@@ -26,7 +26,7 @@ export async function cgroupFolders(pid: number, mountpoint: string): Promise<Cg
   return folders;
 }
 
-/** What the cgroup says is used now; what cannot be read is left out. */
+/** Reads the current usage; values that cannot be read are omitted. */
 export async function readUsage(folders: CgroupFolders): Promise<Usage> {
   const [cpu, memory, processes] = await Promise.all([readCpu(folders), readMemory(folders), readProcesses(folders)]);
   return { ...(cpu && { cpu }), ...(memory && { memory }), ...(processes !== undefined && { processes }) };

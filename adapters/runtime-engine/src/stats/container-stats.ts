@@ -1,21 +1,21 @@
 import type { Container, ContainerFilter, ContainerId, ContainerStats } from '@keelson/container-runtime';
 import type { ContainerReader } from '../containers/container-reader.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { EngineContext } from '../engine-context.ts';
 import { type CgroupFolders, cgroupFolders, readUsage } from './cgroup-stats.ts';
 
 const defaultMountpoint = '/sys/fs/cgroup';
 
 /**
- * Statistics of running containers, from their cgroups: the engine takes a second for each, and Podman leaves half of
- * it out.
+ * Reads statistics of running containers from their cgroups. The statistics call of the engine takes a second per
+ * container, and that of Podman lacks several values.
  */
 export class StatsReader {
-  readonly #around: Surroundings;
+  readonly #context: EngineContext;
   readonly #reader: ContainerReader;
   readonly #folders = new Map<ContainerId, CgroupFolders>();
 
-  constructor(around: Surroundings, reader: ContainerReader) {
-    this.#around = around;
+  constructor(context: EngineContext, reader: ContainerReader) {
+    this.#context = context;
     this.#reader = reader;
   }
 
@@ -38,16 +38,16 @@ export class StatsReader {
       metadata,
       labels,
       annotations,
-      timestamp: this.#around.clock.now(),
+      timestamp: this.#context.clock.now(),
       ...(await readUsage(folders)),
     };
   }
 
-  /** Undefined when it has ended meanwhile. */
+  /** Undefined when the container has ended meanwhile. */
   async #find(id: ContainerId, signal: AbortSignal | undefined): Promise<CgroupFolders | undefined> {
-    const pid = (await this.#reader.lookFor(id, signal))?.details.State.Pid ?? 0;
+    const pid = (await this.#reader.findIfPresent(id, signal))?.details.State.Pid ?? 0;
     if (pid === 0) return undefined;
-    const mountpoint = this.#around.options.cgroupMountpoint ?? defaultMountpoint;
+    const mountpoint = this.#context.options.cgroupMountpoint ?? defaultMountpoint;
     const folders = await cgroupFolders(pid, mountpoint).catch(() => undefined);
     if (folders !== undefined) this.#folders.set(id, folders);
     return folders;

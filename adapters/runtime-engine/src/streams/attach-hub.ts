@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { PassThrough, Writable } from 'node:stream';
 import type { ProcessStreams, StreamRequest } from '@keelson/container-runtime';
 import { splitFrames } from './frames.ts';
-import { into } from './into.ts';
+import { writeTo } from './write-to.ts';
 
 interface Listener {
   readonly stdout: PassThrough | undefined;
@@ -11,15 +11,15 @@ interface Listener {
 }
 
 /**
- * The one connection to the ends of a container, shared by all who attach. It stays when they go: Podman takes the end
- * of any connection for the end of the container's standard input.
+ * The one connection to the streams of a container, shared by all attached clients. It stays open when clients
+ * disconnect, because Podman closes the container's standard input at the end of any connection.
  */
 export class AttachHub {
   readonly #socket: Socket;
   readonly #tty: boolean;
   readonly #stdinOnce: boolean;
   readonly #listeners = new Set<Listener>();
-  /** Resolves when the container has let go. */
+  /** Resolves when the streams of the container have ended. */
   readonly closed: Promise<void>;
 
   constructor(socket: Socket, tty: boolean, stdinOnce: boolean) {
@@ -28,7 +28,7 @@ export class AttachHub {
     this.#stdinOnce = stdinOnce;
     this.closed = splitFrames(socket, tty, (stream, data) => {
       const waits = [...this.#listeners]
-        .map((listener) => into(listener[stream], data))
+        .map((listener) => writeTo(listener[stream], data))
         .filter((wait) => wait !== undefined);
       return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
     });
@@ -37,7 +37,7 @@ export class AttachHub {
     });
   }
 
-  /** `exitCode` is asked for when the container has let go. */
+  /** `exitCode` is called when the streams of the container have ended. */
   attach(
     request: StreamRequest,
     exitCode: () => Promise<number>,
@@ -46,9 +46,9 @@ export class AttachHub {
     const stdin = request.stdin ? this.#input() : undefined;
     const stdout = request.stdout ? new PassThrough() : undefined;
     const stderr = request.stderr && !this.#tty ? new PassThrough() : undefined;
-    let letGo = () => {};
+    let markReleased = () => {};
     const released = new Promise<void>((resolve) => {
-      letGo = resolve;
+      markReleased = resolve;
     });
     const listener: Listener = {
       ...{ stdout, stderr },
@@ -56,7 +56,7 @@ export class AttachHub {
         this.#listeners.delete(listener);
         stdout?.end();
         stderr?.end();
-        letGo();
+        markReleased();
       },
     };
     this.#listeners.add(listener);
@@ -79,7 +79,7 @@ export class AttachHub {
     this.#socket.destroy();
   }
 
-  /** Its end is end of file for the container only when that was asked for. */
+  /** The end of this stream closes the container's standard input only when `stdinOnce` is set. */
   #input(): Writable {
     let used = false;
     const socket = this.#socket;

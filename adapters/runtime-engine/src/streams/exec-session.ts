@@ -5,15 +5,15 @@ import type { ExecDetails } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { belongsTo, killAll, withDescendants } from '../machine/processes.ts';
 
-/** Between looks whether a command has ended while its output is still open. */
-const firstLookMs = 200;
-const lastLookMs = 2_000;
-/** Output that comes later than this after the end of the command is of what it left behind. */
+/** Interval of the polls for the exit of a command while its output is still open. */
+const firstPollMs = 200;
+const maxPollMs = 2_000;
+/** Output that arrives later than this after the exit comes from remaining child processes and is ignored. */
 const drainMs = 200;
-/** Exit code of a command whose end nobody can tell. */
-const lostExitCode = 137;
+/** Exit code of a command whose exit the engine cannot report. */
+const unknownExitCode = 137;
 
-export interface ExecWish {
+export interface ExecParameters {
   readonly command: readonly string[];
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -42,42 +42,45 @@ export class ExecSession {
     http: EngineHttp,
     clock: Clock,
     containerId: ContainerId,
-    wish: ExecWish,
+    parameters: ExecParameters,
     signal: AbortSignal | undefined,
   ): Promise<ExecSession> {
-    if (wish.command.length === 0) throw new RuntimeError('InvalidArgument', 'there is no command');
+    if (parameters.command.length === 0) throw new RuntimeError('InvalidArgument', 'the command is empty');
     const { body } = await http.json<{ Id: string }>('POST', `/containers/${encodeURIComponent(containerId)}/exec`, {
       body: {
-        ...{ Cmd: wish.command, Tty: wish.tty },
-        ...{ AttachStdin: wish.stdin, AttachStdout: wish.stdout, AttachStderr: wish.stderr },
+        ...{ Cmd: parameters.command, Tty: parameters.tty },
+        ...{ AttachStdin: parameters.stdin, AttachStdout: parameters.stdout, AttachStderr: parameters.stderr },
       },
       signal,
     });
-    const socket = await http.hijack(`/exec/${body.Id}/start`, { body: { Detach: false, Tty: wish.tty }, signal });
+    const socket = await http.hijack(`/exec/${body.Id}/start`, {
+      body: { Detach: false, Tty: parameters.tty },
+      signal,
+    });
     return new ExecSession(http, clock, containerId, body.Id, socket);
   }
 
   /**
-   * Resolves with the exit code when the command has ended and its output is read: `read` resolves at the end of the
-   * stream, which what the command left running may keep open.
+   * Resolves with the exit code when the command has ended and its output is read. `read` resolves at the end of the
+   * stream, which child processes of the command may keep open.
    */
   async ended(read: Promise<void>): Promise<number> {
     let over = false;
     void read.then(() => {
       over = true;
     });
-    for (let wait = firstLookMs; ; wait = Math.min(wait * 2, lastLookMs)) {
+    for (let wait = firstPollMs; ; wait = Math.min(wait * 2, maxPollMs)) {
       await Promise.race([read, this.#pause(wait)]);
       const details = await this.#details();
-      if (details === undefined) return lostExitCode;
+      if (details === undefined) return unknownExitCode;
       if (details.Running) {
-        // The stream may end a moment before the engine knows that the command did.
+        // The stream may end shortly before the engine reports the exit.
         if (over) await this.#pause(wait / 10);
         continue;
       }
       if (!over) await Promise.race([read, this.#pause(drainMs)]);
       this.socket.destroy();
-      return details.ExitCode ?? lostExitCode;
+      return details.ExitCode ?? unknownExitCode;
     }
   }
 
@@ -85,14 +88,14 @@ export class ExecSession {
     await this.#http.json('POST', `/exec/${this.#id}/resize`, { query: { w: width, h: height } });
   }
 
-  /** Ends the command and what it started. Engines cannot, so its processes are found on the machine. */
+  /** Kills the command and its descendants by process id, because engines have no call for it. */
   async kill(): Promise<void> {
     const details = await this.#details();
     if (details?.Running !== true || details.Pid <= 0 || !belongsTo(details.Pid, this.#containerId)) return;
     killAll(withDescendants(details.Pid));
   }
 
-  /** Undefined when the engine has forgotten it, or does not answer any more. */
+  /** Undefined when the engine has deleted the session or does not respond. */
   async #details(): Promise<ExecDetails | undefined> {
     return this.#http.json<ExecDetails>('GET', `/exec/${this.#id}/json`).then(
       ({ body }) => body,

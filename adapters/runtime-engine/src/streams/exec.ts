@@ -11,7 +11,7 @@ import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core
 import type { EngineHttp } from '../api/engine-http.ts';
 import { ExecSession } from './exec-session.ts';
 import { splitFrames } from './frames.ts';
-import { into } from './into.ts';
+import { writeTo } from './write-to.ts';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ export async function execCollected(
 ): Promise<ExecSyncResult> {
   const { command, execTimeoutMs, maxOutputBytes = defaultMaxOutputBytes } = request;
   const session = await ExecSession.start(http, clock, id, { ...streams, command }, signal);
-  const outputs = { stdout: new Bounded(maxOutputBytes), stderr: new Bounded(maxOutputBytes) };
+  const outputs = { stdout: new BoundedOutput(maxOutputBytes), stderr: new BoundedOutput(maxOutputBytes) };
   const read = splitFrames(session.socket, false, (stream, data) => outputs[stream].add(data));
   const done = session.ended(read).then((exitCode) => ({
     ...{ exitCode, stdout: outputs.stdout.bytes(), stderr: outputs.stderr.bytes() },
@@ -65,7 +65,7 @@ export async function execCollected(
 
 const streams = { stdin: false, stdout: true, stderr: true, tty: false };
 
-/** A command with its ends in the caller's hands; letting go of them ends it. */
+/** Runs a command and returns its streams; `close` kills the command. */
 export async function execStreams(
   http: EngineHttp,
   clock: Clock,
@@ -77,7 +77,7 @@ export async function execStreams(
   const { socket } = session;
   const stdout = request.stdout ? new PassThrough() : undefined;
   const stderr = request.stderr && !request.tty ? new PassThrough() : undefined;
-  const read = splitFrames(socket, request.tty, (stream, data) => into(stream === 'stdout' ? stdout : stderr, data));
+  const read = splitFrames(socket, request.tty, (stream, data) => writeTo(stream === 'stdout' ? stdout : stderr, data));
   const closing = new AbortController();
   const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()));
   const ended = session.ended(Promise.race([read, closed])).then((exitCode) => {
@@ -99,19 +99,19 @@ export async function execStreams(
   };
 }
 
-/** The first so many bytes. */
-class Bounded {
+/** Collects at most `maxBytes` bytes and discards the rest. */
+class BoundedOutput {
   readonly #chunks: Buffer[] = [];
-  #room: number;
+  #remainingBytes: number;
 
   constructor(maxBytes: number) {
-    this.#room = maxBytes;
+    this.#remainingBytes = maxBytes;
   }
 
   add(data: Buffer): undefined {
-    if (this.#room === 0) return;
-    const kept = data.subarray(0, this.#room);
-    this.#room -= kept.length;
+    if (this.#remainingBytes === 0) return;
+    const kept = data.subarray(0, this.#remainingBytes);
+    this.#remainingBytes -= kept.length;
     this.#chunks.push(Buffer.from(kept));
   }
 

@@ -2,17 +2,17 @@ import type { Readable } from 'node:stream';
 
 const headerBytes = 8;
 
-/** Takes a part of a stream; a promise asks to wait with the next. */
+/** Receives a part of a stream; a returned promise pauses the source until it resolves. */
 export type FrameSink = (stream: 'stdout' | 'stderr', data: Buffer) => Promise<void> | undefined;
 
 /**
- * Takes an engine's stream apart: frames of eight bytes of header (the stream's number, three zeros, the length) and
- * data; of a terminal, the bytes are the output itself. A sink that returns a promise holds the stream until it
- * resolves. Resolves when the stream is over.
+ * Splits a stream of the engine into frames: a header of eight bytes (the stream's number, three zeros, the length) and
+ * data. With a terminal, the bytes are the output itself. A sink that returns a promise pauses the stream until the
+ * promise resolves. Resolves when the stream has ended.
  */
 export function splitFrames(source: Readable, tty: boolean, sink: FrameSink): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);
-  const take = (chunk: Buffer): Promise<unknown> | undefined => {
+  const split = (chunk: Buffer): Promise<unknown> | undefined => {
     if (tty) return sink('stdout', chunk);
     const waits: Promise<void>[] = [];
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
@@ -26,7 +26,7 @@ export function splitFrames(source: Readable, tty: boolean, sink: FrameSink): Pr
   };
   return new Promise((resolve) => {
     source.on('data', (chunk: Buffer) => {
-      const wait = take(chunk);
+      const wait = split(chunk);
       if (wait === undefined) return;
       source.pause();
       void wait.then(() => source.resume());

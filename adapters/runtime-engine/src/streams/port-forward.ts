@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 
-/** Runs in the network of the pod: says `+` when it is connected, then hands bytes on in both directions. */
+/** Runs in the network namespace of the pod: writes `+` when it is connected, then copies bytes in both directions. */
 const relay = `
 const socket = require('node:net').connect({ port: Number(process.argv[1]), host: '127.0.0.1', allowHalfOpen: true });
 socket.once('error', () => process.exit(1));
@@ -15,9 +15,9 @@ socket.once('connect', () => {
 `;
 
 /**
- * A connection to a port of whoever listens on loopback in the network namespace of a process. A small Node process
- * sits in that namespace for as long as the connection lives: a namespace is entered by whole processes only. @throws
- * `Unavailable` when nobody listens
+ * Connects to a port on loopback in the network namespace of a process. A small Node process in that namespace relays
+ * the connection, because Node cannot enter a namespace within its own process. @throws `Unavailable` when no process
+ * listens on the port
  */
 export function forwardPort(pid: number, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
   const child = spawn('nsenter', [`--net=/proc/${pid}/ns/net`, '--', process.execPath, '-e', relay, String(port)], {
@@ -25,16 +25,16 @@ export function forwardPort(pid: number, port: number, signal: AbortSignal | und
     env: {},
   });
   const { stdin, stdout } = child;
-  stdin.on('error', () => {}); // the other side has hung up
+  stdin.on('error', () => {}); // the other side has closed the connection
   const end = () => child.kill('SIGKILL');
   addAbortListener(signal, end);
   return new Promise((resolve, reject) => {
-    const refuse = (cause?: Error) =>
+    const fail = (cause?: Error) =>
       reject(
         new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, ...(cause ? [{ cause }] : [])),
       );
-    child.once('error', refuse);
-    child.once('exit', () => refuse());
+    child.once('error', fail);
+    child.once('exit', () => fail());
     stdout.once('readable', () => {
       if (stdout.read(1) === null) return;
       removeAbortListener(signal, end);

@@ -7,8 +7,8 @@ import type { LogKeeper } from './logs/log-keeper.ts';
 import type { EngineRuntimeOptions } from './options.ts';
 import type { StateRecords } from './state/state-records.ts';
 
-/** What everything here works with. */
-export interface Surroundings {
+/** Options and services that the parts of the runtime share. */
+export interface EngineContext {
   readonly http: EngineHttp;
   readonly link: EngineLink;
   readonly options: EngineRuntimeOptions;
@@ -19,6 +19,6 @@ export interface Surroundings {
   readonly logs: LogKeeper;
   readonly feed: EventFeed;
   readonly tracker: LifeTracker;
-  /** Rises with every sandbox and container made. */
+  /** Increases with every created sandbox and container. */
   nextSequence(): number;
 }

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
 /**
- * Writes to a stream; the promise, if there is one, resolves when it takes more. A stream that is not wanted or closed
- * takes everything.
+ * Writes to a stream. The returned promise, if any, resolves when the stream accepts more data. Data for an absent or
+ * closed stream is discarded.
  */
-export function into(target: Writable | undefined, data: Buffer): Promise<void> | undefined {
+export function writeTo(target: Writable | undefined, data: Buffer): Promise<void> | undefined {
   if (target === undefined || target.destroyed || target.writableEnded || target.write(data)) return undefined;
   const closed = once(target, 'close').then(() => {});
   return Promise.race([once(target, 'drain').then(() => {}), closed]);
