@@ -13,7 +13,7 @@ import { findBinary } from './binary/find-binary.ts';
 import { OciBinary } from './binary/oci-binary.ts';
 import { tryBinary } from './binary/try-binary.ts';
 import { OciContainer } from './container/oci-container.ts';
-import type { OciSurroundings } from './container/surroundings.ts';
+import type { OciContext } from './container/oci-context.ts';
 import { installPrograms } from './launch/programs.ts';
 import { monitorScript } from './launch/scripts.ts';
 import { type Machine, readMachine } from './machine/machine.ts';
@@ -62,8 +62,8 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   const images = new ImageStore({ folder: state.images, sources, clock, ...(registries && { registries }) });
   await images.load();
 
-  const surroundings = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
-  const around: OciSurroundings = { ...surroundings, binary, programs, machine, cgroups, cgroupMountpoint };
+  const shared = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const around: OciContext = { ...shared, binary, programs, machine, cgroups, cgroupMountpoint };
   const sandboxes = { around, network, cgroupParent };
   const inventory = new Inventory<OciSandbox, OciContainer>({
     ...{ around, logger, relistPeriodMs },

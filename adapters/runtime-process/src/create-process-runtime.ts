@@ -9,8 +9,8 @@ import {
 } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { ProcessContainer } from './container/process-container.ts';
+import type { ProcessContext } from './container/process-context.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
-import type { ProcessSurroundings } from './container/surroundings.ts';
 import { builtinImages } from './host-image.ts';
 import { monitorScript } from './launch/monitor-script.ts';
 import { findPermissions, type Permissions } from './machine/permissions.ts';
@@ -48,8 +48,8 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   });
   await images.load();
 
-  const surroundings = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
-  const around: ProcessSurroundings = { ...surroundings, cgroups };
+  const shared = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const around: ProcessContext = { ...shared, cgroups };
   const inventory = new Inventory<ProcessSandbox, ProcessContainer>({
     around,
     logger,

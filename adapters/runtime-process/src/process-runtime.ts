@@ -28,9 +28,9 @@ import {
   type SandboxId,
 } from '@keelson/container-runtime';
 import { ProcessContainer } from './container/process-container.ts';
+import type { ProcessContext } from './container/process-context.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
 import { readStats } from './container/read-stats.ts';
-import type { ProcessSurroundings } from './container/surroundings.ts';
 import { runCommand } from './exec/run-command.ts';
 import { execStreams, forwardPort } from './exec/streaming.ts';
 import { execTerminal } from './exec/terminal.ts';
@@ -39,7 +39,7 @@ import { makePlan } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
 
 export interface ProcessRuntimeParts extends MonitoredRuntimeParts<ProcessSandbox, ProcessContainer> {
-  readonly around: ProcessSurroundings;
+  readonly around: ProcessContext;
   readonly images: ImageStore;
   readonly permissions: Permissions;
 }

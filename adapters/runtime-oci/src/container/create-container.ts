@@ -6,11 +6,11 @@ import { type ContainerConfig, RuntimeError } from '@keelson/container-runtime';
 import { makeSpec } from '../bundle/make-spec.ts';
 import type { OciSandbox } from '../sandbox/oci-sandbox.ts';
 import { OciContainer } from './oci-container.ts';
+import type { OciContext } from './oci-context.ts';
 import type { OciRecord } from './oci-record.ts';
-import type { OciSurroundings } from './surroundings.ts';
 
 export interface CreateParts {
-  readonly around: OciSurroundings;
+  readonly around: OciContext;
   readonly images: ImageStore;
   readonly overlay: boolean;
   readonly seccomp: boolean;

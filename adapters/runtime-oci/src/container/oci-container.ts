@@ -17,17 +17,17 @@ import type { OciSpec } from '../bundle/oci-spec.ts';
 import { resourcesOf } from '../bundle/resources.ts';
 import { launchWords } from '../launch/launch-words.ts';
 import { podsFolder } from '../sandbox/pod-place.ts';
+import type { OciContext } from './oci-context.ts';
 import type { OciRecord } from './oci-record.ts';
-import type { OciSurroundings } from './surroundings.ts';
 
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;
 
 /** A container that the OCI binary makes out of a bundle. */
 export class OciContainer extends MonitoredContainer<OciRecord> {
-  readonly #around: OciSurroundings;
+  readonly #around: OciContext;
 
-  constructor(around: OciSurroundings, record: OciRecord) {
+  constructor(around: OciContext, record: OciRecord) {
     super(around, record);
     this.#around = around;
   }

@@ -2,19 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContainerStats } from '@keelson/container-runtime';
 import type { OciContainer } from './oci-container.ts';
-import type { OciSurroundings } from './surroundings.ts';
+import type { OciContext } from './oci-context.ts';
 
 /** Usage of the running ones among these containers, as their cgroups count it. */
-export async function readStats(
-  containers: readonly OciContainer[],
-  around: OciSurroundings,
-): Promise<ContainerStats[]> {
+export async function readStats(containers: readonly OciContainer[], around: OciContext): Promise<ContainerStats[]> {
   const running = containers.filter(({ state }) => state === 'running');
   const stats = await Promise.all(running.map((container) => statsOf(container, around)));
   return stats.filter((entry) => entry !== undefined);
 }
 
-async function statsOf(container: OciContainer, around: OciSurroundings): Promise<ContainerStats | undefined> {
+async function statsOf(container: OciContainer, around: OciContext): Promise<ContainerStats | undefined> {
   const { id, sandboxId, metadata, labels, annotations } = container.snapshot;
   const { cgroups, cgroupMountpoint, clock } = around;
   const { cgroup } = container.record;

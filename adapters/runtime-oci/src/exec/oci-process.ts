@@ -14,7 +14,7 @@ import {
 import { RuntimeError, type TerminalSize } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciContainer } from '../container/oci-container.ts';
-import type { OciSurroundings } from '../container/surroundings.ts';
+import type { OciContext } from '../container/oci-context.ts';
 import { ReaperRecords } from './reaper-records.ts';
 
 export interface OciProcessRequest {
@@ -42,7 +42,7 @@ export interface OciProcess {
 
 /** Resolves when the command was executed. @throws `StartFailed`, `InvalidArgument` */
 export async function startProcess(
-  around: OciSurroundings,
+  around: OciContext,
   container: OciContainer,
   request: OciProcessRequest,
 ): Promise<OciProcess> {
@@ -77,7 +77,7 @@ interface Files {
  * leaves in the background would hold the binary, and the caller with it.
  */
 async function startDetached(
-  { binary, programs }: OciSurroundings,
+  { binary, programs }: OciContext,
   id: string,
   request: OciProcessRequest,
   files: Files,
@@ -115,7 +115,7 @@ async function startDetached(
 
 /** The binary stays between the command's terminal and one of ours. */
 async function startWithTerminal(
-  { binary }: OciSurroundings,
+  { binary }: OciContext,
   id: string,
   request: OciProcessRequest,
   files: Files,

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { attachStreams, terminalResizer } from '@keelson/container-monitor';
 import type { ExecRequest, ProcessStreams, StreamRequest } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
-import type { OciSurroundings } from '../container/surroundings.ts';
+import type { OciContext } from '../container/oci-context.ts';
 import { startProcess } from './oci-process.ts';
 
 /** A command in the container with its ends in the caller's hands. @throws `StartFailed`, `InvalidArgument` */
 export async function execStreams(
-  around: OciSurroundings,
+  around: OciContext,
   container: OciContainer,
   request: ExecRequest,
 ): Promise<ProcessStreams> {
@@ -30,7 +30,7 @@ export async function execStreams(
 
 /** The container's own ends, with the size of its terminal if it has one. */
 export async function attach(
-  around: OciSurroundings,
+  around: OciContext,
   container: OciContainer,
   request: StreamRequest,
 ): Promise<ProcessStreams> {

@@ -5,7 +5,7 @@ import { MonitoredSandbox, removeIfPresent, type SandboxRecord, writeAtomically 
 import { type NetworkPlugin, networkRequest } from '@keelson/container-network';
 import type { PodSandboxStatus } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
-import type { OciSurroundings } from '../container/surroundings.ts';
+import type { OciContext } from '../container/oci-context.ts';
 import { removeCgroup } from '../machine/cgroup-folders.ts';
 import { areNamespacesThere, makeNamespaces, removeNamespaces } from './namespaces.ts';
 import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
@@ -14,7 +14,7 @@ import { type PodPlace, podPlace } from './pod-place.ts';
 import { sysctlsOf } from './sysctls.ts';
 
 export interface SandboxParts {
-  readonly around: OciSurroundings;
+  readonly around: OciContext;
   readonly network: NetworkPlugin | undefined;
   /** Cgroup of pods that name no parent. */
   readonly cgroupParent: string;

@@ -11,18 +11,18 @@ import { searchPathOf } from '../launch/make-plan.ts';
 import { processesOf } from '../machine/members.ts';
 import type { ProcessRecord } from '../state/records.ts';
 import { helperTest, launchMonitor, writeStartScript } from './launch-container.ts';
-import type { ProcessSurroundings } from './surroundings.ts';
+import type { ProcessContext } from './process-context.ts';
 
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;
 
 /** A container that is a process group of the machine, with what carries its mark. */
 export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
-  readonly #around: ProcessSurroundings;
+  readonly #around: ProcessContext;
   /** What was started, by this process: program and arguments. */
   #command: readonly string[] | undefined;
 
-  constructor(around: ProcessSurroundings, record: ProcessRecord) {
+  constructor(around: ProcessContext, record: ProcessRecord) {
     super(around, record);
     this.#around = around;
   }

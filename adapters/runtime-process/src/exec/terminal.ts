@@ -11,7 +11,7 @@ import {
 } from '@keelson/container-monitor';
 import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/container-runtime';
 import type { ProcessContainer } from '../container/process-container.ts';
-import type { ProcessSurroundings } from '../container/surroundings.ts';
+import type { ProcessContext } from '../container/process-context.ts';
 import { withTerminalVariable } from '../launch/make-plan.ts';
 import { terminalWords } from '../launch/start-script.ts';
 import type { Permissions } from '../machine/permissions.ts';
@@ -20,7 +20,7 @@ import { spawnInside } from './run-command.ts';
 const terminalPollMs = 5;
 
 export interface TerminalParts {
-  readonly around: ProcessSurroundings;
+  readonly around: ProcessContext;
   readonly permissions: Permissions;
 }
 
