@@ -2,30 +2,30 @@ import { UsageError } from '../../base/usage-error.ts';
 import type { AgentOptions, OptionName } from './option-table.ts';
 
 /**
- * Who asks for reviews needs somebody who answers them.
+ * Rejects options that require reviews by the API server when the agent has no API server.
  *
  * @throws UsageError
  */
 export function checkAccess(values: AgentOptions, hasApi: boolean): void {
   if (hasApi || values.runonce || !values['enable-server']) return;
-  const why = 'which says where the API server is that answers';
+  const why = 'which specifies the API server that reviews requests';
   if (values['authentication-token-webhook'])
     throw new UsageError(`--authentication-token-webhook needs --clusterconfig, ${why}`);
   if (values['authorization-mode'] === 'Webhook')
     throw new UsageError(`--authorization-mode=Webhook needs --clusterconfig, ${why}`);
 }
 
-/** Sentences about times of answers that nobody asks for. */
+/** Warnings about cache periods of reviews that are not requested. */
 export function accessWarnings(values: AgentOptions, given: ReadonlySet<string>): string[] {
-  const idle: string[] = [];
-  const means = (name: OptionName, without: string) => {
-    if (given.has(name)) idle.push(`--${name} means nothing without ${without}`);
+  const warnings: string[] = [];
+  const requires = (name: OptionName, without: string) => {
+    if (given.has(name)) warnings.push(`--${name} has no effect without ${without}`);
   };
   if (!values['authentication-token-webhook'])
-    means('authentication-token-webhook-cache-ttl', '--authentication-token-webhook');
+    requires('authentication-token-webhook-cache-ttl', '--authentication-token-webhook');
   if (values['authorization-mode'] !== 'Webhook') {
-    means('authorization-webhook-cache-authorized-ttl', '--authorization-mode=Webhook');
-    means('authorization-webhook-cache-unauthorized-ttl', '--authorization-mode=Webhook');
+    requires('authorization-webhook-cache-authorized-ttl', '--authorization-mode=Webhook');
+    requires('authorization-webhook-cache-unauthorized-ttl', '--authorization-mode=Webhook');
   }
-  return idle;
+  return warnings;
 }

@@ -33,7 +33,7 @@ const groupOptions = [
   'system-reserved-cgroup',
 ] as const;
 
-/** Groups that are limited, or that the root is emptied into, are not the root. */
+/** Options whose cgroup must not be the root: the cgroup is limited, or receives the processes of the root. */
 const belowRoot = ['system-cgroups', 'cluster-reserved-cgroup', 'system-reserved-cgroup'] as const;
 
 function* groups({ values }: Context): Iterable<string> {
@@ -49,7 +49,7 @@ function* groups({ values }: Context): Iterable<string> {
   if (values['system-cgroups'] !== '' && values['cgroup-root'] === '') yield '--system-cgroups needs --cgroup-root';
 }
 
-/** Cgroups of pods, of processes, and of what is set aside. */
+/** Checks of cgroups of pods, of processes, and of reserved resources. */
 export const cgroupChecks: readonly Check[] = [
   eachOf(['pods', 'system-reserved', 'cluster-reserved'], 'enforce-node-allocatable'),
   oneOf('cgroup-driver', 'cgroupfs', 'systemd'),
@@ -58,14 +58,14 @@ export const cgroupChecks: readonly Check[] = [
   groups,
 ];
 
-/** Sentences about options of cgroups that were given and mean nothing together with the others. */
+/** Warnings about cgroup options that were given and have no effect in combination with the others. */
 export function cgroupWarnings({ values, given }: Pick<Context, 'values' | 'given'>): string[] {
   const warnings: string[] = [];
   if (given.has('cgroup-driver') && !values['cgroups-per-qos'])
-    warnings.push('--cgroup-driver means nothing without --cgroups-per-qos');
+    warnings.push('--cgroup-driver has no effect without --cgroups-per-qos');
   for (const name of ['system-reserved', 'cluster-reserved'] as const) {
     if (given.has(`${name}-cgroup`) && !values['enforce-node-allocatable'].includes(name))
-      warnings.push(`--${name}-cgroup means nothing without --enforce-node-allocatable=${name}`);
+      warnings.push(`--${name}-cgroup has no effect without --enforce-node-allocatable=${name}`);
   }
   return warnings;
 }

@@ -4,7 +4,7 @@ import { isSignal, signals } from '../../base/config/eviction-signals.ts';
 import type { Check } from './option-checks.ts';
 import { noNegativePeriod } from './option-checks.ts';
 
-/** Why a text is no amount, or undefined. */
+/** The reason why a text is not an amount; undefined when it is one. */
 function problemOf(parse: (text: string) => unknown, text: string): string | undefined {
   try {
     parse(text);

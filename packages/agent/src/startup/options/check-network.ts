@@ -46,7 +46,7 @@ function* lock({ values }: Parameters<Check>[0]): Iterable<string> {
     yield '--exit-on-lock-contention needs --lock-file';
 }
 
-/** Network, the node's identity, the API client, and the rest. */
+/** Checks of the network, the node's identity, the API client, and other options. */
 export const networkChecks: readonly Check[] = [
   between(0, 31, 'iptables-drop-bit', 'iptables-masquerade-bit'),
   bitsDiffer,

@@ -17,7 +17,7 @@ const checks: readonly Check[] = [
 ];
 
 /**
- * Rejects values that are well-formed but out of range, or contradict each other.
+ * Rejects values that are well-formed but out of range, and values that contradict each other.
  *
  * @throws UsageError with the first problem
  */

@@ -20,15 +20,16 @@ function reserved(name: 'cluster-reserved' | 'system-reserved'): Check {
   };
 }
 
-/** Sysctls that are kept apart between namespaces, and can therefore be a pod's own. */
+/** Namespaced sysctls, which a pod can set without an effect on other pods. */
 const namespaced = /^(kernel\.shm|kernel\.msg|kernel\.sem(\.|\*|$)|fs\.mqueue\.|net\.)/;
 
 function* sysctls({ values }: Parameters<Check>[0]): Iterable<string> {
   for (const name of values['experimental-allowed-unsafe-sysctls']) {
     if (!/^[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*\.?\*?$/.test(name)) {
-      yield `--experimental-allowed-unsafe-sysctls: ${JSON.stringify(name)} is neither a sysctl nor a pattern that ends in *`;
+      const problem = 'is neither a sysctl nor a pattern that ends in *';
+      yield `--experimental-allowed-unsafe-sysctls: ${JSON.stringify(name)} ${problem}`;
     } else if (!namespaced.test(name)) {
-      yield `--experimental-allowed-unsafe-sysctls: ${name} is not known to be kept apart between namespaces`;
+      yield `--experimental-allowed-unsafe-sysctls: ${name} is not known to be namespaced`;
     }
   }
 }
@@ -58,7 +59,7 @@ function* cpuManager({ values, gates }: Parameters<Check>[0]): Iterable<string> 
     yield '--cpu-manager-policy=static needs CPU above 0 in --cluster-reserved or --system-reserved';
 }
 
-/** Pods, where they come from, and what they get. */
+/** Checks of pod sources, of the resources of pods, and of the limits of the agent. */
 export const podChecks: readonly Check[] = [
   between(0, Number.POSITIVE_INFINITY, 'max-pods', 'pods-per-core', 'max-open-files'),
   between(-1000, 1000, 'oom-score-adj'),

@@ -18,7 +18,7 @@ function unixSocket(
   };
 }
 
-/** Whoever has its key may do anything there: other machines have no business with it. */
+/** The supervisor accepts every operation from a client with its key, so only loopback addresses are allowed. */
 function* supervisor({ values }: Parameters<Check>[0]): Iterable<string> {
   const value = values['runtime-b-api-endpoint'];
   const [, host = '', digits] = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value) ?? [];
@@ -38,7 +38,7 @@ function* imageEndpoint({ values, given }: Parameters<Check>[0]): Iterable<strin
   }
 }
 
-/** Where each option means something only together with another: used alone it would be ignored. */
+/** Options that only one kind of runtime uses. */
 const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | 'runtime-b'])[] = [
   ['runtime-a-endpoint', 'runtime-a'],
   ['runtime-b-path', 'runtime-b'],
@@ -49,15 +49,15 @@ const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | '
  * Warnings about options that the chosen runtime does not use: see docs/reference/agent-rules.md#choice-of-the-runtime.
  */
 export function runtimeWarnings(runtime: string, given: ReadonlySet<string>): string[] {
-  const idle = onlyWith.filter(([name, owner]) => owner !== runtime && given.has(name)).map(([name]) => name);
+  const unused = onlyWith.filter(([name, owner]) => owner !== runtime && given.has(name)).map(([name]) => name);
   if (runtime === 'runtime-b') {
     for (const name of ['container-runtime-endpoint', 'image-service-endpoint'] as const)
-      if (given.has(name)) idle.push(name);
+      if (given.has(name)) unused.push(name);
   }
-  return idle.map((name) => `--${name} means nothing with --container-runtime=${runtime}`);
+  return unused.map((name) => `--${name} has no effect with --container-runtime=${runtime}`);
 }
 
-/** What runs containers, and images. */
+/** Checks of the container runtime and of images. */
 export const runtimeChecks: readonly Check[] = [
   oneOf('container-runtime', 'runtime-a', 'runtime-b'),
   unixSocket('container-runtime-endpoint', false),

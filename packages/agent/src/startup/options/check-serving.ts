@@ -5,7 +5,7 @@ const highestPort = 65_535;
 
 function* certificatePair({ values }: Parameters<Check>[0]): Iterable<string> {
   const { 'tls-cert-file': certificate, 'tls-private-key-file': key } = values;
-  if ((certificate === '') !== (key === '')) yield '--tls-cert-file and --tls-private-key-file go together';
+  if ((certificate === '') !== (key === '')) yield '--tls-cert-file and --tls-private-key-file must be given together';
 }
 
 function* portsDiffer({ values }: Parameters<Check>[0]): Iterable<string> {
@@ -18,24 +18,24 @@ function* portsDiffer({ values }: Parameters<Check>[0]): Iterable<string> {
   }
 }
 
-/** Sentences about options whose handlers nobody can reach. */
+/** Warnings about options whose handlers are not served. */
 export function servingWarnings(values: AgentOptions): string[] {
   if (!values['contention-profiling']) return [];
   const closed = (['enable-server', 'enable-debugging-handlers'] as const).find((name) => !values[name]);
-  return closed === undefined ? [] : [`--contention-profiling means nothing without --${closed}`];
+  return closed === undefined ? [] : [`--contention-profiling has no effect without --${closed}`];
 }
 
 function* bootstrapFiles({ values }: Parameters<Check>[0]): Iterable<string> {
   const { 'bootstrap-clusterconfig': file, 'experimental-bootstrap-clusterconfig': old, clusterconfig } = values;
   if (file !== '' && old !== '' && file !== old) {
-    yield '--bootstrap-clusterconfig and --experimental-bootstrap-clusterconfig name different files; leave the second out';
+    yield '--bootstrap-clusterconfig and --experimental-bootstrap-clusterconfig name different files; omit the second';
   }
   if ((file !== '' || old !== '') && clusterconfig === '') {
-    yield '--bootstrap-clusterconfig needs --clusterconfig, the file that it makes';
+    yield '--bootstrap-clusterconfig needs --clusterconfig, the file that is written';
   }
 }
 
-/** Serving, and who may ask. Port 0 of the main port lets the system choose, which tests use. */
+/** Checks of serving and of access. With 0 as the main port the system selects a free port, which tests use. */
 export const servingChecks: readonly Check[] = [
   between(0, highestPort, 'port', 'read-only-port', 'healthz-port', 'stats-port'),
   certificatePair,

@@ -7,10 +7,10 @@ import type { AnyOption } from './option.ts';
 import { optionTable } from './option-table.ts';
 import { ValueError } from './value-type.ts';
 
-/** How a configuration file says what it is. */
+/** The type of a configuration file. */
 export const configFileVersion = { apiVersion: 'agentconfig/v1alpha1', kind: 'AgentConfiguration' } as const;
 
-/** What only the command line can say. */
+/** Options that only the command line accepts. */
 const notInFiles = new Set(['config', 'version']);
 
 const byField: ReadonlyMap<string, AnyOption> = new Map(
@@ -26,8 +26,8 @@ function parseDocument(bytes: Buffer, source: string): Record<string, unknown> {
     throw error;
   }
   const [twice] = parsed.duplicateFields;
-  if (twice !== undefined) throw new UsageError(`${source} gives ${twice} twice`);
-  if (!isRecord(parsed.value)) throw new UsageError(`${source} must hold an object`);
+  if (twice !== undefined) throw new UsageError(`${source} contains ${twice} twice`);
+  if (!isRecord(parsed.value)) throw new UsageError(`${source} must contain an object`);
   return parsed.value;
 }
 
@@ -47,11 +47,11 @@ function optionOf(field: string, source: string): AnyOption {
 }
 
 /**
- * Reads a configuration file: fields are the names of options in camel case, and values are checked as those of the
- * command line are.
+ * Parses a configuration file. Fields are the names of options in camel case; values follow the rules of the command
+ * line.
  *
- * @param source what messages call it
- * @returns values by the name of their option
+ * @param source the name of the file in messages
+ * @returns values by option name
  * @throws UsageError
  */
 export function parseConfigFile(bytes: Buffer, source: string): ReadonlyMap<string, unknown> {

@@ -1,10 +1,10 @@
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentOptions } from './option-table.ts';
 
-/** Switches the renewal of client certificates. */
+/** The feature gate of the renewal of client certificates. */
 export const rotationGate = 'RotateAgentClientCertificate';
 
-/** What of the options on credentials has no effect, and why. */
+/** Warnings about credential options that have no effect, with the reason. */
 export function credentialWarnings({ api, gates }: Pick<AgentConfig, 'api' | 'gates'>, values: AgentOptions): string[] {
   if (!values['rotate-certificates'] || api?.rotateCertificates) return [];
   if (gates[rotationGate] !== true)

@@ -7,7 +7,7 @@ import type { AgentOptions } from './option-table.ts';
 
 const nothing: Amount = { count: 0 };
 
-/** Pods that take more memory than is set aside for them are short of it, whatever the machine has left. */
+/** Pods are evicted when they use all allocatable memory, even when the machine has free memory. */
 const allocatable: Threshold = {
   signal: 'allocatableMemory.available',
   kind: 'hard',
@@ -16,7 +16,7 @@ const allocatable: Threshold = {
   minReclaim: nothing,
 };
 
-/** What the options say about eviction; they have been checked. */
+/** The eviction configuration of options that have been checked. */
 export function evictionConfig(values: AgentOptions): EvictionConfig {
   const reclaim = values['eviction-minimum-reclaim'];
   const periods = values['eviction-soft-grace-period'];
@@ -39,30 +39,34 @@ export function evictionConfig(values: AgentOptions): EvictionConfig {
   };
 }
 
-/** Sentences about options that say something about thresholds which there are not. */
+/** Warnings about options that refer to thresholds that are not configured. */
 export function evictionWarnings(values: AgentOptions): string[] {
   const { 'eviction-hard': hard, 'eviction-soft': soft } = values;
-  const idle = (
+  const withoutThreshold = (
     name: 'eviction-soft-grace-period' | 'eviction-minimum-reclaim',
-    known: (signal: string) => boolean,
-    where: string,
+    hasThreshold: (signal: string) => boolean,
+    reason: string,
   ) =>
     [...values[name].keys()]
-      .filter((signal) => !known(signal))
-      .map((signal) => `--${name}: ${signal} means nothing, since ${where}`);
-  const lone: string[] = [];
+      .filter((signal) => !hasThreshold(signal))
+      .map((signal) => `--${name}: ${signal} has no effect because ${reason}`);
+  const warnings: string[] = [];
   if (values['eviction-max-pod-grace-period'] !== 0 && soft.size === 0)
-    lone.push('--eviction-max-pod-grace-period means nothing without --eviction-soft');
+    warnings.push('--eviction-max-pod-grace-period has no effect without --eviction-soft');
   if (
     values['experimental-kernel-memcg-notification'] &&
     !hard.has('memory.available') &&
     !soft.has('memory.available')
   )
-    lone.push('--experimental-kernel-memcg-notification means nothing without a threshold of memory.available');
+    warnings.push('--experimental-kernel-memcg-notification has no effect without a threshold of memory.available');
   return [
-    ...lone,
-    ...idle('eviction-soft-grace-period', (signal) => soft.has(signal), '--eviction-soft has no such threshold'),
-    ...idle(
+    ...warnings,
+    ...withoutThreshold(
+      'eviction-soft-grace-period',
+      (signal) => soft.has(signal),
+      '--eviction-soft has no such threshold',
+    ),
+    ...withoutThreshold(
       'eviction-minimum-reclaim',
       (signal) => hard.has(signal) || soft.has(signal),
       'neither --eviction-hard nor --eviction-soft has such a threshold',

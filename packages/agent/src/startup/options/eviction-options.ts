@@ -13,28 +13,38 @@ const hardDefaults: Pairs = new Map([
 ]);
 
 export const evictionOptions = [
-  option('eviction-hard', thresholdMap, hardDefaults, 'Thresholds at which pods are evicted; empty is never.'),
-  option('eviction-soft', thresholdMap, noPairs, 'Thresholds at which pods are evicted after a while.', none),
+  option(
+    'eviction-hard',
+    thresholdMap,
+    hardDefaults,
+    'Thresholds at which pods are evicted at once; empty disables them.',
+  ),
+  option('eviction-soft', thresholdMap, noPairs, 'Thresholds at which pods are evicted after a grace period.', none),
   option(
     'eviction-soft-grace-period',
     mapStringString,
     noPairs,
-    'How long a soft threshold must hold, e.g. memory.available=1m30s.',
+    'How long a soft threshold must be met before pods are evicted, e.g. memory.available=1m30s.',
     none,
   ),
   option(
     'eviction-minimum-reclaim',
     mapStringString,
     noPairs,
-    'Least amount to win back under pressure, e.g. imagefs.available=2Gi.',
+    'Minimum amount that is reclaimed under pressure, e.g. imagefs.available=2Gi.',
     none,
   ),
   option(
     'eviction-max-pod-grace-period',
     int32,
     0,
-    'Most seconds a pod gets to end when a soft threshold is met; negative leaves it to the pod.',
+    'Maximum termination grace period in seconds of pods that a soft threshold evicts; negative uses that of the pod.',
     none,
   ),
-  option('eviction-pressure-transition-period', duration, 300_000, 'Least time in a pressure condition.'),
+  option(
+    'eviction-pressure-transition-period',
+    duration,
+    300_000,
+    'Minimum time before a pressure condition is cleared.',
+  ),
 ] as const;

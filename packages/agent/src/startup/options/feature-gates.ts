@@ -5,7 +5,7 @@ export type GateStage = 'ALPHA' | 'BETA' | '';
 
 export interface FeatureGate {
   readonly name: string;
-  /** '' = none. */
+  /** Empty for a gate without a stage. */
   readonly stage: GateStage;
   readonly default: boolean;
 }
@@ -58,8 +58,8 @@ export const featureGates: readonly FeatureGate[] = [
 const names = featureGates.map(({ name }) => name);
 
 /**
- * The value of every gate. What is named wins over AllAlpha, in whatever order they stand; AllAlpha means alpha gates
- * alone.
+ * Returns the value of every gate. A gate that is named overrides AllAlpha, independent of the order; AllAlpha applies
+ * to alpha gates only.
  *
  * @throws UsageError for a gate that does not exist
  */
@@ -86,7 +86,7 @@ export function resolveGates(given: ReadonlyMap<string, boolean>): Readonly<Reco
  * Gates that concern only other programs: they are parsed and reported. See
  * docs/reference/agent-rules.md#feature-gates.
  */
-const ofOthers = new Set([
+const otherPrograms = new Set([
   'APIListChunking',
   'APIResponseCompression',
   'AdvancedAuditing',
@@ -104,8 +104,8 @@ const ofOthers = new Set([
   'VolumeScheduling',
 ]);
 
-/** Gates that parts of the agent ask for. */
-const obeyed = new Set([
+/** Gates that the agent implements. */
+const implemented = new Set([
   'AgentConfigFile',
   'AllAlpha',
   'DynamicAgentConfig',
@@ -117,17 +117,17 @@ const obeyed = new Set([
 ]);
 
 /**
- * A sentence about gates that were set otherwise than by default and that no part of the agent obeys yet; none when
- * there is no such gate.
+ * Returns one warning that lists the gates with a value other than the default that the agent does not implement; none
+ * when there is no such gate.
  */
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): string[] {
-  const idle = featureGates.filter(
-    ({ name, default: value }) => gates[name] !== value && !ofOthers.has(name) && !obeyed.has(name),
+  const unused = featureGates.filter(
+    ({ name, default: value }) => gates[name] !== value && !otherPrograms.has(name) && !implemented.has(name),
   );
-  return idle.length === 0 ? [] : [`--feature-gates: no effect yet: ${idle.map(({ name }) => name).join(', ')}`];
+  return unused.length === 0 ? [] : [`--feature-gates: no effect yet: ${unused.map(({ name }) => name).join(', ')}`];
 }
 
-/** As help writes it: `PodPriority=true|false (ALPHA - default=false)`. */
+/** Formats a gate for the help text: `PodPriority=true|false (ALPHA - default=false)`. */
 export function gateText({ name, stage, default: value }: FeatureGate): string {
   return `${name}=true|false (${stage === '' ? '' : `${stage} - `}default=${value})`;
 }

@@ -2,7 +2,7 @@ import { isRecord } from '../../base/is-record.ts';
 import type { AnyOption } from './option.ts';
 import { ValueError } from './value-type.ts';
 
-/** The field of an option in a configuration file: `sync-frequency` is `syncFrequency`. */
+/** Returns the field of an option in a configuration file: `syncFrequency` for `sync-frequency`. */
 export function fieldName(option: string): string {
   return option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -12,7 +12,7 @@ function wrong(expected: string, raw: unknown): ValueError {
   return new ValueError(`must be ${expected}, not ${shown}`);
 }
 
-/** Items of lists of texts may hold commas, in quotes; those of others cannot. */
+/** Items of a `stringSlice` may contain commas, which quotes protect; items of other lists must not. */
 function itemText({ type }: AnyOption, item: unknown): string {
   if (typeof item !== 'string') throw wrong('a list of texts', item);
   if (type.name === 'stringSlice') return `"${item.replaceAll('"', '""')}"`;
@@ -31,8 +31,8 @@ function pairText({ type }: AnyOption, key: string, value: unknown): string {
 }
 
 /**
- * What a value of a configuration file would be on the command line: one text for each time that the option would stand
- * there.
+ * Converts a value of a configuration file to the notation of the command line: one text for each occurrence of the
+ * option.
  *
  * @throws ValueError
  */
@@ -49,7 +49,7 @@ export function textsOf(row: AnyOption, raw: unknown): string[] {
       return [raw];
     case 'list':
       if (!Array.isArray(raw)) throw wrong('a list of texts', raw);
-      // One empty text is an empty list, in place of the default.
+      // One empty text replaces the default by an empty list.
       return raw.length === 0 ? [''] : raw.map((item) => itemText(row, item));
     case 'map':
       if (!isRecord(raw)) throw wrong('an object', raw);

@@ -1,14 +1,14 @@
 import { parseBool } from '../../base/parse-bool.ts';
 import { ValueError, type ValueType } from './value-type.ts';
 
-/** One line of comma-separated values; a value in double quotes may hold commas, and doubled quotes. */
+/** Splits comma-separated values; a value in double quotes may contain commas, and quotes that are doubled. */
 function splitCsv(line: string): string[] {
   if (line === '') return [];
   const values: string[] = [];
   const form = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
   for (;;) {
     const match = form.exec(line);
-    if (match === null) throw new ValueError(`has a quote that does not belong where it is: ${JSON.stringify(line)}`);
+    if (match === null) throw new ValueError(`has a misplaced quote: ${JSON.stringify(line)}`);
     values.push(match[1] === undefined ? (match[2] ?? '') : match[1].replaceAll('""', '"'));
     if (match[3] === '') return values;
   }
@@ -24,10 +24,10 @@ export const stringSlice: ValueType<readonly string[]> = {
 interface PairForm<T> {
   readonly name: string;
   readonly separator: '=' | '<';
-  /** What the message calls a well-formed pair. */
+  /** The form of a pair in error messages. */
   readonly expected: string;
   readonly value: (text: string) => T;
-  /** What a key alone stands for; absent: it is refused. */
+  /** The value of a key without a separator; when absent, such a key is rejected. */
   readonly bareKey?: T;
 }
 
@@ -59,7 +59,7 @@ export const mapStringString: ValueType<ReadonlyMap<string, string>> = pairs({
   value: string,
 });
 
-/** Labels may be a key alone, with an empty value. */
+/** Labels; a key without a separator has an empty value. */
 export const labelMap: ValueType<ReadonlyMap<string, string>> = pairs({
   name: 'mapStringString',
   separator: '=',
@@ -88,7 +88,7 @@ export const mapStringBool: ValueType<ReadonlyMap<string, boolean>> = pairs({
   },
 });
 
-/** Headers in the order given; a name may repeat. */
+/** Headers in the given order; a name may occur more than once. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 const tokenForm = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -104,12 +104,11 @@ export const headerList: ValueType<HeaderList> = {
       const at = item.indexOf(':');
       const name = item.slice(0, Math.max(at, 0)).trim();
       const value = item.slice(at + 1).trim();
-      // The value is not shown: it may be a credential.
+      // The message omits the value because it may be a credential.
       if (at < 0) throw new ValueError('must be name:value, several separated by commas');
-      if (!tokenForm.test(name))
-        throw new ValueError(`has a name that no HTTP header may have: ${JSON.stringify(name)}`);
+      if (!tokenForm.test(name)) throw new ValueError(`has an invalid HTTP header name: ${JSON.stringify(name)}`);
       if (!headerTextForm.test(value))
-        throw new ValueError(`has a value for ${name} with characters that no HTTP header may have`);
+        throw new ValueError(`has a value for ${name} with characters that are invalid in an HTTP header`);
       list.push([name, value]);
     }
     return list;

@@ -1,4 +1,4 @@
-/** Single-character edits (insert, drop, replace) between two words. */
+/** The number of single-character edits (insert, delete, replace) between two words (Levenshtein distance). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...a].entries()) {
@@ -12,10 +12,10 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** Longer words are not worth the comparison: nobody mistypes a name into a page of text. */
+/** Longer words are not compared, because the cost grows with the length and they are not mistyped option names. */
 const maxLength = 80;
 
-/** The known word that was probably meant, or undefined when none is near. */
+/** Returns the known word that is most similar to a mistyped one; undefined when none is similar enough. */
 export function nearestWord(wrong: string, known: readonly string[]): string | undefined {
   if (wrong.length > maxLength) return undefined;
   const limit = Math.max(2, Math.floor(wrong.length / 3));

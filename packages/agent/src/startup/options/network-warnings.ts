@@ -1,7 +1,7 @@
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { OptionName } from './option-table.ts';
 
-/** Why each of these options means nothing here; undefined where it means something. */
+/** The reason why each of these options has no effect in this configuration; undefined when it has an effect. */
 function* reasons({
   network,
   node,
@@ -23,7 +23,7 @@ function* reasons({
     'network-plugin-mtu',
     none ?? (plugin === 'cni' ? 'with --network-plugin=cni: its configuration has the MTU' : undefined),
   ];
-  yield ['pod-cidr', api === undefined ? undefined : "with an API server: the node's spec.podCIDR counts"];
+  yield ['pod-cidr', api === undefined ? undefined : "with an API server: the node's spec.podCIDR is used"];
   const { provider } = node.cloud;
   const noCloud = provider === '' ? 'without --cloud-provider' : undefined;
   yield ['cloud-config', provider === 'external' ? 'with --cloud-provider=external' : noCloud];
@@ -33,11 +33,11 @@ function* reasons({
   }
 }
 
-/** Sentences about options that were given and mean nothing together with the others, or not what they say. */
+/** Warnings about options that were given and have no effect, or another effect, in combination with the others. */
 export function networkWarnings(config: AgentConfig, given: ReadonlySet<string>): string[] {
   const warnings: string[] = [];
   for (const [name, because] of reasons(config)) {
-    if (because !== undefined && given.has(name)) warnings.push(`--${name} means nothing ${because}`);
+    if (because !== undefined && given.has(name)) warnings.push(`--${name} has no effect ${because}`);
   }
   if (
     config.network.plugin === 'cni' &&

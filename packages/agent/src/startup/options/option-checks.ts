@@ -1,13 +1,13 @@
 import type { AgentOptions, OptionName } from './option-table.ts';
 
-/** What checks look at: the values, which of them were given, and the gates. */
+/** The input of checks: the values, the names of the options that were given, and the gates. */
 export interface CheckContext {
   readonly values: AgentOptions;
   readonly given: ReadonlySet<string>;
   readonly gates: Readonly<Record<string, boolean>>;
 }
 
-/** Looks at some options together; each problem is one sentence that names the option. */
+/** Checks some options together; each problem is one sentence that names the option. */
 export type Check = (context: CheckContext) => Iterable<string>;
 
 /** Options whose values are numbers. */
@@ -15,7 +15,7 @@ type NumberOption = { [N in OptionName]: AgentOptions[N] extends number ? N : ne
 type TextOption = { [N in OptionName]: AgentOptions[N] extends string ? N : never }[OptionName];
 type WordsOption = { [N in OptionName]: AgentOptions[N] extends readonly string[] ? N : never }[OptionName];
 
-/** Numbers of these options lie between two bounds. */
+/** The values of these options must be between two bounds, inclusive. */
 export function between(min: number, max: number, ...names: readonly NumberOption[]): Check {
   return function* ({ values }) {
     for (const name of names) {
@@ -29,21 +29,21 @@ export function between(min: number, max: number, ...names: readonly NumberOptio
   };
 }
 
-/** These periods are longer than nothing. */
+/** These periods must be longer than 0. */
 export function positivePeriod(...names: readonly NumberOption[]): Check {
   return function* ({ values }) {
     for (const name of names) if (values[name] <= 0) yield `--${name} must be longer than 0`;
   };
 }
 
-/** These durations are not negative. */
+/** These durations must not be negative. */
 export function noNegativePeriod(...names: readonly NumberOption[]): Check {
   return function* ({ values }) {
     for (const name of names) if (values[name] < 0) yield `--${name} must not be negative`;
   };
 }
 
-/** The text of the option is one of these words. */
+/** The value of the option must be one of these words. */
 export function oneOf(name: TextOption, ...words: readonly string[]): Check {
   return function* ({ values }) {
     if (!words.includes(values[name]))
@@ -51,7 +51,7 @@ export function oneOf(name: TextOption, ...words: readonly string[]): Check {
   };
 }
 
-/** Each word of the lists is one of these. */
+/** Each item of these lists must be one of these words. */
 export function eachOf(words: readonly string[], ...names: readonly WordsOption[]): Check {
   return function* ({ values }) {
     for (const name of names) {

@@ -7,7 +7,7 @@ import { podOptions } from './pod-options.ts';
 import { runtimeOptions } from './runtime-options.ts';
 import { servingOptions } from './serving-options.ts';
 
-/** Every option, in the chapters of the specification: the one source of parser, help and reference page. */
+/** Every option by section; the parser, the help text and the reference page are derived from it. */
 export const optionSections = [
   { title: 'Serving, ports and credentials', options: servingOptions },
   { title: 'Authentication and authorization', options: accessOptions },
@@ -24,5 +24,5 @@ type Declared = (typeof optionSections)[number]['options'][number];
 export type AgentOptions = ValuesOf<Declared>;
 export type OptionName = keyof AgentOptions;
 
-/** Every option in one list. */
+/** Every option as a flat list. */
 export const optionTable: readonly AnyOption[] = optionSections.flatMap<AnyOption>(({ options }) => [...options]);

@@ -1,15 +1,15 @@
 import type { ValueType } from './value-type.ts';
 
 export interface OptionTraits {
-  /** How help writes the default, where the value itself says too little. */
+  /** The default in the help text, where the value itself does not describe it. */
   readonly shownDefault?: string;
-  /** Present: use works, but is warned of with this sentence. */
+  /** Present for a deprecated option: the text of the warning when it is used. */
   readonly deprecated?: string;
 }
 
-/** One option: the source of the parser, of help, and of the reference page. */
+/** One option; the parser, the help text and the reference page are derived from it. */
 export interface Option<N extends string, T> extends OptionTraits {
-  /** Without the dashes. */
+  /** The name without the leading dashes. */
   readonly name: N;
   readonly type: ValueType<T>;
   readonly default: T;
@@ -17,7 +17,7 @@ export interface Option<N extends string, T> extends OptionTraits {
 }
 
 /** An option of any name and type. */
-// biome-ignore lint/suspicious/noExplicitAny: a table holds options of every type
+// biome-ignore lint/suspicious/noExplicitAny: a table contains options of every type
 export type AnyOption = Option<string, any>;
 
 export function option<const N extends string, T>(

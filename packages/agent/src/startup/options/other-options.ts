@@ -6,34 +6,40 @@ import { bool, float, int32, text, version } from './scalar-types.ts';
 const none = { shownDefault: 'none' };
 
 export const otherOptions = [
-  option('config', text, '', 'Configuration file to begin with; needs the gate AgentConfigFile.', {
+  option('config', text, '', 'Configuration file; needs the gate AgentConfigFile.', {
     ...none,
   }),
   option(
     'dynamic-config-dir',
     text,
     '',
-    'Directory of downloaded configurations and their health; turns them on; needs the gate DynamicAgentConfig.',
+    'Directory of downloaded configurations and their state; enables dynamic configuration; needs the gate DynamicAgentConfig.',
     none,
   ),
   option('root-dir', text, defaultRootDir, "Directory of the agent's files, such as mounted volumes."),
   option('seccomp-profile-root', text, `${defaultRootDir}/seccomp`, 'Directory of seccomp profiles.'),
-  option('lock-file', text, '', 'File that is locked while the agent runs; it waits until nobody else has it.', none),
-  option('exit-on-lock-contention', bool, false, 'Ends when somebody else wants the lock file.'),
-  option('event-qps', int32, 5, 'Events created per second in the long run; 0 is no limit.'),
-  option('event-burst', int32, 10, 'Events created at once after a pause; means nothing when --event-qps is 0.'),
+  option(
+    'lock-file',
+    text,
+    '',
+    'File that is locked while the agent runs; the start waits until the lock is free.',
+    none,
+  ),
+  option('exit-on-lock-contention', bool, false, 'Exits when another process requests the lock file.'),
+  option('event-qps', int32, 5, 'Average limit of events created per second; 0 disables the limit.'),
+  option('event-burst', int32, 10, 'Maximum burst of created events; has no effect when --event-qps is 0.'),
   option(
     'chaos-chance',
     float,
     0,
-    'Above 0: chance of made-up errors and delays of requests to the API server. For tests.',
+    'Above 0: probability of injected errors and delays of requests to the API server. For tests.',
     none,
   ),
   option(
     'really-crash-for-testing',
     bool,
     false,
-    'An error that nobody caught ends the process, rather than being logged. For tests.',
+    'Ends the process on an uncaught error instead of logging the error. For tests.',
   ),
   option(
     'feature-gates',
@@ -44,5 +50,5 @@ export const otherOptions = [
       shownDefault: 'see feature gates',
     },
   ),
-  option('version', version, 'none', 'Prints the version and ends; raw prints all there is to say about it.', none),
+  option('version', version, 'none', 'Prints the version and exits; raw prints all details of the version.', none),
 ] as const;

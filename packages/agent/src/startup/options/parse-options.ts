@@ -4,10 +4,10 @@ import type { AnyOption } from './option.ts';
 import { type AgentOptions, optionTable } from './option-table.ts';
 import { ValueError } from './value-type.ts';
 
-/** A command line, read but not yet checked as a whole. */
+/** A parsed command line; combinations of options have not been checked yet. */
 export interface ParsedOptions {
   readonly values: AgentOptions;
-  /** Names of the options that stand on the command line, whatever their value. */
+  /** Names of the options on the command line, independent of their value. */
   readonly given: ReadonlySet<string>;
   readonly help: boolean;
   /** One sentence per deprecated option that was used. */
@@ -51,9 +51,8 @@ export function parseOptions(words: readonly string[]): ParsedOptions {
       continue;
     }
     if (!word.startsWith('--') || word === '--') {
-      throw new UsageError(
-        `unexpected argument ${JSON.stringify(word)}; options begin with -- and a switch takes its value as --name=value`,
-      );
+      const rule = 'options begin with -- and a switch accepts its value as --name=value';
+      throw new UsageError(`unexpected argument ${JSON.stringify(word)}; ${rule}`);
     }
     const at = word.indexOf('=');
     const row = optionOf(at < 0 ? word : word.slice(0, at));
@@ -70,6 +69,6 @@ export function parseOptions(words: readonly string[]): ParsedOptions {
   const values = Object.fromEntries(
     optionTable.map((row) => [row.name, found.has(row.name) ? found.get(row.name) : row.default]),
   );
-  // The table that the type is derived from is the one that was walked.
+  // The type is derived from the same table.
   return { values: values as AgentOptions, given: new Set(found.keys()), help, warnings };
 }

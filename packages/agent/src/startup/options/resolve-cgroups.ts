@@ -7,8 +7,8 @@ const isSet = (value: AgentOptions[OptionName]): boolean => {
   return value instanceof Map ? value.size > 0 : value === true;
 };
 
-/** Options that ask for cgroups when they are given and not empty. */
-const asking: readonly OptionName[] = [
+/** Options that require cgroups when they are given and not empty. */
+const requiringCgroups: readonly OptionName[] = [
   'cgroups-per-qos',
   'cgroup-root',
   'enforce-node-allocatable',
@@ -18,7 +18,7 @@ const asking: readonly OptionName[] = [
   'system-cgroups',
 ];
 
-/** What the options say of cgroups; they were checked before. */
+/** The cgroup configuration of options that have been checked. */
 export function resolveCgroups({ values, given }: Pick<ParsedOptions, 'values' | 'given'>): CgroupConfig {
   const root = values['cgroup-root'];
   const percent = values['experimental-qos-reserved'].get('memory');
@@ -33,6 +33,6 @@ export function resolveCgroups({ values, given }: Pick<ParsedOptions, 'values' |
     agentGroup: values['agent-cgroups'],
     runtimeGroup: values['runtime-cgroups'],
     systemGroup: values['system-cgroups'],
-    askedBy: asking.find((name) => given.has(name) && isSet(values[name])),
+    askedBy: requiringCgroups.find((name) => given.has(name) && isSet(values[name])),
   };
 }

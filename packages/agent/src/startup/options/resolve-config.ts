@@ -14,18 +14,18 @@ import type { ParsedOptions } from './parse-options.ts';
 import { resolveCgroups } from './resolve-cgroups.ts';
 import { withConfigFile, withFileValues } from './with-config-file.ts';
 
-/** What the configuration needs to know of the machine. */
+/** Facts about the machine that the configuration depends on. */
 export interface HostFacts {
   hostname(): string;
   fileExists(path: string): boolean;
-  /** Reads the file of --config; absent: the option is refused. */
+  /** Reads the file of --config; when absent, the option is rejected. */
   readFile?(path: string): Buffer;
 }
 
-/** A configuration, and what whoever started the agent should hear of it. */
+/** A configuration, and the warnings for the user. */
 export interface ResolvedConfig {
   readonly config: AgentConfig;
-  /** The options in effect, those of the file of --config among them. */
+  /** The effective options, including those of the file of --config. */
   readonly values: AgentOptions;
   readonly warnings: readonly string[];
 }
@@ -45,7 +45,10 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
   return { kind: 'default', engineEndpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
 }
 
-/** A file given is used whether it exists or not; that of the default only when it does, else the agent runs alone. */
+/**
+ * Returns the path of the client configuration. A path that is given is used even when the file does not exist; the
+ * default path only when the file exists. Otherwise the agent runs without an API server.
+ */
 function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFacts): string | undefined {
   const path = values.clusterconfig;
   if (values.runonce || path === '') return undefined;
@@ -54,18 +57,18 @@ function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFac
     : undefined;
 }
 
-/** The option has a deprecated name as well. */
+/** The bootstrap file, by the option or by its deprecated name. */
 function bootstrapFile(values: AgentOptions): string | undefined {
   return given(values['bootstrap-clusterconfig']) ?? given(values['experimental-bootstrap-clusterconfig']);
 }
 
-/** The bridge has a name of its own in command lines of this field. */
+/** `kubenet` is an alias of `bridge`. */
 function networkPluginOf(word: string): AgentConfig['network']['plugin'] {
   if (word === 'kubenet') return 'bridge';
   return word as AgentConfig['network']['plugin'];
 }
 
-/** Unless it is given, CPU sets are looked at as often as the status of the node is told. */
+/** The option with the period at which CPU sets are reconciled: by default the period of node status updates. */
 function reconcilePeriod({ given: names }: ParsedOptions) {
   return names.has('cpu-manager-reconcile-period') ? 'cpu-manager-reconcile-period' : 'node-status-update-frequency';
 }
@@ -75,10 +78,10 @@ function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
 }
 
 /**
- * Makes the agent's configuration of its options.
+ * Derives the agent's configuration from its options.
  *
- * @param downloaded values by option name, in place of those of the file of --config
- * @throws UsageError when options contradict each other, are out of range, or ask for what does not exist yet
+ * @param downloaded values by option name that replace the file of --config
+ * @throws UsageError when options contradict each other, are out of range, or name a feature gate that does not exist
  */
 export function resolveConfig(
   commandLine: ParsedOptions,

@@ -15,7 +15,7 @@ export const bool: ValueType<boolean> = {
   format: String,
 };
 
-/** Decimal, or with a base prefix: 0x, 0o, 0b, and a bare 0 for octal. */
+/** Decimal, or with a base prefix: 0x, 0o, 0b, or a leading 0 for octal. */
 const integerForm = /^([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(0|[1-9]\d*))$/;
 
 function integer(name: string, min: bigint, max: bigint): ValueType<number> {
@@ -42,7 +42,7 @@ function integer(name: string, min: bigint, max: bigint): ValueType<number> {
 }
 
 export const int32: ValueType<number> = integer('int32', -(2n ** 31n), 2n ** 31n - 1n);
-/** 64 bits in the specification; limited to what is exact here, which is more than any use of it. */
+/** A 64-bit integer, limited to the range in which JavaScript numbers are exact. */
 export const int: ValueType<number> = integer('int', BigInt(Number.MIN_SAFE_INTEGER), BigInt(Number.MAX_SAFE_INTEGER));
 
 export const float: ValueType<number> = {
@@ -74,7 +74,7 @@ export const ip: ValueType<string> = {
   format: (value) => value,
 };
 
-/** Milliseconds. */
+/** A duration in milliseconds. */
 export const duration: ValueType<number> = {
   name: 'duration',
   shape: 'text',
@@ -90,7 +90,7 @@ export const duration: ValueType<number> = {
   format: durationOfMs,
 };
 
-/** What `--version` asks for. */
+/** The output that `--version` requests. */
 export type VersionRequest = 'none' | 'line' | 'raw';
 
 export const version: ValueType<VersionRequest> = {

@@ -25,9 +25,14 @@ export const servingOptions = [
     'cert-dir',
     text,
     `${defaultRootDir}/pki`,
-    'Directory of TLS certificates; means nothing when both TLS files are given. Without them a self-signed pair is made here.',
+    'Directory of TLS certificates, where a self-signed pair is created; has no effect when both TLS files are given.',
   ),
-  option('clusterconfig', text, `${defaultRootDir}/clusterconfig`, 'File that says how to reach the API server.'),
+  option(
+    'clusterconfig',
+    text,
+    `${defaultRootDir}/clusterconfig`,
+    'File with the address of the API server and the credentials for it.',
+  ),
   option('bootstrap-clusterconfig', text, '', bootstrapHelp, { shownDefault: 'none' }),
   option('experimental-bootstrap-clusterconfig', text, '', bootstrapHelp, {
     shownDefault: 'none',
@@ -38,7 +43,7 @@ export const servingOptions = [
     'bootstrap-checkpoint-path',
     text,
     '',
-    'Directory in which pods are remembered for a start without the API server.',
+    'Directory in which pods are saved for a start without the API server.',
     {
       shownDefault: 'none',
     },
@@ -47,12 +52,12 @@ export const servingOptions = [
     'streaming-connection-idle-timeout',
     duration,
     4 * 3_600_000,
-    'How long a streaming connection may be idle before it is closed; 0 is for ever.',
+    'How long a streaming connection may be idle before it is closed; 0 disables the timeout.',
   ),
   option(
     'contention-profiling',
     bool,
     false,
-    'Measures how long the event loop is held up; /debug/pprof/contention tells.',
+    'Measures delays of the event loop, which /debug/pprof/contention reports.',
   ),
 ] as const;

@@ -18,7 +18,7 @@ function parseTaint(item: string): Taint {
   return { key, ...(value === '' ? {} : { value }), effect };
 }
 
-/** Taints `key=value:Effect`, separated by commas; a key with one effect stands once. */
+/** Taints `key=value:Effect`, separated by commas; each pair of key and effect may occur once. */
 export const taintList: ValueType<readonly Taint[]> = {
   name: '[]api.Taint',
   shape: 'list',

@@ -1,4 +1,4 @@
-/** Text that is no value of a type; the message says why, without the option's name. */
+/** A text is not a value of the type. The message states the reason without the name of the option. */
 export class ValueError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,21 +6,21 @@ export class ValueError extends Error {
   }
 }
 
-/** How values of one kind are written on the command line. */
+/** The notation of values of one type on the command line. */
 export interface ValueType<T> {
-  /** The word of the specification: `bool`, `stringSlice`. */
+  /** The type in the help text: `bool`, `stringSlice`. */
   readonly name: string;
-  /** What a configuration file has in its place: a list has texts, a map texts, numbers or booleans by name. */
+  /** The type in a configuration file; a list contains texts, a map contains texts, numbers or booleans by name. */
   readonly shape: 'bool' | 'number' | 'text' | 'list' | 'map';
-  /** What the option means when it stands without a value; absent: it needs one. */
+  /** The value of an option that is given without a value; when absent, the option requires a value. */
   readonly bare?: string;
   /**
-   * Reads one occurrence. `earlier` is what occurrences before it gave; the first one starts from nothing, so it
+   * Parses one occurrence. `earlier` is the value of the previous occurrences; it is undefined for the first one, which
    * replaces the default.
    *
    * @throws ValueError
    */
   parse(text: string, earlier: T | undefined): T;
-  /** The text that `parse` would read, as help shows it; '' for nothing. */
+  /** The text of a value, as `parse` accepts it and the help text shows it; empty for an empty value. */
   format(value: T): string;
 }

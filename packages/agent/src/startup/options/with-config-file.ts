@@ -7,8 +7,8 @@ import type { ParsedOptions } from './parse-options.ts';
 type Gates = ReadonlyMap<string, boolean>;
 
 /**
- * Puts the values of a configuration file below those of the command line. Gates of both count, since the one that
- * allows the file stands on the command line.
+ * Adds the values of a configuration file to those of the command line, which override them. Gates are merged, since
+ * the gate that allows the file is on the command line.
  */
 export function withFileValues(parsed: ParsedOptions, file: ReadonlyMap<string, unknown>): ParsedOptions {
   const { values, given, warnings } = parsed;
@@ -24,7 +24,7 @@ export function withFileValues(parsed: ParsedOptions, file: ReadonlyMap<string, 
   );
   return {
     ...parsed,
-    // Each value was read by the type of its option.
+    // Each value was parsed by the type of its option.
     values: { ...values, ...Object.fromEntries(added), 'feature-gates': gates } as ParsedOptions['values'],
     given: new Set([...given, ...added.map(([name]) => name)]),
     warnings: [...warnings, ...deprecated],
@@ -42,7 +42,7 @@ export function withConfigFile(parsed: ParsedOptions, readFile: ((path: string) 
   if (!resolveGates(parsed.values['feature-gates'])['AgentConfigFile']) {
     throw new UsageError('--config needs --feature-gates=AgentConfigFile=true');
   }
-  if (readFile === undefined) throw new UsageError('--config means nothing here: files are not read');
+  if (readFile === undefined) throw new UsageError('--config is not supported here: files are not read');
   let bytes: Buffer;
   try {
     bytes = readFile(path);

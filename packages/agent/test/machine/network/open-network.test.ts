@@ -149,35 +149,35 @@ for (const [words, warnings] of [
   [['--network-plugin=cni'], []],
   [
     ['--cni-bin-dir=/x', '--hairpin-mode=none'],
-    ['--cni-bin-dir means nothing without --network-plugin', '--hairpin-mode means nothing without --network-plugin'],
+    ['--cni-bin-dir has no effect without --network-plugin', '--hairpin-mode has no effect without --network-plugin'],
   ],
   [
     ['--network-plugin=bridge', '--cni-conf-dir=/x', '--network-plugin-mtu=1'],
-    ['--cni-conf-dir means nothing with --network-plugin=bridge, which needs no configuration'],
+    ['--cni-conf-dir has no effect with --network-plugin=bridge, which needs no configuration'],
   ],
   [
     ['--network-plugin=cni', '--network-plugin-mtu=1', '--hairpin-mode=promiscuous-bridge'],
     [
-      '--network-plugin-mtu means nothing with --network-plugin=cni: its configuration has the MTU',
+      '--network-plugin-mtu has no effect with --network-plugin=cni: its configuration has the MTU',
       '--hairpin-mode=promiscuous-bridge needs --network-plugin=bridge; hairpin-veth is used',
     ],
   ],
   [
     ['--network-plugin=cni', '--container-runtime-endpoint=unix:///x'],
-    ['--network-plugin means nothing with --container-runtime-endpoint: the runtime has a network of its own'],
+    ['--network-plugin has no effect with --container-runtime-endpoint: the runtime has a network of its own'],
   ],
   [
     ['--pod-cidr=10.0.0.0/8', '--clusterconfig=/c'],
-    ["--pod-cidr means nothing with an API server: the node's spec.podCIDR counts"],
+    ["--pod-cidr has no effect with an API server: the node's spec.podCIDR is used"],
   ],
-  [['--cloud-config=/x'], ['--cloud-config means nothing without --cloud-provider']],
-  [['--cloud-config=/x', '--cloud-provider=external'], ['--cloud-config means nothing with --cloud-provider=external']],
+  [['--cloud-config=/x'], ['--cloud-config has no effect without --cloud-provider']],
+  [['--cloud-config=/x', '--cloud-provider=external'], ['--cloud-config has no effect with --cloud-provider=external']],
   [
     ['--make-iptables-util-chains=false', '--iptables-drop-bit=1'],
-    ['--iptables-drop-bit means nothing without --make-iptables-util-chains'],
+    ['--iptables-drop-bit has no effect without --make-iptables-util-chains'],
   ],
 ] as const) {
-  anyTest(`warns of what means nothing: ${words.join(' ')}`, (t) => {
+  anyTest(`warns of options without effect: ${words.join(' ')}`, (t) => {
     const machine = { hostname: () => 'n', fileExists: () => false };
     t.deepEqual(resolveConfig(parseOptions([...words]), machine).warnings, [...warnings]);
   });

@@ -62,7 +62,7 @@ const check = '--experimental-check-node-capabilities-before-mount';
 for (const [title, words, helper, fails] of [
   [`${check}: without the helper nothing is mounted, and an event says what is missing`, [check], false, true],
   [`${check}: with the helper it is mounted`, [check], true, false],
-  [`${check} means nothing with --experimental-mounter-path`, [check, '--experimental-mounter-path=/m'], false, false],
+  [`${check} has no effect with --experimental-mounter-path`, [check, '--experimental-mounter-path=/m'], false, false],
   [`without ${check} mounting is just tried`, [], false, false],
 ] as const) {
   test(title, async (t) => {

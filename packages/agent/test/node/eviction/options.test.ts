@@ -66,8 +66,8 @@ test('a period or an amount of a signal without a threshold is warned of', (t) =
       '--eviction-minimum-reclaim=imagefs.inodesFree=1,memory.available=1',
     ).warnings,
     [
-      '--eviction-soft-grace-period: memory.available means nothing, since --eviction-soft has no such threshold',
-      '--eviction-minimum-reclaim: imagefs.inodesFree means nothing, since neither --eviction-hard nor --eviction-soft has such a threshold',
+      '--eviction-soft-grace-period: memory.available has no effect because --eviction-soft has no such threshold',
+      '--eviction-minimum-reclaim: imagefs.inodesFree has no effect because neither --eviction-hard nor --eviction-soft has such a threshold',
     ],
   );
 });
@@ -77,8 +77,8 @@ test('options about thresholds that there are not are warned of', (t) => {
     resolve('--eviction-hard=', '--eviction-max-pod-grace-period=-1', '--experimental-kernel-memcg-notification')
       .warnings,
     [
-      '--eviction-max-pod-grace-period means nothing without --eviction-soft',
-      '--experimental-kernel-memcg-notification means nothing without a threshold of memory.available',
+      '--eviction-max-pod-grace-period has no effect without --eviction-soft',
+      '--experimental-kernel-memcg-notification has no effect without a threshold of memory.available',
     ],
   );
   t.deepEqual(resolve('--experimental-kernel-memcg-notification').warnings, []);

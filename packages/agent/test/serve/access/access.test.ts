@@ -327,9 +327,9 @@ test('reviews need an API server, and times of answers need reviews', (t) => {
       '--authorization-webhook-cache-unauthorized-ttl=1m',
     ]).warnings,
     [
-      '--authentication-token-webhook-cache-ttl means nothing without --authentication-token-webhook',
-      '--authorization-webhook-cache-authorized-ttl means nothing without --authorization-mode=Webhook',
-      '--authorization-webhook-cache-unauthorized-ttl means nothing without --authorization-mode=Webhook',
+      '--authentication-token-webhook-cache-ttl has no effect without --authentication-token-webhook',
+      '--authorization-webhook-cache-authorized-ttl has no effect without --authorization-mode=Webhook',
+      '--authorization-webhook-cache-unauthorized-ttl has no effect without --authorization-mode=Webhook',
     ],
   );
 });

@@ -17,7 +17,7 @@ const resolve = (text: string, words: readonly string[] = []) =>
     readFile: () => Buffer.from(head + text),
   });
 
-test('--config: the command line wins over the file, the file over the default', (t) => {
+test('--config: the command line overrides the file, and the file overrides the default', (t) => {
   const { config, values } = resolve('syncFrequency: 5s\nmaxPods: 7\nallowPrivileged: true\n', ['--max-pods=9']);
   t.is(config.syncMs, 5_000);
   t.deepEqual(config.limits, { maxPods: 9, podsPerCore: 0, allowPrivileged: true });
@@ -58,14 +58,14 @@ featureGates: {MountPropagation: true}
   );
 });
 
-test('--config: gates of the command line count more than those of the file', (t) => {
+test('--config: gates of the command line override those of the file', (t) => {
   const { config } = resolve('featureGates: {MountPropagation: true, PodPriority: true}\n', [
     '--feature-gates=MountPropagation=false,AgentConfigFile=true',
   ]);
   t.like(config.gates, { MountPropagation: false, PodPriority: true });
 });
 
-test('the default of every option can be written in a file and means the same', (t) => {
+test('the default of every option can be written in a file with the same result', (t) => {
   const written = (value: unknown, name: OptionName) => {
     const row = optionTable.find((one) => one.name === name);
     if (value instanceof Map) return Object.fromEntries(value);
@@ -104,7 +104,7 @@ for (const [text, message] of [
   ['featureGates: {PodPriorty: true}', /unrecognized key: PodPriorty \(did you mean PodPriority\?\)/],
   ['registerWithTaints: ["a=b:No"]', /: registerWithTaints has an unknown effect "No"/],
   ['registerWithTaints: ["a=b:NoExecute,c=d:NoExecute"]', /: registerWithTaints has an item with a comma$/],
-  ['port: 1\nport: 2', /gives port twice$/],
+  ['port: 1\nport: 2', /contains port twice$/],
   ['port: [', /cannot be read as YAML or JSON: /],
   ['syncFrequency: 0s', /^--sync-frequency must be longer than 0$/],
 ] as const) {
@@ -113,7 +113,7 @@ for (const [text, message] of [
   });
 }
 
-test('--config refuses a file that does not say what it is, or cannot be read, or without the gate', (t) => {
+test('--config refuses a file without its type, a file that cannot be read, and any file without the gate', (t) => {
   const refused = (text: string, message: RegExp) =>
     t.throws(() => parseConfigFile(Buffer.from(text), 'x'), { instanceOf: UsageError, message });
   refused('port: 1', /^x: apiVersion must be agentconfig\/v1alpha1, it is missing$/);
@@ -123,7 +123,7 @@ test('--config refuses a file that does not say what it is, or cannot be read, o
   );
   refused('apiVersion: agentconfig/v1alpha1\nkind: Pod', /^x: kind must be AgentConfiguration, not "Pod"$/);
   refused('', /^x cannot be read as YAML or JSON: the document is empty$/);
-  refused('- a', /^x must hold an object$/);
+  refused('- a', /^x must contain an object$/);
   const facts = { hostname: () => 'n1', fileExists: () => false };
   const missing = {
     ...facts,
@@ -134,18 +134,18 @@ test('--config refuses a file that does not say what it is, or cannot be read, o
   t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), missing), {
     message: '--config /c cannot be read: ENOENT',
   });
-  t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), facts), { message: /means nothing here/ });
+  t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), facts), { message: /is not supported here/ });
   t.throws(() => resolveConfig(parseOptions(['--config=/c']), missing), {
     message: /needs --feature-gates=AgentConfigFile=true/,
   });
 });
 
-test('options of a file are given: what excludes each other does so there as well, and what is deprecated is warned of', (t) => {
+test('options of a file count as given: contradictions are refused, and deprecated options are warned of', (t) => {
   t.throws(() => resolve('runonce: true\npodManifestPath: /x\nenableServer: true\n'), {
     message: /exclude each other/,
   });
   t.deepEqual(resolve('authorizationWebhookCacheAuthorizedTtl: 1m\n').warnings, [
-    '--authorization-webhook-cache-authorized-ttl means nothing without --authorization-mode=Webhook',
+    '--authorization-webhook-cache-authorized-ttl has no effect without --authorization-mode=Webhook',
   ]);
   t.regex(
     resolve('experimentalBootstrapClusterconfig: ""\n').warnings.join('\n'),

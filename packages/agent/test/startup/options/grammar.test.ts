@@ -62,7 +62,7 @@ test(accepts, ['--host-pid-sources=file'], 'host-pid-sources', ['file']);
 test(accepts, ['--host-pid-sources='], 'host-pid-sources', []);
 test(accepts, ['--cluster-dns="a,b","say ""x""",c'], 'cluster-dns', ['a,b', 'say "x"', 'c']);
 test(accepts, ['--cluster-dns=a,'], 'cluster-dns', ['a', '']);
-test(refuses, ['--cluster-dns="a'], /has a quote/);
+test(refuses, ['--cluster-dns="a'], /has a misplaced quote/);
 
 test(accepts, ['--cluster-reserved= cpu = 1 ,,memory=1=2', '--cluster-reserved=cpu=2'], 'cluster-reserved', [
   ['cpu', '2'],
@@ -85,8 +85,8 @@ test(accepts, ['--manifest-url-header=A:1,B:x:y', '--manifest-url-header=A: 2 ']
   ['A', '2'],
 ]);
 test(refuses, ['--manifest-url-header=no-colon'], /must be name:value/);
-test(refuses, ['--manifest-url-header=a b:c'], /a name that no HTTP header may have/);
-test(refuses, ['--manifest-url-header=a:b\r\nc'], /characters that no HTTP header may have/);
+test(refuses, ['--manifest-url-header=a b:c'], /an invalid HTTP header name/);
+test(refuses, ['--manifest-url-header=a:b\r\nc'], /characters that are invalid in an HTTP header/);
 
 test(accepts, ['--address=::1'], 'address', '::1');
 test(refuses, ['--address=localhost'], /--address must be an IP address/);
@@ -130,7 +130,7 @@ test('a deprecated option works and is warned of once', (t) => {
   t.deepEqual(parsed.warnings, ['--experimental-bootstrap-clusterconfig is deprecated: use --bootstrap-clusterconfig']);
 });
 
-test('the defaults of all options survive being written and read again', (t) => {
+test('the defaults of all options can be formatted and parsed again', (t) => {
   for (const row of optionTable) {
     const text = row.type.format(row.default);
     if (row.name === 'version') continue;
@@ -152,7 +152,7 @@ test('help names every option with type and default, and every gate with its sta
   );
 });
 
-test('AllAlpha turns on every alpha gate that is not named, and no other, in whatever order they stand', (t) => {
+test('AllAlpha turns on every alpha gate that is not named, and no other, independent of the order', (t) => {
   for (const pairs of [
     ['AllAlpha', 'PodPriority'],
     ['PodPriority', 'AllAlpha'],

@@ -63,7 +63,7 @@ for (const name of [
   test(refuses, [`--${name}=0`], new RegExp(`--${name} must be longer than 0`));
 }
 
-// Words.
+// Values of a fixed set.
 test(
   refuses,
   ['--container-runtime=runtime-c'],
@@ -115,9 +115,9 @@ test(refuses, ['--hostname-override=a_b'], /--hostname-override: /);
 test(refuses, ['--node-labels=-bad=x'], /--node-labels: "-bad"/);
 test(refuses, ['--manifest-url=ftp://x'], /--manifest-url must be an http or https URL/);
 
-// Together.
-test(refuses, ['--tls-cert-file=a'], /--tls-cert-file and --tls-private-key-file go together/);
-test(refuses, ['--tls-private-key-file=a'], /go together/);
+// Combinations of options.
+test(refuses, ['--tls-cert-file=a'], /--tls-cert-file and --tls-private-key-file must be given together/);
+test(refuses, ['--tls-private-key-file=a'], /must be given together/);
 test(refuses, ['--cgroups-per-qos=false'], /--enforce-node-allocatable needs --cgroups-per-qos/);
 test(refuses, ['--enforce-node-allocatable=pods,system-reserved'], /=system-reserved needs --system-reserved-cgroup/);
 test(refuses, ['--enforce-node-allocatable=kube'], /--enforce-node-allocatable: unsupported value "kube"/);
@@ -134,7 +134,7 @@ test(
   ['--experimental-qos-reserved=memory=10%', '--cgroups-per-qos=false', '--enforce-node-allocatable='],
   /--experimental-qos-reserved needs --cgroups-per-qos/,
 );
-test('options of cgroups make a configuration, and those that mean nothing are told of', (t) => {
+test('options of cgroups make a configuration, and options without an effect are warned of', (t) => {
   t.deepEqual(configOf([]).cgroups, {
     perQos: true,
     driver: 'cgroupfs',
@@ -156,8 +156,8 @@ test('options of cgroups make a configuration, and those that mean nothing are t
   t.is(configOf(['--cgroups-per-qos=false', '--enforce-node-allocatable=']).cgroups.askedBy, undefined);
   const words = ['--cgroups-per-qos=false', '--enforce-node-allocatable=', '--cgroup-driver=systemd'];
   t.deepEqual(resolve([...words, '--cluster-reserved-cgroup=/c']).warnings, [
-    '--cgroup-driver means nothing without --cgroups-per-qos',
-    '--cluster-reserved-cgroup means nothing without --enforce-node-allocatable=cluster-reserved',
+    '--cgroup-driver has no effect without --cgroups-per-qos',
+    '--cluster-reserved-cgroup has no effect without --enforce-node-allocatable=cluster-reserved',
   ]);
 });
 test(
@@ -184,19 +184,19 @@ test(refuses, ['--system-reserved=cpu=-1'], /--system-reserved: cpu must not be 
 test(refuses, ['--system-reserved=cpu=lots'], /--system-reserved: cpu must be a quantity/);
 test(refuses, ['--experimental-qos-reserved=cpu=50%'], /only memory can be reserved/);
 test(refuses, ['--experimental-qos-reserved=memory=101%'], /must be between 0% and 100%/);
-test(refuses, ['--experimental-allowed-unsafe-sysctls=vm.swappiness'], /vm.swappiness is not known to be kept apart/);
+test(refuses, ['--experimental-allowed-unsafe-sysctls=vm.swappiness'], /vm.swappiness is not known to be namespaced/);
 test(refuses, ['--feature-gates=Nope=true'], /unrecognized key: Nope/);
 
-test('--contention-profiling means nothing where nobody can ask', (t) => {
+test('--contention-profiling has no effect when its handler is not served', (t) => {
   t.deepEqual(resolve(['--contention-profiling']).warnings, []);
   for (const without of ['--enable-server', '--enable-debugging-handlers']) {
     t.deepEqual(resolve(['--contention-profiling', `${without}=false`]).warnings, [
-      `--contention-profiling means nothing without ${without}`,
+      `--contention-profiling has no effect without ${without}`,
     ]);
   }
 });
 
-test('--runonce alone turns the servers off and the API away', (t) => {
+test('--runonce disables the servers and the API client', (t) => {
   const config = configOf(['--runonce', '--pod-manifest-path=/x', '--clusterconfig=/c']);
   t.like(config.server, { enabled: false, readOnlyPort: 0, healthzPort: 0, statsPort: 0 });
   t.is(config.api, undefined);
@@ -226,7 +226,7 @@ test('--clusterconfig is used when given, or when the file of its default exists
   t.like(api, { qps: 1, burst: 2, contentType: 'application/json' });
 });
 
-test('--bootstrap-clusterconfig, also by its deprecated name, makes an agent of a cluster of which no config file is there yet', (t) => {
+test('--bootstrap-clusterconfig, also by its deprecated name, enables the API server without a config file', (t) => {
   const file = '/var/lib/keelson-agent/clusterconfig';
   t.like(configOf(['--bootstrap-clusterconfig=/b']).api, { clusterconfig: file, bootstrap: '/b' });
   const old = resolve(['--experimental-bootstrap-clusterconfig=/b', '--clusterconfig=/c']);
@@ -281,14 +281,14 @@ test('runtime options choose the adapter', (t) => {
 
 test('options of the other runtime are warned of', (t) => {
   t.deepEqual(resolve(['--runtime-b-path=/x']).warnings, [
-    '--runtime-b-path means nothing with --container-runtime=runtime-a',
+    '--runtime-b-path has no effect with --container-runtime=runtime-a',
   ]);
   t.deepEqual(resolve(['--container-runtime=runtime-b', '--container-runtime-endpoint=unix:///c']).warnings, [
-    '--container-runtime-endpoint means nothing with --container-runtime=runtime-b',
+    '--container-runtime-endpoint has no effect with --container-runtime=runtime-b',
   ]);
 });
 
-test('gates that nothing obeys yet are named when they are set, those of others are not', (t) => {
+test('a warning names the gates that are set and not implemented, except gates of other programs', (t) => {
   t.deepEqual(
     resolve(['--feature-gates=CustomPodDNS=true,VolumeScheduling=true,MountPropagation=true,AppArmor=false']).warnings,
     ['--feature-gates: no effect yet: AppArmor, CustomPodDNS'],
@@ -310,7 +310,7 @@ test('--cluster-reserved and --system-reserved become canonical amounts', (t) =>
   t.deepEqual(config.systemReserved, { cpu: '100m', 'ephemeral-storage': '1Gi' });
 });
 
-test('values arrive where the parts look for them', (t) => {
+test('values of options are in the configuration', (t) => {
   const config = configOf([
     '--node-labels=a=b,constructor=c',
     '--register-with-taints=k=v:NoSchedule',
