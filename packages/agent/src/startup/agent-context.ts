@@ -26,23 +26,23 @@ export class ChangeNotifier<Arguments extends readonly unknown[] = []> {
 
 /** Changes that one part of the agent observes and another part acts on. */
 export interface AgentChanges {
-  /** A pod, by its UID, has to be reconciled. */
+  /** Notifies that a pod, identified by its UID, must be reconciled. */
   readonly pod: ChangeNotifier<[uid: string]>;
-  /** The runtime is ready, or no longer ready. */
+  /** Notifies that the runtime became ready or stopped being ready. */
   readonly runtime: ChangeNotifier;
-  /** The status of the node has to be reported. */
+  /** Notifies that the status of the node must be reported. */
   readonly node: ChangeNotifier;
 }
 
-/** What all parts of the agent are constructed with: the configuration, the dependencies, and their defaults. */
+/** The context that all parts of the agent are constructed with: the configuration, the dependencies, and defaults. */
 export interface AgentContext {
   readonly config: AgentConfig;
   readonly dependencies: AgentDependencies;
   readonly api: ApiClient | undefined;
-  /** The runtime and its images, with the deadline of the configuration on every call. */
+  /** The runtime and the image service; every call has the deadline of the configuration. */
   readonly runtime: ContainerRuntime;
   readonly images: ImageService;
-  /** The pods that all sources want on this node. */
+  /** The desired pods of all sources. */
   readonly pods: PodConfigReader;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -14,50 +14,50 @@ import type { NodeUsage } from '../machine/stats/node-usage.ts';
 import type { Mounter } from '../machine/volumes/mounter.ts';
 import type { NodeFinding } from '../node/node-status.ts';
 
-/** What the agent is given beside its configuration. */
+/** The dependencies of the agent, in addition to its configuration. */
 export interface AgentDependencies {
-  /** Absent: the agent runs alone; nobody hears of the node and of the status of pods. */
+  /** When absent, the agent runs without an API server and does not report the node and the status of pods. */
   readonly api?: ApiClient;
-  /** For what says that the node is alive, which no limit may hold up. Default: `api`. */
+  /** The client for node heartbeats, which must not be rate limited. Default: `api`. */
   readonly heartbeatApi?: ApiClient;
   readonly runtime: ContainerRuntime;
   readonly images: ImageService;
-  /** The pods that are wanted. Its sources are started after the agent, by whoever made them. */
+  /** The desired pods. The caller starts its sources after the agent. */
   readonly pods: PodConfigReader;
-  /** The machine, as `readMachine()` gives it. */
+  /** The machine, as `readMachine()` returns it. */
   readonly machine: Machine;
   readonly events?: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics?: Metrics;
-  /** Below it are `pods` and `containers`. Default `/var/log`. */
+  /** The parent directory of the log directories `pods` and `containers`. Default: `/var/log`. */
   readonly logRoot?: string;
-  /** Default: as the options say. */
+  /** Default: the mounter that the options select. */
   readonly mounter?: Mounter;
-  /** The machine that volumes are on. Default: this one, or the host of --containerized. */
+  /** Access to the machine on which volumes are mounted. Default: this machine, or its host with --containerized. */
   readonly host?: HostAccess;
-  /** What is used of the machine. Default: as the kernel tells. */
+  /** The resource usage of the machine. Default: as the kernel reports it. */
   readonly nodeUsage?: NodeUsage;
-  /** Runs the programs by which volumes are mounted and hosts are reached. Default: it runs them. */
+  /** Runs the programs that mount volumes and access the host. Default: child processes. */
   readonly runProgram?: RunProgram;
-  /** Absent: cgroups are left alone, whatever the options say. */
+  /** When absent, the agent does not change cgroups, independent of the options. */
   readonly cgroups?: CgroupAccess;
-  /** The CPUs of the machine. Default: those that it says it has. */
+  /** The CPUs of the machine. Default: as the kernel reports them. */
   readonly topology?: CpuTopology;
   readonly periods?: Partial<AgentPeriods>;
-  /** The port that the agent serves on, once it is open. Default: the one of --port. */
+  /** The port that the agent serves on; undefined before it is open. Default: that of --port. */
   readonly port?: () => number | undefined;
-  /** Conditions of the node that the agent's own parts do not know of. */
+  /** Additional conditions of the node. */
   readonly nodeConditions?: () => readonly NodeFinding[];
-  /** What the node says of its agent. */
+  /** The version of the agent in the status of the node. */
   readonly version?: string;
-  /** 0..1, for spreading what would otherwise come all at once. */
+  /** Returns a number in [0, 1), which spreads periodic work over time. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** The agent's life cycle of pods. `start` resolves when it is under way; it stops without ending any pod. */
+/** The agent as a service. `start` resolves when its parts are started; `stop` does not end any pod. */
 export interface Agent extends Service {
-  /** What the servers of the agent read. */
+  /** The state that the servers of the agent read. */
   readonly state: PodQueries;
   readonly streams: PodStreams;
 }

@@ -10,7 +10,7 @@ import { createPodParts } from './pod-parts.ts';
 import { createRuntimeParts } from './runtime-parts.ts';
 
 /**
- * Makes the agent: it reconciles the pods of `pods` with the runtime, and reports their status and the status of the
+ * Creates the agent, which reconciles the pods of `pods` with the runtime, and reports their status and the status of the
  * node to the API server. All of its state can be rebuilt from the runtime and the API, so a new agent continues the
  * work of the previous one.
  *
@@ -30,7 +30,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   const pods = createPodParts(context, runtime, machine, { ips, resources, pressure });
   const node = createNodeParts(context, runtime, machine, pods, { ips, resources, pressure });
 
-  /** False for pods that are certainly gone from this node. */
+  /** False for pods that have certainly been removed from this node. */
   function isWanted(uid: string): boolean {
     const complete = context.pods.seenAllSources() && runtime.states.complete;
     return !complete || pods.workers.get(uid) !== undefined || runtime.states.get(uid) !== undefined;
@@ -47,7 +47,8 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       await machine.cgroups.start();
       await machine.volumes.start();
       await runtime.health.start();
-      // The directory must exist before its file system can be measured. When it cannot be made, pods report why.
+      // The directory must exist before its file system can be measured. When it cannot be created, the status of pods
+      // reports the reason.
       await machine.volumes.host.files.makeDirectory(config.rootDir, 0o750).catch(() => false);
       await resources.start();
       await node.eviction.start();

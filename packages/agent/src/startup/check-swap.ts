@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { MachineError } from '../base/machine-error.ts';
 
 /**
- * With swap, memory limits of containers mean little. The table has a line of titles, and one for each swap space.
+ * Checks that the machine has no swap space, because swap weakens the memory limits of containers.
  *
- * @throws MachineError when there is one
+ * @param path the table of swap spaces, `/proc/swaps`: a header line, then one line for each swap space
+ * @throws MachineError when the table lists a swap space
  */
 export async function checkSwap(path: string): Promise<void> {
   const table = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -7,7 +7,7 @@ import type { MachineParts } from './machine-parts.ts';
 import type { PodNode, PodParts } from './pod-parts.ts';
 import type { RuntimeParts } from './runtime-parts.ts';
 
-/** The parts that care for the node as a whole. */
+/** The parts that manage the node as a whole. */
 export interface NodeParts {
   readonly garbage: Garbage;
   readonly eviction: Eviction;

@@ -23,14 +23,14 @@ import type { AgentContext } from './agent-context.ts';
 import type { MachineParts } from './machine-parts.ts';
 import type { RuntimeParts } from './runtime-parts.ts';
 
-/** What pods need to know about their node. */
+/** The properties of the node that pods depend on. */
 export interface PodNode {
   readonly ips: readonly string[];
   readonly resources: NodeResources;
   readonly pressure: PressureState;
 }
 
-/** The life cycle of pods. */
+/** The parts that manage the life cycle of pods. */
 export interface PodParts {
   readonly reports: StatusReports;
   readonly probes: PodProbes;
@@ -80,7 +80,7 @@ export function createPodParts(
     runtimeName: () => version.last?.runtimeName ?? runtime.name,
   });
   const admission = createAdmission(context, states, mirrors, node.pressure);
-  const podCount = context.metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
+  const podCount = context.metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent manages.' });
   const workers = new PodWorkers({
     ...{ clock, logger, random, syncMs: config.syncMs },
     work: new PodKeeper({
@@ -144,14 +144,14 @@ function createAdmission(
     ...{ states, mirrors, events },
     offer: { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls, runtime },
     shortFor(pod) {
-      const refused = pressureRejection(pod, pressure.conditions, config.gates);
-      if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
-      return refused;
+      const rejection = pressureRejection(pod, pressure.conditions, config.gates);
+      if (rejection !== undefined) events.record(pod, 'Warning', rejection.reason, rejection.message);
+      return rejection;
     },
   });
 }
 
-/** A function that calls `action` the first time it is called, and never again. */
+/** Returns a function that calls `action` on its first call only. */
 function once(action: () => void): () => void {
   let called = false;
   return () => {

@@ -24,51 +24,53 @@ import { runOnce } from './run-once.ts';
 
 export interface RunAgentOptions {
   readonly config: AgentConfig;
-  /** What `/configz` shows. */
+  /** The options that `/configz` shows. */
   readonly effective: Readonly<Record<string, unknown>>;
   readonly engine: ContainerEngine;
-  /** Below it are the logs of containers. */
+  /** The parent directory of the logs of containers. */
   readonly logRoot: string;
   readonly periods?: Partial<AgentPeriods>;
-  /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
+  /** When absent, the agent does not change settings of the host, such as its packet filter. */
   readonly hostActions?: HostActions;
-  /** Absent: the agent leaves the cgroups of the machine alone, whatever the options say. */
+  /** When absent, the agent does not change cgroups, independent of the options. */
   readonly cgroups?: CgroupAccess;
-  /** Default: the programs of the system. */
+  /** Default: the mount programs of the system. */
   readonly mounter?: Mounter;
-  /** Besides those that come with the agent. */
+  /** Cloud providers in addition to the built-in ones. */
   readonly cloudProviders?: CloudProviders;
-  /** Where other configurations come from; needs an API server. */
+  /** Present with --dynamic-config-dir; requires an API server. */
   readonly dynamicConfig?: DynamicConfig;
-  /** 0..1; for the time at which the client certificate is renewed. */
+  /** Returns a number in [0, 1), which determines when the client certificate is renewed. */
   readonly random?: () => number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** An agent that is at work. */
+/** An agent that has been started. */
 export interface RunningAgent {
   readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort' | 'statsPort'>;
   /**
-   * Resolves with the number of pods when those of --runonce run; rejects when they do not. Undefined without
+   * Resolves with the number of pods when the pods of --runonce run; rejects when they do not. Undefined without
    * --runonce.
    */
   readonly once: Promise<number> | undefined;
-  /** Resolves when the node names another configuration, which the next start takes. */
+  /** Resolves when the node refers to another configuration, which the next start uses. */
   readonly restart: Promise<void>;
   /**
-   * Never resolves; rejects when the agent cannot go on: its client certificate has ended and it cannot get another.
+   * Never resolves; rejects when the agent cannot continue, because its client certificate has expired and cannot be
+   * renewed.
    */
   readonly failed: Promise<never>;
-  /** Ends everything but the containers. Idempotent. */
+  /** Stops the agent; containers continue to run. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Puts the parts together and starts them: servers, so that a taken port is noticed before anything runs; the life
- * cycle; then the sources.
+ * Creates the parts of the agent and starts them. The servers start first, so that a port in use is reported before any
+ * pod is started. The life cycle of pods and the sources follow.
  *
- * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
+ * @throws UsageError for options that cannot be used, or the system's error for a port in use; all parts are stopped
+ *   before
  */
 export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
   const {

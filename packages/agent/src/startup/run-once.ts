@@ -6,15 +6,15 @@ import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { MachineError } from '../base/machine-error.ts';
 
 /**
- * Deadline of the sources, then pauses of 1, 2, 4 … seconds until the pods run: see
+ * The sources have a deadline. The pods are then checked after pauses of 1, 2, 4 … seconds until they run: see
  * docs/reference/agent-rules.md#run-once.
  */
-const sourcesMs = 1000;
-const stepMs = 20;
+const sourcesTimeoutMs = 1000;
+const sourcesPollMs = 20;
 const firstPauseMs = 1000;
 const maxPauses = 10;
 
-function isUp({ status }: Pod): boolean {
+function hasStarted({ status }: Pod): boolean {
   return status?.phase === 'Running' || status?.phase === 'Succeeded';
 }
 
@@ -28,17 +28,17 @@ export interface RunOnceOptions {
 }
 
 /**
- * Waits until the pods of all sources run, or have run.
+ * Waits until the pods of all sources are running or have succeeded.
  *
- * @returns how many they are
- * @throws MachineError when a source does not deliver, or a pod fails or does not get going
+ * @returns the number of pods
+ * @throws MachineError when a source is not read in time, or when a pod fails or does not start in time
  */
 export async function runOnce({ pods, state, clock, signal }: RunOnceOptions): Promise<number> {
-  const deadline = clock.monotonic() + sourcesMs;
+  const deadline = clock.monotonic() + sourcesTimeoutMs;
   while (!pods.seenAllSources()) {
     if (clock.monotonic() >= deadline)
       throw new MachineError('--runonce: not every source of pods could be read in time');
-    await pause(clock, stepMs, signal);
+    await pause(clock, sourcesPollMs, signal);
     signal.throwIfAborted();
   }
   const wanted = new Set(pods.pods().map(({ metadata }) => metadata?.uid));
@@ -49,11 +49,11 @@ export async function runOnce({ pods, state, clock, signal }: RunOnceOptions): P
       throw new MachineError(
         `--runonce: the pod ${nameOf(failed)} failed: ${failed.status?.reason ?? 'a container failed'}`,
       );
-    if (found.filter(isUp).length === wanted.size) return wanted.size;
+    if (found.filter(hasStarted).length === wanted.size) return wanted.size;
     if (pauses === maxPauses) {
       const late = pods
         .pods()
-        .filter((pod) => !found.some((other) => other.metadata?.uid === pod.metadata?.uid && isUp(other)));
+        .filter((pod) => !found.some((other) => other.metadata?.uid === pod.metadata?.uid && hasStarted(other)));
       throw new MachineError(`--runonce: pods do not run: ${late.map(nameOf).join(', ')}`);
     }
     await pause(clock, ms, signal);

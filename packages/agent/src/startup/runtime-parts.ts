@@ -3,11 +3,11 @@ import { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import { RuntimeVersionCache } from '../runtime-view/runtime-version-cache.ts';
 import type { AgentContext } from './agent-context.ts';
 
-/** What the agent knows about its container runtime. */
+/** The parts that observe the container runtime. */
 export interface RuntimeParts {
   readonly version: RuntimeVersionCache;
   readonly health: RuntimeHealth;
-  /** The pods that the runtime has. */
+  /** The pods that the runtime reports. */
   readonly states: RuntimePods;
 }
 
