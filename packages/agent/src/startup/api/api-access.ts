@@ -7,20 +7,20 @@ import { type AgentClients, createAgentClients } from './client-source.ts';
 export interface ApiAccessParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** 0..1. */
+  /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** The agent's clients, and what keeps their certificate good. */
+/** The agent's clients of the API server, and the rotation of their certificate. */
 export interface ApiAccess {
   readonly clients: AgentClients;
-  /** Never resolves; rejects when the node has lost its identity for good. */
+  /** Never resolves; rejects when the client certificate has expired and cannot be renewed. */
   readonly failed: Promise<never>;
   start(): void;
   close(): Promise<void>;
 }
 
-/** Opens the way to the API server that the config names; undefined when the agent runs alone. */
+/** Creates the clients of the configured API server; returns undefined when the agent runs without one. */
 export function openAccess(
   { api, nodeName, node, server }: Pick<AgentConfig, 'api' | 'nodeName' | 'node' | 'server'>,
   { clock, logger, random = Math.random }: ApiAccessParts,

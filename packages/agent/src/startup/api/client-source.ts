@@ -17,35 +17,35 @@ import { withChaos } from './with-chaos.ts';
 
 export interface ClientSourceOptions {
   readonly config: ApiAccessConfig;
-  /** Present: the certificate in use there is shown rather than that of the config file. */
+  /** When present, its current certificate is used instead of that of the client config, if it expires later. */
   readonly certificates?: Pick<CertificateStore, 'current'>;
-  /** Longest time of one heartbeat. */
+  /** Timeout of one heartbeat request. */
   readonly heartbeatMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** 0..1, for made-up failures. */
+  /** Returns a number in [0, 1), for injected failures. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** All clients of one agent, each with limits of its own. */
+/** The clients of one agent; each has separate rate limits. */
 export interface AgentClients {
-  /** For everything but what has a client of its own; limited by --cluster-api-qps. */
+  /** For all requests without a dedicated client; limited by --cluster-api-qps. */
   readonly main: ApiClient;
-  /** For the node's heartbeats, which nothing may hold up: without limit, and no slower than a period. */
+  /** For the node's heartbeats: without a rate limit, and with the heartbeat period as timeout. */
   readonly heartbeat: ApiClient;
-  /** For events, which have a limit of their own. */
+  /** For events, which the event recorder limits. */
   readonly events: ApiClient;
   /**
-   * For reviews of who talks to the agent: limited like `main`, but apart, so that a flood of strangers holds up nobody
-   * else.
+   * For reviews of the clients of the agent's servers. It has the limits of `main`, but separately, so that many
+   * unauthenticated requests to the agent do not delay its other requests.
    */
   readonly reviews: ApiClient;
-  /** What all of them show. */
+  /** The certificate that all clients use. */
   readonly shown: ShownCertificate;
   close(): void;
 }
 
-/** The certificate that these options show; undefined when there is none that can be used. */
+/** The certificate of these options; undefined when there is none or it cannot be used. */
 function certificateOf({
   clientCertificate: certificate,
   clientKey: key,
@@ -59,20 +59,20 @@ function withCertificate(access: HttpClientOptions, { certificate, key }: Client
   return { ...access, clientCertificate: certificate, clientKey: key };
 }
 
-/** A file that cannot be used is looked at again no sooner than this. */
+/** Minimum time before a client config that cannot be used is read again. */
 const retryLoadMs = 1000;
-/** Whoever waits to be let in gives up sooner than other callers. */
+/** Timeout of reviews, which is short because the client of the agent waits for the result. */
 const reviewMs = 10_000;
 
 /**
- * Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server
- * was there.
+ * Creates the clients of the server in the file of --clusterconfig. While that file cannot be used, every call fails
+ * with the ConnectionError `Unreachable`.
  */
 export function createAgentClients(options: ClientSourceOptions): AgentClients {
   const { config, certificates, heartbeatMs, clock, logger, random = Math.random } = options;
   let loaded: Promise<HttpClientOptions> | undefined;
   let failedMs = Number.NEGATIVE_INFINITY;
-  let told = '';
+  let loggedProblem = '';
   let closed = false;
   const made = new Set<HttpApiClient>();
   let json = config.contentType === 'application/json';
@@ -87,16 +87,16 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
       loaded = undefined;
       failedMs = clock.monotonic();
       const { message } = error as Error;
-      if (message !== told)
+      if (message !== loggedProblem)
         logger.warn('the client config cannot be used yet', { path: config.clusterconfig, problem: message });
-      told = message;
+      loggedProblem = message;
       throw new ConnectionError('Unreachable', `no usable client config: ${message}`, error);
     }
   }
 
   function load(): Promise<HttpClientOptions> {
     if (loaded === undefined && clock.monotonic() - failedMs < retryLoadMs) {
-      return Promise.reject(new ConnectionError('Unreachable', `no usable client config: ${told}`));
+      return Promise.reject(new ConnectionError('Unreachable', `no usable client config: ${loggedProblem}`));
     }
     loaded ??= read();
     return loaded;
@@ -127,9 +127,9 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
         }
         return client.made;
       },
-      refused(refusing) {
-        if (client?.made === refusing && client.json) return false;
-        if (!json) logger.warn('the API server does not take protobuf; going on with JSON');
+      refused(refusedClient) {
+        if (client?.made === refusedClient && client.json) return false;
+        if (!json) logger.warn('the API server does not accept protobuf; JSON is used from now on');
         json = true;
         return true;
       },
@@ -152,7 +152,7 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
       },
       show(certificate) {
         loaded = loaded?.then((access) => withCertificate(access, certificate));
-        // Connections are known by the certificate that they were opened with.
+        // The server authenticates a connection by the certificate that it was opened with.
         for (const client of made) client.retire();
         made.clear();
       },

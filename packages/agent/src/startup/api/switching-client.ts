@@ -10,20 +10,24 @@ import type {
 } from '@keelson/core';
 import { isStatusError } from '@keelson/core';
 
-/** Which client is used now; and what to do when a server refuses what it sends. */
+/** Selects the client to use, and another one when the server rejects the content type of its requests. */
 export interface ClientChoice {
-  /** @throws ConnectionError while there is none */
+  /**
+   * Returns the client to use.
+   *
+   * @throws ConnectionError while there is none
+   */
   current(): Promise<HttpApiClient>;
-  /** Told that the server does not take the content type of this client; true when there is another one to try. */
+  /** Called when the server rejects the content type of this client; returns true when another client is available. */
   refused(client: HttpApiClient): boolean;
 }
 
-/** 406 and 415: it is the form that is refused, not the request. */
-function refusesForm(error: unknown): boolean {
+/** True for 406 and 415: the server rejects the content type, not the request. */
+function refusesContentType(error: unknown): boolean {
   return isStatusError(error) && (error.code === 406 || error.code === 415);
 }
 
-/** An {@link ApiClient} over a client that may come late, and be exchanged. */
+/** Returns an {@link ApiClient} that sends each request with the client that is current at that time. */
 export function switchingClient(choice: ClientChoice): ApiClient {
   return {
     resource: <T extends KubeObject>(kind: KindDefinition<T>) => {
@@ -42,7 +46,7 @@ async function run<R>(choice: ClientChoice, call: (client: HttpApiClient) => Pro
     try {
       return await call(client);
     } catch (error) {
-      if (!refusesForm(error) || !choice.refused(client)) throw error;
+      if (!refusesContentType(error) || !choice.refused(client)) throw error;
     }
   }
 }
@@ -62,8 +66,8 @@ function switchingResource<T extends KubeObject>(
         yield* pick(client).watch(options);
         return;
       } catch (error) {
-        // Refused at the beginning: nothing has been handed out yet.
-        if (!refusesForm(error) || !choice.refused(client)) throw error;
+        // The server rejects a watch before its first event, so no event is repeated.
+        if (!refusesContentType(error) || !choice.refused(client)) throw error;
       }
     }
   }

@@ -2,7 +2,7 @@ import { generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import { bitString, der, distinguishedName, ecdsaWithSha256, pem, sequence } from './der.ts';
 
-/** A new key, and the request to certify it; both PEM. */
+/** A new private key and its certificate signing request, both as PEM. */
 export interface KeyAndRequest {
   readonly key: string;
   readonly request: string;
@@ -10,11 +10,11 @@ export interface KeyAndRequest {
 
 const newKeys = promisify(generateKeyPair);
 const version1 = der(0x02, Buffer.of(0));
-/** Nothing is asked for beside the subject. */
+/** The request contains no attributes in addition to the subject. */
 const noAttributes = der(0xa0);
 
 /**
- * Makes a key of the curve P-256 and asks, by PKCS#10 (RFC 2986), for it to be certified as the node's of this name.
+ * Generates a key of the curve P-256 and its certificate signing request (PKCS#10, RFC 2986) for the node of this name.
  */
 export async function requestForNode(nodeName: string): Promise<KeyAndRequest> {
   const { publicKey, privateKey } = await newKeys('ec', { namedCurve: 'prime256v1' });

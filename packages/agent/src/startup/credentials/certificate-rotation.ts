@@ -4,11 +4,11 @@ import type { CertificateStore } from './certificate-store.ts';
 import type { ClientCertificate } from './client-certificate.ts';
 import { requestCertificate } from './request-certificate.ts';
 
-/** The certificate that clients show, and its exchange. */
+/** The client certificate in use, and its replacement. */
 export interface ShownCertificate {
-  /** Undefined when they show none. Rejects while the config file cannot be used. */
+  /** Returns undefined when no certificate is in use. Rejects while the client config cannot be used. */
   certificate(): Promise<ClientCertificate | undefined>;
-  /** From now on this one is shown, on new connections. */
+  /** Replaces the certificate on new connections. */
   show(certificate: ClientCertificate): void;
 }
 
@@ -19,41 +19,43 @@ export interface CertificateRotationOptions {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** 0..1. */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
-/** Timers of the platform take no more than 24 days. */
-const longestPauseMs = 86_400_000;
+/** Long pauses are split, because timers of Node.js are limited to 24 days. */
+const maxPauseMs = 86_400_000;
 /**
- * From one certificate to the next, however short they are: a server that gives none that last is not to be kept busy.
+ * Minimum period between two renewals, which limits the load of a server that issues certificates with short lifetimes.
  */
-const leastPauseMs = 60_000;
+const minRenewalPeriodMs = 60_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 
 /**
- * Part of its lifetime after which a certificate is renewed; random, so that nodes that joined together do not all come
- * at once.
+ * Fraction of the lifetime after which a certificate is renewed. It is random so that nodes that joined at the same time
+ * do not renew their certificates at the same time.
  */
-const earliest = 0.7;
-const spread = 0.2;
+const minLifetimeFraction = 0.7;
+const lifetimeSpread = 0.2;
 
-/** The API server is there, and no longer knows the node, whose certificate has ended. */
+/** The client certificate has expired and the API server rejects it, so it cannot be renewed. */
 export class ExpiredCertificateError extends Error {
   constructor(notAfterMs: number) {
+    const time = new Date(notAfterMs).toISOString();
     super(
-      `the client certificate ended at ${new Date(notAfterMs).toISOString()} and the API server no longer takes it; start again with --bootstrap-clusterconfig`,
+      `the client certificate expired at ${time} and the API server no longer accepts it; ` +
+        'start again with --bootstrap-clusterconfig',
     );
     this.name = 'ExpiredCertificateError';
   }
 }
 
-/** Renews the agent's client certificate in good time, as long as it runs. */
+/** Renews the agent's client certificate before it expires. */
 export class CertificateRotation {
   readonly #options: CertificateRotationOptions;
   readonly #stop = new AbortController();
-  /** Never resolves; rejects with {@link ExpiredCertificateError} when the node cannot renew any more. */
+  /** Never resolves; rejects with {@link ExpiredCertificateError} when the certificate can no longer be renewed. */
   readonly failed: Promise<never>;
   #fail: (error: unknown) => void = () => {};
   #running: Promise<void> = Promise.resolve();
@@ -89,7 +91,7 @@ export class CertificateRotation {
         if (signal.aborted) return;
         if (await this.#renewed(current)) {
           backoff.reset();
-          earliestMs = clock.now() + leastPauseMs;
+          earliestMs = clock.now() + minRenewalPeriodMs;
           continue;
         }
       }
@@ -97,12 +99,12 @@ export class CertificateRotation {
     }
   }
 
-  /** By the wall clock, which may jump. */
+  /** Waits for a time of the wall clock, which may be adjusted during the wait. */
   async #sleepUntil(timeMs: number): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted && clock.now() < timeMs) {
-      await pause(clock, Math.min(timeMs - clock.now(), longestPauseMs), signal);
+      await pause(clock, Math.min(timeMs - clock.now(), maxPauseMs), signal);
     }
   }
 
@@ -125,7 +127,7 @@ export class CertificateRotation {
   }
 }
 
-/** When a certificate is to be renewed: at a random time between 70 and 90 per cent of its life. */
+/** The time at which a certificate is renewed: a random time between 70 and 90 percent of its lifetime. */
 export function renewalTime({ notBeforeMs, notAfterMs }: ClientCertificate, random: () => number): number {
-  return notBeforeMs + (notAfterMs - notBeforeMs) * (earliest + spread * random());
+  return notBeforeMs + (notAfterMs - notBeforeMs) * (minLifetimeFraction + lifetimeSpread * random());
 }

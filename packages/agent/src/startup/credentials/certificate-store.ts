@@ -4,18 +4,18 @@ import { agentName } from '../../base/agent-name.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 import { type ClientCertificate, clientCertificate } from './client-certificate.ts';
 
-/** `2026-01-02-12-00-00`. */
+/** Formats a time for file names: `2026-01-02-12-00-00`. */
 function fileTime(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 19).replace(/[T:]/g, '-');
 }
 
 /**
- * The client certificates of --cert-dir: each in a file of its own together with its key, readable by the owner only,
- * and a link that names the one in use.
+ * The client certificates in --cert-dir. Each is in one file together with its key, readable by the owner only; a
+ * symbolic link refers to the current one.
  */
 export class CertificateStore {
   readonly #directory: string;
-  /** The certificate in use, whichever that is. */
+  /** The path of the symbolic link to the current certificate. */
   readonly currentPath: string;
 
   constructor(directory: string) {
@@ -23,7 +23,7 @@ export class CertificateStore {
     this.currentPath = join(directory, `${agentName}-client-current.pem`);
   }
 
-  /** The certificate in use; undefined when there is none that can be used. */
+  /** Reads the current certificate; returns undefined when there is none or it cannot be used. */
   async current(): Promise<ClientCertificate | undefined> {
     try {
       const text = await readFile(this.currentPath, 'utf8');
@@ -34,15 +34,15 @@ export class CertificateStore {
   }
 
   /**
-   * Keeps a certificate, and from then on it is the one in use. The link is exchanged as a whole: a crash leaves the
-   * old one or the new one.
+   * Saves a certificate and makes it the current one. The symbolic link is replaced atomically, so that after a crash it
+   * refers to the previous or to the new certificate.
    */
   async keep({ certificate, key }: ClientCertificate, nowMs: number): Promise<void> {
     const path = join(this.#directory, `${agentName}-client-${fileTime(nowMs)}.pem`);
     await replaceFile(path, `${certificate.trimEnd()}\n${key.trimEnd()}\n`);
-    const beside = `${this.currentPath}.new`;
-    await rm(beside, { force: true });
-    await symlink(basename(path), beside);
-    await rename(beside, this.currentPath);
+    const newLink = `${this.currentPath}.new`;
+    await rm(newLink, { force: true });
+    await symlink(basename(path), newLink);
+    await rename(newLink, this.currentPath);
   }
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** A client certificate with its key, both PEM, and when it is good, epoch milliseconds. */
+/** A client certificate with its key, both as PEM, and its validity in epoch milliseconds. */
 export interface ClientCertificate {
   readonly certificate: string;
   readonly key: string;
@@ -9,7 +9,8 @@ export interface ClientCertificate {
 }
 
 /**
- * Reads a certificate, intermediates behind it, and its key; undefined when they are none or do not belong together.
+ * Parses a certificate, which intermediate certificates may follow, and its key. Returns undefined when one of them
+ * cannot be parsed or when they do not match.
  */
 export function clientCertificate(certificate: string, key: string): ClientCertificate | undefined {
   try {
@@ -21,7 +22,7 @@ export function clientCertificate(certificate: string, key: string): ClientCerti
   }
 }
 
-/** Of two certificates the one that is good for longer. */
+/** Returns the certificate that expires later. */
 export function laterOf(
   one: ClientCertificate | undefined,
   other: ClientCertificate | undefined,

@@ -5,7 +5,7 @@ function lengthOctets(length: number): number[] {
   return [0x80 | octets.length, ...octets];
 }
 
-/** One value of DER (X.690): a tag octet, the length, and the parts of its content. */
+/** Encodes one value in DER (X.690): a tag octet, the length, and the parts of its content. */
 export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content]);
@@ -13,15 +13,15 @@ export function der(tag: number, ...parts: readonly Buffer[]): Buffer {
 
 export const sequence = (...parts: readonly Buffer[]): Buffer => der(0x30, ...parts);
 
-/** A bit string of whole octets. */
+/** Encodes a bit string of whole octets. */
 export const bitString = (octets: Buffer): Buffer => der(0x03, Buffer.of(0), octets);
 
-/** An identifier by the octets of its content. */
+/** Encodes an object identifier from the octets of its content. */
 const identifier = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
 
 const attributeTypes = { CN: identifier('550403'), O: identifier('55040a') };
 
-/** A distinguished name (X.501) of these attributes, in this order. */
+/** Encodes a distinguished name (X.501) of these attributes, in this order. */
 export function distinguishedName(...attributes: readonly (readonly [type: 'CN' | 'O', value: string])[]): Buffer {
   const parts = attributes.map(([type, value]) =>
     der(0x31, sequence(attributeTypes[type], der(0x0c, Buffer.from(value, 'utf8')))),
@@ -32,7 +32,7 @@ export function distinguishedName(...attributes: readonly (readonly [type: 'CN' 
 /** The algorithm identifier of ECDSA with SHA-256. */
 export const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'));
 
-/** A PEM block. */
+/** Encodes a PEM block. */
 export function pem(label: string, content: Buffer): string {
   const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');

@@ -20,8 +20,8 @@ async function accessOf(path: string): Promise<HttpClientOptions> {
 }
 
 /**
- * Why the config file does not do; undefined when it does. A file without a certificate has other credentials, which
- * are taken as good.
+ * Returns the reason why the client config cannot be used; undefined when it can. A file without a client certificate
+ * has other credentials, which are assumed to be valid.
  */
 async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: number): Promise<string | undefined> {
   try {
@@ -32,13 +32,13 @@ async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: n
     if (newest === undefined) return 'its client certificate and key do not match';
     return newest.notAfterMs > nowMs
       ? undefined
-      : `its client certificate ended at ${new Date(newest.notAfterMs).toISOString()}`;
+      : `its client certificate expired at ${new Date(newest.notAfterMs).toISOString()}`;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-/** The config file of an agent that has joined: the server of the bootstrap file, and the certificate in use. */
+/** The client config of an agent that has joined: the server of the bootstrap file and the current certificate. */
 function configText(
   { server, ca, tlsServerName, insecureSkipTlsVerify }: HttpClientOptions,
   certificatePath: string,
@@ -60,8 +60,15 @@ function configText(
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** Asks with the credentials of the bootstrap file. @throws CertificateRefusedError */
-async function ask(access: HttpClientOptions, options: JoinClusterOptions): Promise<ClientCertificate | undefined> {
+/**
+ * Requests a certificate with the credentials of the bootstrap file.
+ *
+ * @throws CertificateRefusedError when the API server rejects the request or does not issue the certificate
+ */
+async function bootstrapCertificate(
+  access: HttpClientOptions,
+  options: JoinClusterOptions,
+): Promise<ClientCertificate | undefined> {
   const { config, clock, logger, signal } = options;
   const client = createHttpClient({ ...access, userAgent: agentName, clock, logger });
   try {
@@ -69,7 +76,7 @@ async function ask(access: HttpClientOptions, options: JoinClusterOptions): Prom
   } catch (error) {
     if (!isStatusError(error)) throw error;
     throw new CertificateRefusedError(
-      `--bootstrap-clusterconfig: the API server does not give a certificate: ${error.message}`,
+      `--bootstrap-clusterconfig: the API server does not issue a certificate: ${error.message}`,
     );
   } finally {
     client.close();
@@ -77,12 +84,12 @@ async function ask(access: HttpClientOptions, options: JoinClusterOptions): Prom
 }
 
 /**
- * Sees to it that there is a config file with a client certificate that is good, by asking for one with the credentials
- * of
- * --bootstrap-clusterconfig when there is not. The key stays in memory until the certificate is there, so a failure
- * leaves nothing behind, and what was there before stays.
+ * Ensures that the client config has a valid client certificate. Otherwise a certificate is requested with the
+ * credentials of --bootstrap-clusterconfig. The key remains in memory until the certificate is issued, so that a failure
+ * does not create or change files.
  *
- * @throws UsageError for a bootstrap file that cannot be used; CertificateRefusedError when no certificate is given
+ * @throws UsageError for a bootstrap file that cannot be used
+ * @throws CertificateRefusedError when the API server does not issue a certificate
  */
 export async function joinCluster(options: JoinClusterOptions): Promise<void> {
   const { config, clock, logger } = options;
@@ -91,11 +98,11 @@ export async function joinCluster(options: JoinClusterOptions): Promise<void> {
   const store = new CertificateStore(config.server.certDir);
   const problem = await problemOf(api, store, clock.now());
   if (problem === undefined) return;
-  logger.info('the client config cannot be used, a certificate is asked for', { path: api.clusterconfig, problem });
+  logger.info('the client config cannot be used, a certificate is requested', { path: api.clusterconfig, problem });
   const access = await accessOf(api.bootstrap).catch((error: Error) => {
     throw new UsageError(`--bootstrap-clusterconfig: ${error.message}`);
   });
-  const certificate = await ask(access, options);
+  const certificate = await bootstrapCertificate(access, options);
   if (certificate === undefined) return;
   await store.keep(certificate, clock.now());
   await replaceFile(api.clusterconfig, configText(access, store.currentPath));

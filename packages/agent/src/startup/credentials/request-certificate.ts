@@ -13,7 +13,7 @@ export interface CertificateOrderOptions {
   readonly signal: AbortSignal;
 }
 
-/** A certificate was asked for and will not be given. */
+/** The API server rejects the certificate request or does not issue the certificate. */
 export class CertificateRefusedError extends Error {
   constructor(message: string) {
     super(message);
@@ -26,7 +26,8 @@ const maxPollMs = 10_000;
 const hashLength = 40;
 
 /**
- * The same request has the same name, so that it is not made twice when nobody knows whether the first attempt arrived.
+ * The name is derived from the request, so that a retry after an attempt with an unknown result does not create a second
+ * object.
  */
 function manifest(request: string): CertificateSigningRequest {
   const name = `node-csr-${createHash('sha256').update(request).digest('hex').slice(0, hashLength)}`;
@@ -42,66 +43,68 @@ function manifest(request: string): CertificateSigningRequest {
   };
 }
 
-/** No answer, or one that says that there will be one later. */
+/** True for errors that a retry may resolve: connection errors, 429 and server errors. */
 export function isPassing(error: unknown): boolean {
   return isConnectionError(error) || (isStatusError(error) && (error.code === 429 || error.code >= 500));
 }
 
-/** Why nothing will come of the request; undefined while something may. */
+/** The reason why the request will not be signed; undefined while it may be signed. */
 function refusal({ metadata, status }: CertificateSigningRequest): string | undefined {
   const condition = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
   if (condition === undefined) return undefined;
-  const why = condition.message || condition.reason || 'no reason was given';
-  return `the certificate signing request ${metadata?.name} was ${condition.type === 'Denied' ? 'denied' : 'not signed'}: ${why}`;
+  const reason = condition.message || condition.reason || 'no reason was given';
+  const outcome = condition.type === 'Denied' ? 'denied' : 'not signed';
+  return `the certificate signing request ${metadata?.name} was ${outcome}: ${reason}`;
 }
 
 /**
- * Makes a key, asks for a client certificate of the node, and waits for it, however long the approval takes and also
- * while the server is away.
+ * Generates a key, requests a client certificate of the node, and waits without a time limit for its approval. Connection
+ * errors are retried.
  *
- * @returns undefined when the signal aborted before
- * @throws CertificateRefusedError when it was denied or could not be signed; StatusError for what the server refuses
- *   otherwise
+ * @returns undefined when the signal was aborted before the certificate was issued
+ * @throws CertificateRefusedError when the request was denied or could not be signed
+ * @throws StatusError when the server rejects a call
  */
 export async function requestCertificate(options: CertificateOrderOptions): Promise<ClientCertificate | undefined> {
   const { client, nodeName, clock, logger, signal } = options;
   const { key, request } = await requestForNode(nodeName);
-  const wanted = manifest(request);
-  const name = wanted.metadata?.name ?? '';
+  const signingRequest = manifest(request);
+  const name = signingRequest.metadata?.name ?? '';
   const requests = client.resource(CertificateSigningRequest);
   const backoff = new Backoff(clock, firstPollMs, maxPollMs);
   let created = false;
-  let told = '';
+  let loggedProblem = '';
   while (!signal.aborted) {
     try {
       if (!created) {
-        await requests.create(wanted, { signal }).catch(existingIsFine);
+        await requests.create(signingRequest, { signal }).catch(ignoreAlreadyExists);
         created = true;
-        logger.info('asked for a client certificate', { request: name });
+        logger.info('requested a client certificate', { request: name });
       }
-      const seen = await requests.get(name, { signal });
-      const why = refusal(seen);
-      if (why !== undefined) throw new CertificateRefusedError(why);
-      if (seen.status?.certificate) return issued(seen.status.certificate, key, name);
+      const current = await requests.get(name, { signal });
+      const reason = refusal(current);
+      if (reason !== undefined) throw new CertificateRefusedError(reason);
+      if (current.status?.certificate) return issuedCertificate(current.status.certificate, key, name);
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!isPassing(error)) throw error;
       const { message } = error as Error;
-      if (message !== told) logger.warn('the API server cannot be asked for a certificate now', { problem: message });
-      told = message;
+      if (message !== loggedProblem)
+        logger.warn('the client certificate cannot be requested now, will retry', { problem: message });
+      loggedProblem = message;
     }
     await backoff.wait(signal);
   }
   return undefined;
 }
 
-function existingIsFine(error: unknown): void {
+function ignoreAlreadyExists(error: unknown): void {
   if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
 }
 
-function issued(base64: string, key: string, name: string): ClientCertificate {
-  const made = clientCertificate(Buffer.from(base64, 'base64').toString('utf8'), key);
-  if (made === undefined)
-    throw new CertificateRefusedError(`the certificate of the request ${name} is not of the key that asked`);
-  return made;
+function issuedCertificate(base64: string, key: string, name: string): ClientCertificate {
+  const certificate = clientCertificate(Buffer.from(base64, 'base64').toString('utf8'), key);
+  if (certificate === undefined)
+    throw new CertificateRefusedError(`the certificate of the request ${name} does not match its key`);
+  return certificate;
 }

@@ -70,7 +70,7 @@ async function open(
   return { clients, seen, logger, write, clock };
 }
 
-/** Numbers that look random and come again, by the generator of Lehmer. */
+/** Reproducible pseudorandom numbers of a Lehmer generator. */
 function madeUp(seed: number): () => number {
   let state = seed;
   return () => {
@@ -79,7 +79,7 @@ function madeUp(seed: number): () => number {
   };
 }
 
-test('--chaos-chance: about that part of the requests fails, before the server sees it', async (t) => {
+test('--chaos-chance: about that fraction of the requests fails before it is sent to the server', async (t) => {
   const { clients, seen, clock } = await open(t, (_, response) => json(response, node), {
     words: ['--chaos-chance=0.3'],
     fake: true,
@@ -105,7 +105,7 @@ test('--chaos-chance: about that part of the requests fails, before the server s
   t.true(failed > total * 0.15 && failed < total * 0.45, `${failed} of ${total} failed`);
 });
 
-test('--chaos-chance=1 makes every request of every client late and fail; without it none is touched', async (t) => {
+test('--chaos-chance=1 delays and fails every request of every client; without it no request is changed', async (t) => {
   const bad = await open(t, (_, response) => json(response, node), { words: ['--chaos-chance=1'], fake: true });
   if (!(bad.clock instanceof FakeClock)) throw new Error('the clock is a fake one');
   for (const client of [bad.clients.main, bad.clients.heartbeat, bad.clients.events]) {
@@ -126,7 +126,7 @@ test('--chaos-chance=1 makes every request of every client late and fail; withou
   t.is(good.seen.length, 20);
 });
 
-test('--cluster-api-content-type: protobuf is asked for and sent, with the credentials of --clusterconfig', async (t) => {
+test('--cluster-api-content-type: protobuf is requested and sent, with the credentials of --clusterconfig', async (t) => {
   const { clients, seen } = await open(t, (_, response) => json(response, node));
   await clients.main.resource(Node).get('n1');
   t.true(seen[0]?.accept.startsWith('application/vnd.kubernetes.protobuf'), seen[0]?.accept);
@@ -141,7 +141,7 @@ test('--cluster-api-content-type: protobuf is asked for and sent, with the crede
   t.false(plain.seen[0]?.accept.includes('protobuf'));
 });
 
-test('a server that does not take protobuf is spoken to in JSON from then on, watches too', async (t) => {
+test('after a server rejects protobuf, requests and watches use JSON', async (t) => {
   const { clients, seen, logger } = await open(t, (request, response) => {
     if (request.headers.accept?.includes('protobuf') || request.headers['content-type']?.includes('protobuf')) {
       return json(
@@ -167,7 +167,7 @@ test('a server that does not take protobuf is spoken to in JSON from then on, wa
   t.is(logger.lines.filter(({ message }) => message.includes('protobuf')).length, 1);
 });
 
-test('--clusterconfig that cannot be used is told of once, and used as soon as it can be', async (t) => {
+test('a --clusterconfig that cannot be used is logged once, and used as soon as it is valid', async (t) => {
   const { clients, logger, write, clock } = await open(t, (_, response) => json(response, node), {
     late: true,
     fake: true,
@@ -183,7 +183,7 @@ test('--clusterconfig that cannot be used is told of once, and used as soon as i
   t.is((await nodes.get('n1')).metadata?.name, 'n1');
 });
 
-test('--cluster-api-qps and --cluster-api-burst hold up requests, but neither heartbeats nor events', async (t) => {
+test('--cluster-api-qps and --cluster-api-burst limit requests, but neither heartbeats nor events', async (t) => {
   const { clients, seen, clock } = await open(t, (_, response) => json(response, node), {
     qps: 2,
     burst: 3,
@@ -205,7 +205,7 @@ test('--cluster-api-qps and --cluster-api-burst hold up requests, but neither he
   await Promise.all(gets);
 });
 
-test('after close nothing is sent', async (t) => {
+test('after close no request is sent', async (t) => {
   const { clients, seen } = await open(t, (_, response) => json(response, node));
   clients.close();
   const error = await t.throwsAsync(clients.main.resource(Node).get('n1'));

@@ -4,7 +4,7 @@ import { readCertificateRequest } from '@keelson/kinds';
 import test from 'ava';
 import { requestForNode } from '../../../src/startup/credentials/certificate-request.ts';
 
-test('a request names the node, is signed, and is for the key that comes with it', async (t) => {
+test('a request contains the name of the node and its public key, and is signed by that key', async (t) => {
   for (const name of ['n1', `long-${'x'.repeat(240)}`]) {
     const { key, request } = await requestForNode(name);
     const read = readCertificateRequest(request);

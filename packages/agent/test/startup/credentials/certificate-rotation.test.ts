@@ -14,7 +14,7 @@ import { until } from '../../support/support.ts';
 const hourMs = 3_600_000;
 const json = '--cluster-api-content-type=application/json';
 
-/** An agent's access to the API with a certificate of an hour. */
+/** An agent's access to the API with a certificate that is valid for one hour. */
 async function open(t: ExecutionContext) {
   const api = await certificateApi(t);
   const { clock, logger, directory } = api;
@@ -39,7 +39,7 @@ async function open(t: ExecutionContext) {
 const serialInUse = async ({ directory }: CertificateApi) =>
   new X509Certificate(await readFile(join(directory, 'keelson-agent-client-current.pem'))).serialNumber;
 
-/** Lets the agent's time go on until something is so. */
+/** Advances the agent's clock until a condition is met. */
 async function goOn(api: CertificateApi, probe: () => boolean, stepMs = 500): Promise<void> {
   await until(() => {
     if (probe()) return true;
@@ -48,7 +48,7 @@ async function goOn(api: CertificateApi, probe: () => boolean, stepMs = 500): Pr
   });
 }
 
-test('a certificate is renewed at a random time between 70 and 90 per cent of its life', (t) => {
+test('a certificate is renewed at a random time between 70 and 90 percent of its lifetime', (t) => {
   const certificate = { certificate: '', key: '', notBeforeMs: 1_000_000, notAfterMs: 2_000_000 };
   t.is(
     renewalTime(certificate, () => 0),
@@ -61,7 +61,7 @@ test('a certificate is renewed at a random time between 70 and 90 per cent of it
   t.is(Math.round(renewalTime(certificate, () => 0.999_999_9)), 1_900_000);
 });
 
-test('--rotate-certificates: in good time a new certificate takes the place of the old one, and new connections show it', async (t) => {
+test('--rotate-certificates: a new certificate replaces the old one before it expires, also on new connections', async (t) => {
   const { api, start, firstSerial } = await open(t);
   const { clients } = start();
   const nodes = clients.heartbeat.resource(Node);
@@ -95,7 +95,7 @@ test('--rotate-certificates: in good time a new certificate takes the place of t
   );
 });
 
-test('after a restart the newest certificate is shown, and it is renewed in its turn', async (t) => {
+test('after a restart the newest certificate is used, and it is renewed later', async (t) => {
   const { api, start } = await open(t);
   const first = start();
   await first.clients.main.resource(Node).get('n1');
@@ -113,7 +113,7 @@ test('after a restart the newest certificate is shown, and it is renewed in its 
   t.is(kept.length, 2, 'each in a file of its own');
 });
 
-test('a server that is away when renewal is due is asked again until it is back', async (t) => {
+test('the renewal is retried until an unavailable server is available again', async (t) => {
   const { api, start, firstSerial } = await open(t);
   const { clients } = start();
   await clients.main.resource(Node).get('n1');
@@ -127,7 +127,7 @@ test('a server that is away when renewal is due is asked again until it is back'
   t.not(await serialInUse(api), firstSerial);
 });
 
-test('certificates that are of seconds are renewed once a minute, and no more often', async (t) => {
+test('certificates with a lifetime of seconds are renewed at most once a minute', async (t) => {
   const { api, start } = await open(t);
   const { clients } = start();
   await clients.main.resource(Node).get('n1');
@@ -139,7 +139,7 @@ test('certificates that are of seconds are renewed once a minute, and no more of
   t.true(api.clock.now() - startMs > hourMs * 0.81 + 120_000);
 });
 
-test('a certificate that has ended, and a server that no longer takes it, end the agent with a sentence', async (t) => {
+test('the agent ends with an error when its certificate has expired and the server rejects it', async (t) => {
   const { api, start } = await open(t);
   const access = start();
   let failure: Error | undefined;
@@ -153,10 +153,10 @@ test('a certificate that has ended, and a server that no longer takes it, end th
   t.is(failure, undefined, 'nobody knows whether the server would take it');
   api.behaviour = 'unauthorized';
   await goOn(api, () => failure !== undefined);
-  t.regex(failure?.message ?? '', /the client certificate ended at .*; start again with --bootstrap-clusterconfig$/);
+  t.regex(failure?.message ?? '', /the client certificate expired at .*; start again with --bootstrap-clusterconfig$/);
 });
 
-test('a config without a certificate has nothing to renew, which is said', async (t) => {
+test('a warning is logged for a client config without a certificate to renew', async (t) => {
   const { api, start } = await open(t);
   const config = JSON.parse(await readFile(api.bootstrap, 'utf8'));
   config.users[0].user = { token: 'secret' };

@@ -17,7 +17,7 @@ const paths = ({ directory }: CertificateApi) => ({
   certDir: join(directory, 'pki'),
 });
 
-/** Runs to its end, however much of the agent's time that takes. */
+/** Advances the agent's clock until the promise is settled. */
 async function joined(
   api: CertificateApi,
   words: readonly string[] = [],
@@ -56,7 +56,7 @@ async function usable(t: ExecutionContext, api: CertificateApi): Promise<void> {
   t.is(String(options.clientKey), await readFile(join(certDir, 'keelson-agent-client-current.pem'), 'utf8'));
 }
 
-test('--bootstrap-clusterconfig: without a config file a certificate is asked for, and a config file made that has it', async (t) => {
+test('--bootstrap-clusterconfig: without a client config a certificate is requested and the config is written', async (t) => {
   const api = await certificateApi(t);
   await joined(api);
   await usable(t, api);
@@ -73,7 +73,7 @@ test('--bootstrap-clusterconfig: without a config file a certificate is asked fo
   t.is((await stat(current)).mode & 0o777, 0o600);
 });
 
-test('a config file that can be used stays as it is, and nothing is asked for', async (t) => {
+test('a valid client config is not changed, and no certificate is requested', async (t) => {
   const api = await certificateApi(t);
   const text = api.config(await selfSigned(['node'], api.clock.now()));
   await writeFile(paths(api).clusterconfig, text);
@@ -110,9 +110,9 @@ for (const [title, content] of [
 for (const [behaviour, message] of [
   ['deny', /was denied: not you$/],
   ['fail', /was not signed: not you$/],
-  ['unauthorized', /^--bootstrap-clusterconfig: the API server does not give a certificate: Unauthorized/],
+  ['unauthorized', /^--bootstrap-clusterconfig: the API server does not issue a certificate: Unauthorized/],
 ] as const) {
-  test(`${behaviour}: the agent ends with a sentence, what was there stays, nothing is left behind, and the next start joins`, async (t) => {
+  test(`${behaviour}: the agent ends with an error, changes no file, and the next start joins`, async (t) => {
     const api = await certificateApi(t);
     const { clusterconfig, certDir } = paths(api);
     await writeFile(clusterconfig, 'broken');
@@ -128,7 +128,7 @@ for (const [behaviour, message] of [
   });
 }
 
-test('a server that is away, and an approval that takes long, are waited for', async (t) => {
+test('the agent waits for an unavailable server and for a late approval', async (t) => {
   const api = await certificateApi(t);
   api.behaviour = 'away';
   const joining = joined(api);
@@ -139,10 +139,10 @@ test('a server that is away, and an approval that takes long, are waited for', a
   await joining;
   await usable(t, api);
   t.is(api.requests.size, 1);
-  t.regex(api.logger.lines[0]?.message ?? '', /cannot be asked for a certificate now/);
+  t.regex(api.logger.lines[0]?.message ?? '', /the client certificate cannot be requested now/);
 });
 
-test('an agent that is told to end while it waits leaves nothing behind', async (t) => {
+test('an agent that is stopped while it waits writes no files', async (t) => {
   const api = await certificateApi(t);
   api.behaviour = 'wait';
   const ending = new AbortController();
@@ -154,7 +154,7 @@ test('an agent that is told to end while it waits leaves nothing behind', async 
   t.false(await exists(paths(api).certDir));
 });
 
-test('a bootstrap file that is not there is a wrong option', async (t) => {
+test('a missing bootstrap file is a usage error', async (t) => {
   const api = await certificateApi(t);
   const error = await t.throwsAsync(joined(api, ['--bootstrap-clusterconfig=/nowhere']), { instanceOf: UsageError });
   t.is(error?.message, '--bootstrap-clusterconfig: cannot read the client config /nowhere');
