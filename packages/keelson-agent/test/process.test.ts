@@ -75,7 +75,7 @@ onLinux(
     await first.said('agent started');
     const second = await run(t, [lock]);
     t.is(await first.ended, 0, first.stderr());
-    t.regex(first.stderr(), /somebody else wants the lock file/);
+    t.regex(first.stderr(), /another process waits for the lock file/);
     await second.said('agent started');
     const third = await run(t, [lock]);
     // Waits, and ends when it is told to.
@@ -138,10 +138,7 @@ onLinux(
     const sets = await run(t, [], env);
     await sets.said('agent started');
     t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
-    t.regex(
-      sets.stderr(),
-      /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a setting of the kernel was changed"/,
-    );
+    t.regex(sets.stderr(), /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a kernel setting was changed"/);
     sets.child.kill('SIGTERM');
     t.is(await sets.ended, 0);
     t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '0', 'restored when the agent ends');

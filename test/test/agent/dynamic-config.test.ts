@@ -48,7 +48,7 @@ onLinux(
     t.teardown(() => machine.clear());
     const first = machine.start();
     t.is(await first.exited, 0, first.stderr());
-    t.regex(first.stderr(), /the agent ends to take another configuration/);
+    t.regex(first.stderr(), /the agent ends and uses another configuration/);
     machine.start();
     const { status } = await eventually(async () => {
       const node = await plane.client(Node).get('n1');

@@ -11,7 +11,7 @@ export interface BootConfigOptions {
   readonly logger: Logger;
 }
 
-/** The configuration to start with, and what has to be known to take others. */
+/** The configuration of this start, and the state of dynamic configuration. */
 export interface BootedConfig {
   readonly resolved: ResolvedConfig;
   /** Absent without --dynamic-config-dir. */
@@ -21,20 +21,20 @@ export interface BootedConfig {
 export interface DynamicConfig {
   readonly store: ConfigStore;
   readonly state: ConfigState;
-  /** The text in use; undefined: that of the command line and its file. */
+  /** The text of the downloaded configuration in use; undefined when the local configuration is used. */
   readonly text: string | undefined;
   /** @throws UsageError for a text that the agent cannot run with */
   readonly check: (text: string) => void;
 }
 
-/** An agent that did not last through a trial in so many starts never will. */
+/** Number of starts after which a configuration that has not passed its trial is rejected. */
 export const maxTrialStarts = 10;
 
 /**
- * Makes the configuration of this start: with --dynamic-config-dir that which was downloaded last, in place of the file
- * of --config; when the agent cannot run with it, the last that was known to be good, else what stands on this machine.
+ * Selects the configuration of this start. With --dynamic-config-dir, the configuration that was downloaded last replaces
+ * the file of --config. When it is invalid, the last known good configuration is used, else the local configuration.
  *
- * @throws UsageError when what stands on this machine is wrong
+ * @throws UsageError when the local configuration is invalid
  */
 export async function bootConfig({ commandLine, facts, logger }: BootConfigOptions): Promise<BootedConfig> {
   const local = resolveConfig(commandLine, facts);
@@ -42,7 +42,7 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
   if (dir === '' || local.values.runonce) return { resolved: local };
   if (local.config.api === undefined) {
     throw new UsageError(
-      '--dynamic-config-dir needs --clusterconfig, which says where the API server is that has the configurations',
+      '--dynamic-config-dir needs --clusterconfig, which specifies the API server with the configurations',
     );
   }
   const store = new ConfigStore(dir);
@@ -53,7 +53,7 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
   };
   const check = (text: string) => void resolve(text, 'the configuration');
 
-  /** The first of the state's configurations with which the agent can run; the state says which. */
+  /** Selects the first configuration of the state that is valid; the returned state refers to it. */
   async function choose(
     state: ConfigState,
   ): Promise<{ state: ConfigState; resolved: ResolvedConfig; text: string | undefined }> {
@@ -61,7 +61,7 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
     if (current === undefined) return { state, resolved: local, text: undefined };
     try {
       if (trial !== undefined && trial.starts >= maxTrialStarts) {
-        throw new UsageError(`the agent did not last through the trial in ${maxTrialStarts} starts`);
+        throw new UsageError(`the configuration did not pass its trial in ${maxTrialStarts} starts`);
       }
       const text = (await store.load(current)).toString();
       const resolved = resolve(text, shownConfig(current));
@@ -74,7 +74,7 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
   }
 
   const before = await store.read().catch((error: unknown): ConfigState => {
-    logger.warn('what is known of downloaded configurations cannot be read; they are forgotten', { dir, err: error });
+    logger.warn('the state of downloaded configurations cannot be read and is discarded', { dir, err: error });
     return {};
   });
   const { state, resolved, text } = await choose(before);
@@ -84,7 +84,7 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
 
 function rolledBack({ lastKnownGood, refused }: ConfigState, current: ConfigId, problem: string): ConfigState {
   const good = sameConfig(lastKnownGood, current) ? undefined : lastKnownGood;
-  // What was wanted last is what people look for.
-  const told = refused ?? { of: current, problem };
-  return good === undefined ? { refused: told } : { current: good, lastKnownGood: good, refused: told };
+  // The condition of the node reports the configuration that was assigned last, which is the first one rejected here.
+  const reported = refused ?? { of: current, problem };
+  return good === undefined ? { refused: reported } : { current: good, lastKnownGood: good, refused: reported };
 }

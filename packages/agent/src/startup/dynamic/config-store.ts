@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isRecord } from '../../base/is-record.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 
-/** One state of a config map, and which of its texts is meant. */
+/** Identifies one version of a config map and a key in it. */
 export interface ConfigId {
   readonly namespace: string;
   readonly name: string;
@@ -12,15 +12,15 @@ export interface ConfigId {
   readonly key: string;
 }
 
-/** What is remembered from one start to the next. */
+/** The state of dynamic configuration, which persists across starts. */
 export interface ConfigState {
-  /** In use; absent: the command line and its file alone. */
+  /** The configuration in use; absent when the local configuration is used. */
   readonly current?: ConfigId;
-  /** The last that an agent ran with for the time of a trial. */
+  /** The last configuration that passed its trial. */
   readonly lastKnownGood?: ConfigId;
   /** Absent when `current` has passed its trial. */
   readonly trial?: { readonly starts: number };
-  /** What is not used although it was wanted. */
+  /** The configuration that is assigned to the node and was rejected. */
   readonly refused?: { readonly of: ConfigId; readonly problem: string };
 }
 
@@ -38,17 +38,17 @@ function isState(value: unknown): value is ConfigState {
   return refused === undefined || (isRecord(refused) && isId(refused['of']) && typeof refused['problem'] === 'string');
 }
 
-/** True for two names of one text. */
+/** True when both identify the same configuration. */
 export function sameConfig(a: ConfigId | undefined, b: ConfigId | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && idFields.every((field) => a[field] === b[field]));
 }
 
-/** As messages name it. */
+/** Formats a configuration for messages. */
 export function shownConfig({ namespace, name, uid, resourceVersion, key }: ConfigId): string {
   return `config map ${namespace}/${name}, key ${key} (uid ${uid}, resourceVersion ${resourceVersion})`;
 }
 
-/** The directory of --dynamic-config-dir: what was downloaded, and what became of it. */
+/** The directory of --dynamic-config-dir: the downloaded configurations and their state. */
 export class ConfigStore {
   readonly #dir: string;
 
@@ -56,7 +56,11 @@ export class ConfigStore {
     this.#dir = dir;
   }
 
-  /** @throws when there is a state that cannot be read */
+  /**
+   * Reads the state; returns an empty one when there is none.
+   *
+   * @throws Error when the state cannot be read
+   */
   async read(): Promise<ConfigState> {
     const path = join(this.#dir, 'state.json');
     let text: string;
@@ -71,7 +75,7 @@ export class ConfigStore {
     return value;
   }
 
-  /** Remembers a state, and forgets the texts that it does not name. */
+  /** Saves a state, and deletes the texts that it does not refer to. */
   async write(state: ConfigState): Promise<void> {
     await replaceFile(join(this.#dir, 'state.json'), `${JSON.stringify(state)}\n`);
     const wanted = new Set(
@@ -92,7 +96,7 @@ export class ConfigStore {
   }
 }
 
-/** A name without a slash, which is never `.` or `..`. */
+/** Returns a file name without a slash, which is never `.` or `..`. */
 function fileOf({ uid, resourceVersion, key }: ConfigId): string {
   return [uid, resourceVersion, key].map(encodeURIComponent).join('_');
 }

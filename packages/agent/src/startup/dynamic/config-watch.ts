@@ -11,11 +11,11 @@ export interface ConfigWatchOptions {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** 0..1; default: the machine's. */
+  /** Returns a number in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** What the node's status says of its configuration. */
+/** The condition of the node that reports its configuration. */
 export interface ConfigCondition {
   readonly type: 'ConfigOK';
   readonly status: 'True' | 'False';
@@ -27,7 +27,7 @@ export interface ConfigCondition {
 const periodMs = 10_000;
 const trialMs = 600_000;
 
-/** Something is wrong with what the node names, which may be right the next time. */
+/** The config map that the node refers to cannot be used; a later poll may succeed. */
 class SourceProblem extends Error {}
 
 function withoutRefusal({ refused: _, ...rest }: ConfigState): ConfigState {
@@ -35,20 +35,21 @@ function withoutRefusal({ refused: _, ...rest }: ConfigState): ConfigState {
 }
 
 /**
- * Looks which configuration the node's `spec.configSource` names, keeps it for the next start, and says when that is
- * due. One that is in use for the time of a trial is what later ones fall back to.
+ * Polls the node's `spec.configSource`, saves the configuration that it refers to for the next start, and requests that
+ * start. A configuration that has been in use for the duration of a trial becomes the last known good one, which is
+ * used when later ones are invalid.
  */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   readonly #repeater: Repeater;
   #state: ConfigState;
   #problem: string | undefined;
-  /** The trial is over; the next look writes that down, so that two do not write at once. */
-  #passed = false;
-  #ended = false;
+  /** True after the trial; the next poll saves the result, so that two writes are not concurrent. */
+  #trialPassed = false;
+  #restartRequested = false;
   #cancelTrial: (() => void) | undefined;
   #restart: () => void = () => {};
-  /** Resolves when another configuration is to be taken, which a start does. */
+  /** Resolves when the agent must be restarted to use another configuration. */
   readonly restart: Promise<void>;
 
   constructor(options: ConfigWatchOptions) {
@@ -61,10 +62,10 @@ export class ConfigWatch {
     this.#repeater = new Repeater({
       clock,
       logger,
-      // Many nodes may name one config map.
+      // The random period spreads the requests of nodes that refer to the same config map.
       periodMs: periodMs * (0.8 + 0.4 * random()),
-      what: 'looking for the configuration of the node',
-      run: () => this.#look(),
+      what: 'reading the configuration of the node',
+      run: () => this.#poll(),
     });
   }
 
@@ -80,7 +81,7 @@ export class ConfigWatch {
 
   condition(): ConfigCondition {
     const { current, trial, refused } = this.#state;
-    const used = current === undefined ? 'the configuration of the machine' : shownConfig(current);
+    const used = current === undefined ? 'the local configuration' : shownConfig(current);
     const using = `using ${used}${trial === undefined ? '' : ', on trial'}`;
     const type = 'ConfigOK';
     if (this.#problem !== undefined) {
@@ -94,20 +95,20 @@ export class ConfigWatch {
   }
 
   #pass(): void {
-    this.#passed = true;
+    this.#trialPassed = true;
     this.#repeater.now();
   }
 
-  async #look(): Promise<void> {
-    // What is kept now is for the next start.
-    if (this.#ended) return;
-    if (this.#passed && this.#state.trial !== undefined && this.#state.current !== undefined) {
+  async #poll(): Promise<void> {
+    // The saved configuration must not change before the restart.
+    if (this.#restartRequested) return;
+    if (this.#trialPassed && this.#state.trial !== undefined && this.#state.current !== undefined) {
       const { trial: _, ...rest } = this.#state;
       await this.#write({ ...rest, lastKnownGood: this.#state.current });
       this.#options.logger.info('the configuration passed its trial', { config: shownConfig(this.#state.current) });
     }
     try {
-      await this.#follow();
+      await this.#reconcile();
       this.#problem = undefined;
     } catch (error) {
       if (!(error instanceof SourceProblem)) throw error;
@@ -115,35 +116,36 @@ export class ConfigWatch {
     }
   }
 
-  async #follow(): Promise<void> {
-    const found = await this.#wanted();
+  async #reconcile(): Promise<void> {
+    const assigned = await this.#assigned();
     const { current, refused } = this.#state;
-    if (found === undefined) {
+    if (assigned === undefined) {
       if (current !== undefined || refused !== undefined) await this.#write({});
-      if (this.#options.dynamic.text !== undefined) this.#end('the node names no configuration any more');
+      if (this.#options.dynamic.text !== undefined)
+        this.#requestRestart('the node no longer refers to a configuration');
       return;
     }
-    const { id, text } = found;
+    const { id, text } = assigned;
     if (sameConfig(id, refused?.of)) return;
     if (sameConfig(id, current)) {
       if (refused !== undefined) await this.#write(withoutRefusal(this.#state));
       return;
     }
-    await this.#take(id, text);
+    await this.#accept(id, text);
   }
 
-  async #take(id: ConfigId, text: string): Promise<void> {
+  async #accept(id: ConfigId, text: string): Promise<void> {
     const { dynamic, logger } = this.#options;
     try {
       dynamic.check(text);
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      logger.warn('a configuration is refused', { config: shownConfig(id), problem: error.message });
+      logger.warn('the assigned configuration is rejected', { config: shownConfig(id), problem: error.message });
       return this.#write({ ...this.#state, refused: { of: id, problem: error.message } });
     }
     await dynamic.store.save(id, text);
     if (text === dynamic.text) {
-      // The same words under another name need no restart.
+      // The same text under another identity does not need a restart.
       const { lastKnownGood, current } = this.#state;
       const good = sameConfig(lastKnownGood, current) ? id : lastKnownGood;
       return this.#write({
@@ -154,11 +156,15 @@ export class ConfigWatch {
     }
     const { lastKnownGood } = this.#state;
     await this.#write({ current: id, trial: { starts: 0 }, ...(lastKnownGood === undefined ? {} : { lastKnownGood }) });
-    this.#end(`the node names ${shownConfig(id)}`);
+    this.#requestRestart(`the node refers to ${shownConfig(id)}`);
   }
 
-  /** What the node names; undefined when it names nothing. @throws SourceProblem */
-  async #wanted(): Promise<{ readonly id: ConfigId; readonly text: string } | undefined> {
+  /**
+   * Reads the configuration that the node refers to; returns undefined when it refers to none.
+   *
+   * @throws SourceProblem when the reference or the config map cannot be used
+   */
+  async #assigned(): Promise<{ readonly id: ConfigId; readonly text: string } | undefined> {
     const { api, nodeName } = this.#options;
     const { spec } = await api.resource(Node).get(nodeName, { resourceVersion: '0' });
     if (spec?.configSource === undefined) return undefined;
@@ -177,7 +183,7 @@ export class ConfigWatch {
       .namespace(namespace)
       .get(name)
       .catch((error: unknown) => {
-        throw new SourceProblem(`${label} cannot be had: ${(error as Error).message}`);
+        throw new SourceProblem(`${label} cannot be read: ${(error as Error).message}`);
       });
     const { uid = '', resourceVersion = '' } = metadata ?? {};
     if (wantedUid !== '' && wantedUid !== uid) throw new SourceProblem(`${label} has the uid ${uid}, not ${wantedUid}`);
@@ -191,9 +197,9 @@ export class ConfigWatch {
     this.#state = state;
   }
 
-  #end(why: string): void {
-    this.#ended = true;
-    this.#options.logger.info('the agent ends to take another configuration when it is started again', { why });
+  #requestRestart(reason: string): void {
+    this.#restartRequested = true;
+    this.#options.logger.info('the agent ends and uses another configuration after its restart', { reason });
     this.#restart();
   }
 }

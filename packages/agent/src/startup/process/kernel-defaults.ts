@@ -5,8 +5,8 @@ import { isRecord } from '../../base/is-record.ts';
 import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 
-/** Settings of the kernel that pods depend on: memory may be promised twice, and a machine in trouble starts anew. */
-const wanted: Readonly<Record<string, string>> = {
+/** Kernel settings that pods depend on: memory overcommit is allowed, and the machine restarts after a kernel panic. */
+const requiredSettings: Readonly<Record<string, string>> = {
   'vm.overcommit_memory': '1',
   'vm.panic_on_oom': '0',
   'kernel.panic': '10',
@@ -16,44 +16,44 @@ const wanted: Readonly<Record<string, string>> = {
 };
 
 export interface KernelDefaultsOptions {
-  /** Directory of the settings, `/proc/sys` of the machine. */
+  /** The directory of the kernel settings, `/proc/sys` on a real machine. */
   readonly root: string;
-  /** Where the values before the agent's are kept, so that an agent that was killed leaves them to the next one. */
+  /** The file with the former values, so that the next agent can restore them after an agent was killed. */
   readonly recordFile: string;
-  /** A difference is an error, and nothing is changed. */
+  /** When true, a difference is an error and no setting is changed. */
   readonly protect: boolean;
   readonly logger: Logger;
 }
 
-/** One setting that the agent changed. */
+/** The former and the new value of one setting that the agent changed. */
 interface Change {
   readonly from: string;
   readonly to: string;
 }
 
 /**
- * Compares the kernel with what the agent wants, and sets what differs. Where the agent may not do that, the log says
- * so. A kernel without one of the settings has nothing to set. Returns what restores the former values when the agent
- * ends.
+ * Sets the kernel settings that differ from the required values. A setting that the agent is not permitted to change is
+ * logged; a setting that the kernel does not have is skipped.
  *
- * @throws MachineError with every difference, under `protect`
+ * @returns a function that restores the former values
+ * @throws MachineError that lists every difference, when `protect` is true
  */
 export async function keepKernelDefaults(options: KernelDefaultsOptions): Promise<() => Promise<void>> {
   const { root, recordFile, protect, logger } = options;
   const found = new Map<string, string | undefined>();
-  for (const name of Object.keys(wanted)) found.set(name, await settingOf(root, name));
+  for (const name of Object.keys(requiredSettings)) found.set(name, await settingOf(root, name));
   if (protect) {
-    refuseDifferences(found);
+    rejectDifferences(found);
     return async () => {};
   }
   const boot = await settingOf(root, 'kernel.random.boot_id');
   const changes = await readRecord(recordFile, boot, logger);
   const planned = new Map(changes);
   for (const [name, value] of found) {
-    const to = wanted[name] ?? '';
+    const to = requiredSettings[name] ?? '';
     if (value !== undefined && value !== to) planned.set(name, { from: value, to });
   }
-  // First, so that no change is without its record.
+  // The record is written before the changes, so that every change is recorded.
   if (planned.size > changes.size) await writeRecord(recordFile, boot, planned);
   for (const [name, { from, to }] of planned) {
     if (found.get(name) === to || (await set(root, name, from, to, logger))) changes.set(name, { from, to });
@@ -62,24 +62,29 @@ export async function keepKernelDefaults(options: KernelDefaultsOptions): Promis
   return () => restore(options, changes);
 }
 
-function refuseDifferences(found: ReadonlyMap<string, string | undefined>): void {
+function rejectDifferences(found: ReadonlyMap<string, string | undefined>): void {
   const differences = [...found]
-    .filter(([name, value]) => value !== wanted[name])
-    .map(([name, value]) => `${name} is ${value ?? 'not there'}, not ${wanted[name]}`);
+    .filter(([name, value]) => value !== requiredSettings[name])
+    .map(([name, value]) => `${name} is ${value ?? 'missing'}, not ${requiredSettings[name]}`);
   if (differences.length > 0) {
     throw new MachineError(`--protect-kernel-defaults: settings of the kernel differ: ${differences.join('; ')}`);
   }
 }
 
-/** What was changed by somebody else since then is left as it is. */
+/** Restores the former values, except of settings that another process has changed in the meantime. */
 async function restore(
   { root, recordFile, logger }: KernelDefaultsOptions,
   changes: ReadonlyMap<string, Change>,
 ): Promise<void> {
   for (const [name, { from, to }] of changes) {
-    const is = await settingOf(root, name);
-    if (is === to) await set(root, name, to, from, logger);
-    else logger.info('a setting of the kernel was changed since, and is not restored', { name, is, before: from });
+    const current = await settingOf(root, name);
+    if (current === to) await set(root, name, to, from, logger);
+    else
+      logger.info('a kernel setting was changed by another process and is not restored', {
+        name,
+        current,
+        former: from,
+      });
   }
   await rm(recordFile, { force: true });
 }
@@ -87,10 +92,10 @@ async function restore(
 async function set(root: string, name: string, from: string, to: string, logger: Logger): Promise<boolean> {
   try {
     await writeFile(pathOf(root, name), to);
-    logger.info('a setting of the kernel was changed', { name, from, to });
+    logger.info('a kernel setting was changed', { name, from, to });
     return true;
   } catch (err) {
-    logger.warn('a setting of the kernel could not be changed', { name, is: from, wanted: to, err });
+    logger.warn('a kernel setting could not be changed', { name, current: from, required: to, err });
     return false;
   }
 }
@@ -109,7 +114,7 @@ async function writeRecord(
   await replaceFile(path, JSON.stringify({ boot, changes: Object.fromEntries(changes) }));
 }
 
-/** Changes of an agent that did not restore them. A start of the machine has undone them. */
+/** Reads the changes that a former agent did not restore. Changes before the last boot of the machine are ignored. */
 async function readRecord(path: string, boot: string | undefined, logger: Logger): Promise<Map<string, Change>> {
   const changes = new Map<string, Change>();
   const text = await readFile(path, 'utf8').catch(() => undefined);
@@ -118,7 +123,7 @@ async function readRecord(path: string, boot: string | undefined, logger: Logger
     const record: unknown = JSON.parse(text);
     if (!isRecord(record) || record['boot'] !== boot || !isRecord(record['changes'])) return changes;
     for (const [name, change] of Object.entries(record['changes'])) {
-      if (wanted[name] === undefined || !isRecord(change)) continue;
+      if (requiredSettings[name] === undefined || !isRecord(change)) continue;
       const { from, to } = change;
       if (typeof from === 'string' && typeof to === 'string') changes.set(name, { from, to });
     }

@@ -5,41 +5,43 @@ import { pause } from '@keelson/client';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import { MachineError } from '../../base/machine-error.ts';
 
-/** Files are looked at this often: nothing tells of somebody who waits for a lock. */
-const lookMs = 1_000;
+/** Period at which /proc/locks is polled, because the kernel does not notify of processes that wait for a lock. */
+const pollMs = 1_000;
 
-/** A file that this process has locked for itself alone. */
+/** An exclusive lock of a file. */
 export interface LockFile {
-  /** Resolves when somebody else waits for the lock, or has taken the file away. */
+  /** Resolves when another process waits for the lock, or when the file was deleted or replaced. */
   readonly wanted: Promise<void>;
-  /** Idempotent. */
+  /** Releases the lock. Idempotent. */
   release(): Promise<void>;
 }
 
 export interface LockFileOptions {
   readonly path: string;
-  /** Looks for somebody who waits. */
+  /** Whether to poll for other processes that wait for the lock. */
   readonly watch: boolean;
   readonly clock: Clock;
-  /** Gives up waiting for the lock. */
+  /** Aborts the wait for the lock. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Waits until the lock of a file is this process's. Node has no lock of its own: a `flock` beside this process holds
- * it, and lets go when this process ends, however that happens. Undefined when the signal ended the wait. @throws
- * MachineError when the file cannot be locked
+ * Waits until this process has the exclusive lock of a file. Node.js cannot lock files, so a child process `flock` owns
+ * the lock. It ends when its standard input is closed, so the lock is also released when this process is killed.
+ *
+ * @returns undefined when the signal aborted the wait
+ * @throws MachineError when the file cannot be locked
  */
 export async function takeLock({ path, watch, clock, signal }: LockFileOptions): Promise<LockFile | undefined> {
   const holder = spawn('flock', ['--no-fork', '--exclusive', path, 'sh', '-c', 'echo locked; exec cat >/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  let said = '';
-  holder.stderr.on('data', (chunk) => (said += String(chunk)));
+  let errorOutput = '';
+  holder.stderr.on('data', (chunk) => (errorOutput += String(chunk)));
   holder.stdin.on('error', () => {});
   const ended = new Promise<string>((resolve) => {
     holder.once('error', ({ message }) => resolve(message));
-    holder.once('close', (code) => resolve(said.trim() === '' ? `exit code ${code}` : said.trim()));
+    holder.once('close', (code) => resolve(errorOutput.trim() || `exit code ${code}`));
   });
   const abort = () => holder.kill('SIGKILL');
   addAbortListener(signal, abort);
@@ -54,7 +56,7 @@ export async function takeLock({ path, watch, clock, signal }: LockFileOptions):
   }
   if (problem !== undefined) throw new MachineError(`--lock-file: ${path} cannot be locked: ${problem}`);
   const stopped = new AbortController();
-  const wanted = watch ? lookForOthers(path, holder, clock, stopped.signal) : new Promise<void>(() => {});
+  const wanted = watch ? waitForContention(path, holder, clock, stopped.signal) : new Promise<void>(() => {});
   return {
     wanted,
     async release() {
@@ -66,19 +68,19 @@ export async function takeLock({ path, watch, clock, signal }: LockFileOptions):
 }
 
 /**
- * The table of locks shows who waits below the lock that is waited for: `7: -> FLOCK ADVISORY WRITE 123 fe:01:4711 0
- * EOF`.
+ * Resolves when another process waits for the lock. /proc/locks lists waiting processes in lines such as
+ * `7: -> FLOCK ADVISORY WRITE 123 fe:01:4711 0 EOF`.
  */
-async function lookForOthers(path: string, holder: ChildProcess, clock: Clock, signal: AbortSignal): Promise<void> {
+async function waitForContention(path: string, holder: ChildProcess, clock: Clock, signal: AbortSignal): Promise<void> {
   const inode = await inodeOf(path);
   const waits = new RegExp(`^\\d+:\\s+->\\s+FLOCK\\s.*:${inode}\\s`, 'm');
   while (!signal.aborted) {
     const table = await readFile('/proc/locks', 'utf8').catch(() => '');
     const lost = holder.exitCode !== null || holder.signalCode !== null || (await inodeOf(path)) !== inode;
     if (!signal.aborted && (lost || waits.test(table))) return;
-    await pause(clock, lookMs, signal);
+    await pause(clock, pollMs, signal);
   }
-  // Released: nobody hears any more.
+  // The lock was released by this process, which must not be reported as contention.
   await new Promise(() => {});
 }
 

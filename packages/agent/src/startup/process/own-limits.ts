@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { Logger } from '@keelson/core';
 import { type RunProgram, runProgram } from '../../base/run-program.ts';
 
-/** Where the limits of a process stand and how they are set. */
+/** Access to the limits of a process. */
 export interface ProcessFiles {
   /** The directory of the process below /proc. */
   readonly directory: string;
@@ -13,8 +13,8 @@ export interface ProcessFiles {
 export const ownProcess: ProcessFiles = { directory: '/proc/self', pid: process.pid, run: runProgram };
 
 /**
- * Sets how many files the process may open. Where it may not have more than its hard limit, it gets that, and the log
- * says so: an agent with fewer files is better than none.
+ * Sets the limit of open files of the process. Where the process is not permitted to exceed its hard limit, the hard
+ * limit is set and a warning is logged; the agent starts nevertheless.
  */
 export async function setMaxOpenFiles(
   wanted: number,
@@ -33,15 +33,15 @@ export async function setMaxOpenFiles(
 }
 
 /**
- * Sets the out-of-memory score adjustment of the process; where it may not be as low as that, it stays as it is, and
- * the log says so.
+ * Sets the out-of-memory score adjustment of the process. Where the process is not permitted to set it, the adjustment
+ * is not changed and a warning is logged.
  */
 export async function setOomScoreAdj(wanted: number, { directory }: ProcessFiles, logger: Logger): Promise<void> {
   const path = `${directory}/oom_score_adj`;
   try {
     await writeFile(path, String(wanted));
   } catch (err) {
-    const is = (await readFile(path, 'utf8').catch(() => 'unknown')).trim();
-    logger.warn('--oom-score-adj: the system does not allow the adjustment', { wanted, is, err });
+    const current = (await readFile(path, 'utf8').catch(() => 'unknown')).trim();
+    logger.warn('--oom-score-adj: the system does not allow the adjustment', { wanted, current, err });
   }
 }

@@ -8,26 +8,29 @@ import { guardLoops } from './uncaught-errors.ts';
 
 export interface PrepareProcessOptions {
   readonly config: ProcessConfig;
-  /** Directory of the agent. */
+  /** The directory of --root-dir. */
   readonly rootDir: string;
-  /** Directory of the kernel's settings. */
+  /** The directory of the kernel settings. */
   readonly sysctlRoot: string;
-  /** Resolves when the process is asked to end. */
+  /** Resolves when the process receives a termination signal. */
   readonly terminated: Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What the process holds while the agent runs. */
+/** The lock and the kernel settings of the process, which are released when the agent ends. */
 export interface PreparedProcess {
-  /** Resolves when the agent has to end: somebody else wants the lock. */
+  /** Resolves when the agent must end because another process waits for the lock. */
   readonly ended: Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * Makes the process what the options say: alone with its lock, with its limits, on a kernel as it wants it. Undefined
- * when it was asked to end before the lock was free. @throws MachineError
+ * Prepares the process as the options specify: it takes the lock file, sets the kernel settings, and sets the limits of
+ * the process.
+ *
+ * @returns undefined when the process was terminated before the lock was free
+ * @throws MachineError when the file cannot be locked, or when kernel settings differ and must not be changed
  */
 export async function prepareProcess(options: PrepareProcessOptions): Promise<PreparedProcess | undefined> {
   const { config, rootDir, sysctlRoot, logger } = options;
@@ -67,6 +70,6 @@ async function waitForLock(path: string, options: PrepareProcessOptions): Promis
   void terminated.then(() => waiting.abort());
   const watch = config.exitOnLockContention;
   const lock = await takeLock({ path, watch, clock, signal: waiting.signal });
-  void lock?.wanted.then(() => logger.info('somebody else wants the lock file', { path }));
+  void lock?.wanted.then(() => logger.info('another process waits for the lock file', { path }));
   return lock;
 }

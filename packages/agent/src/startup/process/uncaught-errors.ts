@@ -1,19 +1,20 @@
 import type { Logger } from '@keelson/core';
 
-/** The part of a process that tells of errors which nobody caught. */
+/** The part of a process that reports uncaught errors. */
 export interface ErrorOutlet {
   on(event: 'uncaughtException' | 'unhandledRejection', listener: (error: unknown) => void): unknown;
   off(event: 'uncaughtException' | 'unhandledRejection', listener: (error: unknown) => void): unknown;
 }
 
 /**
- * Logs errors that nobody caught, and lets the other loops of the agent go on: pods of a node should not wait for each
- * other's faults. With `crash` the process ends instead, as a process without such a guard does. Returns how to take
- * the guard away.
+ * Logs uncaught errors instead of ending the process, so that an error in one loop does not stop the others. With
+ * `crash` no listener is installed, so an uncaught error ends the process.
+ *
+ * @returns a function that removes the listeners
  */
 export function guardLoops(outlet: ErrorOutlet, crash: boolean, logger: Logger): () => void {
   if (crash) return () => {};
-  const listener = (error: unknown) => logger.error('an error was not caught; the agent goes on', { err: error });
+  const listener = (error: unknown) => logger.error('uncaught error; the agent continues', { err: error });
   outlet.on('uncaughtException', listener);
   outlet.on('unhandledRejection', listener);
   return () => {

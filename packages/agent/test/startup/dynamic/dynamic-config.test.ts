@@ -15,7 +15,7 @@ const document = (text: string) => `apiVersion: agentconfig/v1alpha1\nkind: Agen
 
 const periodMs = 10_000;
 
-/** Counts the looks that have ended: each plans the next. */
+/** Counts the polls that have ended: each schedules the next. */
 class LookClock extends FakeClock {
   looks = 0;
 
@@ -25,7 +25,7 @@ class LookClock extends FakeClock {
   }
 }
 
-/** A machine whose agents come and go, and an API server with its node and config maps. */
+/** A machine whose agent is restarted, and an API server with its node and config maps. */
 async function machine(t: ExecutionContext, words: readonly string[] = []) {
   const dir = join(await temporaryDirectory(t), 'dynamic');
   const node: { spec: { configSource?: object } } = { spec: {} };
@@ -61,14 +61,14 @@ async function machine(t: ExecutionContext, words: readonly string[] = []) {
       clock,
       logger,
       ended: () => ended,
-      /** Lets the time of one look pass, until what follows from it is done. */
+      /** Advances the clock by one poll, and waits until its effects are complete. */
       async look() {
         await until(() => clock.looks > 0);
         const before = clock.looks;
         clock.advance(periodMs);
         await until(() => clock.looks > before);
       },
-      /** Waits until it wants to be started anew, and ends it. */
+      /** Waits until the agent requests a restart, and stops it. */
       async end() {
         await until(() => clock.looks > 0);
         if (!ended) clock.advance(periodMs);
@@ -95,7 +95,7 @@ async function machine(t: ExecutionContext, words: readonly string[] = []) {
 
 const trialMs = 600_000;
 
-test('--dynamic-config-dir: what the node names is kept and taken by the next start; the command line still wins', async (t) => {
+test('--dynamic-config-dir: the assigned configuration is used by the next start, below the command line', async (t) => {
   const { start, put, assign, dir } = await machine(t, ['--max-pods=9']);
   const first = await start();
   await first.look();
@@ -115,7 +115,7 @@ test('--dynamic-config-dir: what the node names is kept and taken by the next st
     message: 'using config map kube-system/one, key agent (uid uid-one, resourceVersion 1), on trial',
   });
   await second.look();
-  t.false(second.ended(), 'it is what the node names');
+  t.false(second.ended(), 'the assigned configuration is in use');
   t.deepEqual(await readdir(join(dir, 'checkpoints')), ['uid-one_1_agent']);
   put('one', document('syncFrequency: 8s'), '2');
   await second.end();
@@ -129,7 +129,7 @@ test('--dynamic-config-dir: what the node names is kept and taken by the next st
   t.deepEqual(await readdir(join(dir, 'checkpoints')), []);
 });
 
-test('a configuration that the agent cannot run with is refused while it runs, and said so', async (t) => {
+test('an invalid configuration is rejected while the agent runs, and the condition reports it', async (t) => {
   const { start, put, assign } = await machine(t);
   put('bad', document('syncFrequency: never'));
   assign('bad');
@@ -140,7 +140,7 @@ test('a configuration that the agent cannot run with is refused while it runs, a
   t.deepEqual([status, reason], ['False', 'ConfigRefused']);
   t.regex(
     message ?? '',
-    /^using the configuration of the machine; not config map kube-system\/bad, .*: syncFrequency must be a duration/,
+    /^using the local configuration; not config map kube-system\/bad, .*: syncFrequency must be a duration/,
   );
   t.is(agent.logger.lines.length, 1, 'it is looked at once');
   put('bad', document('dynamicConfigDir: /elsewhere'), '2');
@@ -151,7 +151,7 @@ test('a configuration that the agent cannot run with is refused while it runs, a
   t.is((await start()).resolved.config.syncMs, 5_000, 'a better one is taken');
 });
 
-test('what ran for ten minutes is known to be good, and what an agent cannot start with falls back to it', async (t) => {
+test('a configuration is known good after ten minutes, and replaces later ones that are invalid', async (t) => {
   const { start, put, assign, dir } = await machine(t);
   put('good', document('syncFrequency: 5s'));
   assign('good');
@@ -167,7 +167,7 @@ test('what ran for ten minutes is known to be good, and what an agent cannot sta
   assign('next');
   await trial.end();
   t.is((await readdir(join(dir, 'checkpoints'))).length, 2);
-  // Damaged on the disk, or made for another version of the agent.
+  // The file is damaged, or was written for another version of the agent.
   await writeFile(join(dir, 'checkpoints', 'uid-next_1_agent'), document('noSuchField: 1'));
   const back = await start();
   t.is(back.resolved.config.syncMs, 5_000);
@@ -184,7 +184,7 @@ test('what ran for ten minutes is known to be good, and what an agent cannot sta
   t.like(back.watch.condition(), { status: 'True', reason: 'AssignedConfig' });
 });
 
-test('a configuration that no start lasts with is given up, and without a good one the machine’s is used', async (t) => {
+test('a configuration that never passes its trial is replaced by the local one when none is good', async (t) => {
   const { start, put, assign } = await machine(t);
   put('fatal', document('syncFrequency: 5s'));
   assign('fatal');
@@ -196,10 +196,10 @@ test('a configuration that no start lasts with is given up, and without a good o
   }
   const last = await start();
   t.is(last.resolved.config.syncMs, 60_000);
-  t.regex(last.watch.condition().message ?? '', /did not last through the trial in 10 starts$/);
+  t.regex(last.watch.condition().message ?? '', /did not pass its trial in 10 starts$/);
 });
 
-test('many updates, good and bad ones: each good one is taken in its turn, and no more is kept than can be needed', async (t) => {
+test('many valid and invalid updates: each valid one is used, and only needed texts are stored', async (t) => {
   const { start, put, assign, dir } = await machine(t);
   assign('one');
   put('one', document('syncFrequency: 100s'), '0');
@@ -223,7 +223,7 @@ test('many updates, good and bad ones: each good one is taken in its turn, and n
   }
 });
 
-test('the same words in another version need no restart', async (t) => {
+test('the same text in another version needs no restart', async (t) => {
   const { start, put, assign } = await machine(t);
   put('one', document('syncFrequency: 5s'));
   assign('one');
@@ -237,11 +237,11 @@ test('the same words in another version need no restart', async (t) => {
   t.is((await start()).resolved.config.syncMs, 5_000);
 });
 
-test('a config map that is not there, or another one, or without the key, changes nothing and is told', async (t) => {
+test('a config map that is missing, has another UID or lacks the key is reported and changes nothing', async (t) => {
   const { start, put, assign } = await machine(t);
   const agent = await start();
   for (const [name, more, message] of [
-    ['none', {}, /config map kube-system\/none cannot be had: none not found$/],
+    ['none', {}, /config map kube-system\/none cannot be read: none not found$/],
     ['one', { uid: 'other' }, /has the uid uid-one, not other$/],
     ['one', { kubeletConfigKey: 'nope' }, /has no key nope$/],
     ['one', { kubeletConfigKey: '' }, /needs namespace, name and kubeletConfigKey$/],
@@ -259,7 +259,7 @@ test('a config map that is not there, or another one, or without the key, change
   t.is(agent.watch.condition().status, 'True');
 });
 
-test('a state that cannot be read is forgotten, with a warning', async (t) => {
+test('a state that cannot be read is discarded with a warning', async (t) => {
   const { start, put, assign, dir } = await machine(t);
   put('one', document('syncFrequency: 5s'));
   assign('one');
@@ -273,7 +273,7 @@ test('a state that cannot be read is forgotten, with a warning', async (t) => {
   }
 });
 
-test('--dynamic-config-dir needs an API server and its gate, and means nothing to --runonce', async (t) => {
+test('--dynamic-config-dir needs an API server and its gate, and has no effect with --runonce', async (t) => {
   const boot = (words: readonly string[]) =>
     bootConfig({ commandLine: parseOptions(words), facts, logger: listeningLogger() });
   await t.throwsAsync(boot(['--dynamic-config-dir=/x', gate]), {

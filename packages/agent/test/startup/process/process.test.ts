@@ -23,7 +23,7 @@ const wanted = {
   'kernel/keys/root_maxbytes': '25000000',
 };
 
-/** A tree of settings as the kernel shows it. */
+/** A directory of settings with the layout of /proc/sys. */
 async function kernel(t: ExecutionContext, settings: Readonly<Record<string, string>>): Promise<string> {
   const root = await temporaryDirectory(t);
   for (const [name, value] of Object.entries(settings)) {
@@ -38,7 +38,7 @@ const settings = (root: string, options: Partial<KernelDefaultsOptions> = {}): K
   ...options,
 });
 
-/** Values of settings now. */
+/** The current values of settings. */
 const values = (root: string, ...names: string[]) =>
   Promise.all(names.map(async (name) => (await readFile(join(root, name), 'utf8')).trim()));
 
@@ -48,13 +48,14 @@ test('--protect-kernel-defaults: every setting that differs is named, and none i
   await t.throwsAsync(keepKernelDefaults(settings(root, { protect: true })), {
     instanceOf: MachineError,
     message:
-      '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; vm.panic_on_oom is not there, not 0; kernel.panic is 1, not 10',
+      '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; vm.panic_on_oom is missing, ' +
+      'not 0; kernel.panic is 1, not 10',
   });
   t.is(await readFile(join(root, 'kernel/panic'), 'utf8'), '1\n');
   await t.notThrowsAsync(keepKernelDefaults(settings(await kernel(t, wanted), { protect: true })));
 });
 
-test('without --protect-kernel-defaults what differs is set, and what cannot be set is told', async (t) => {
+test('without --protect-kernel-defaults settings that differ are set, and failures are logged', async (t) => {
   const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0' });
   await rm(join(root, 'kernel/panic'));
   await rm(join(root, 'kernel/panic_on_oops'));
@@ -68,7 +69,7 @@ test('without --protect-kernel-defaults what differs is set, and what cannot be 
   t.deepEqual(logger.lines, [], 'changes are no warnings');
 });
 
-test('what the agent changed in the kernel is restored when it ends, but for what somebody else changed since', async (t) => {
+test('changed kernel settings are restored at the end, except those that another process changed', async (t) => {
   const root = await kernel(t, {
     ...wanted,
     'vm/overcommit_memory': '0',
@@ -81,12 +82,12 @@ test('what the agent changed in the kernel is restored when it ends, but for wha
   await writeFile(join(root, 'kernel/panic'), '60\n');
   await restore();
   t.deepEqual(await values(root, 'vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'), ['0', '60', '0']);
-  t.is(logger.infos.filter((message) => message === 'a setting of the kernel was changed').length, 5);
-  t.true(logger.infos.includes('a setting of the kernel was changed since, and is not restored'));
+  t.is(logger.infos.filter((message) => message === 'a kernel setting was changed').length, 5);
+  t.true(logger.infos.includes('a kernel setting was changed by another process and is not restored'));
   await t.throwsAsync(readFile(join(root, 'record.json')), { code: 'ENOENT' });
 });
 
-test('settings that a killed agent left are restored by the next one, unless the machine was started since', async (t) => {
+test('settings of a killed agent are restored by the next one, unless the machine was restarted', async (t) => {
   const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '2', 'kernel/random/boot_id': 'a' });
   await keepKernelDefaults(settings(root));
   const restore = await keepKernelDefaults(settings(root));
@@ -103,25 +104,25 @@ test('settings that a killed agent left are restored by the next one, unless the
   t.regex(logger.lines[0]?.message ?? '', /^the record of changed kernel settings is damaged/);
 });
 
-onLinux('a lock file is held until it is released, and somebody who waits is noticed', async (t) => {
+onLinux('a lock file is locked until it is released, and a waiting process is noticed', async (t) => {
   t.timeout(30_000);
   const path = join(await temporaryDirectory(t), 'lock');
   const { signal } = new AbortController();
   const first = await takeLock({ path, watch: true, clock: systemClock, signal });
   const other = spawn('flock', ['--exclusive', path, 'echo', 'mine'], { stdio: ['ignore', 'pipe', 'ignore'] });
   t.teardown(() => other.kill('SIGKILL'));
-  let said = '';
-  other.stdout.on('data', (chunk) => (said += String(chunk)));
+  let output = '';
+  other.stdout.on('data', (chunk) => (output += String(chunk)));
   await first?.wanted;
-  t.is(said, '');
+  t.is(output, '');
   const ended = once(other, 'close');
   await first?.release();
   await ended;
-  t.is(said, 'mine\n');
+  t.is(output, 'mine\n');
   await first?.release();
 });
 
-onLinux('a lock file that is taken away counts as wanted by somebody else', async (t) => {
+onLinux('the deletion of a lock file counts as a request of another process', async (t) => {
   t.timeout(30_000);
   const path = join(await temporaryDirectory(t), 'lock');
   const lock = await takeLock({ path, watch: true, clock: systemClock, signal: new AbortController().signal });
@@ -131,7 +132,7 @@ onLinux('a lock file that is taken away counts as wanted by somebody else', asyn
   t.pass();
 });
 
-onLinux('waiting for a lock can be given up, and a file that cannot be locked is an error', async (t) => {
+onLinux('the wait for a lock can be aborted, and a file that cannot be locked is an error', async (t) => {
   const path = join(await temporaryDirectory(t), 'lock');
   const held = await takeLock({ path, watch: false, clock: systemClock, signal: new AbortController().signal });
   const giveUp = new AbortController();
@@ -148,7 +149,7 @@ onLinux('waiting for a lock can be given up, and a file that cannot be locked is
   await t.throwsAsync(nowhere, { instanceOf: MachineError, message: /--lock-file: .* cannot be locked: .*/ });
 });
 
-test('limits that the system does not allow are told, and what it allows is used', async (t) => {
+test('for limits that the system does not allow a warning is logged, and the allowed limit is used', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(
     join(directory, 'limits'),
@@ -174,7 +175,7 @@ test('limits that the system does not allow are told, and what it allows is used
   t.regex(logger.lines[1]?.message ?? '', /^--oom-score-adj/);
 });
 
-test('errors that nobody caught are logged, with --really-crash-for-testing they are left to the process', (t) => {
+test('uncaught errors are logged; with --really-crash-for-testing they end the process', (t) => {
   const outlet = new EventEmitter();
   const logger = listeningLogger();
   const unguard = guardLoops(outlet, false, logger);
@@ -189,7 +190,7 @@ test('errors that nobody caught are logged, with --really-crash-for-testing they
   t.is(outlet.listenerCount('uncaughtException') + outlet.listenerCount('unhandledRejection'), 0);
 });
 
-test('a program says what it wrote, how it failed, and that there is none', async (t) => {
+test('the result of a program contains its output, its failure, or that it does not exist', async (t) => {
   t.is((await runProgram('cat', [], Buffer.from('in'))).toString(), 'in');
   const failure = await t.throwsAsync(runProgram('sh', ['-c', 'echo out; echo bad >&2; exit 3']), {
     instanceOf: ProgramError,
