@@ -1,5 +1,5 @@
 // Puts the modules of each package whose exports name `dist/bundle` into one file (ADR 19). Packages stay apart, so
-// that a class is the same for whoever imports it.
+// that a class is the same for every importer.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';

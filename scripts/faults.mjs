@@ -62,7 +62,7 @@ const folder = mkdtempSync(join(tmpdir(), 'keelson-faults-'));
 const minutes = (ms) => `${(ms / 60_000).toFixed(1)} min`;
 const expected = (names) => names.reduce((sum, name) => sum + parts[name].minutes * Math.max(scale, 0.1) * 60_000, 0);
 
-/** Runs the files of a part; tells its exit code, its verdicts, and how long it took. */
+/** Runs the files of a part; returns its exit code, its verdicts, and the duration. */
 async function run(name) {
   const report = join(folder, `${name}.jsonl`);
   const match = values.match === undefined ? [] : ['--match', values.match];

@@ -49,7 +49,7 @@ async function withinLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
 }
 
 /**
- * One adapter's scenarios. After a failure nobody knows what the processes still do, so the next scenario gets new
+ * One adapter's scenarios. After a failure the state of the processes is unknown, so the next scenario gets new
  * ones.
  */
 async function runAdapter(

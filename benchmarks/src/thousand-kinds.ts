@@ -1,6 +1,6 @@
 import { defineKind, optional, s } from '@keelson/core';
 
-/** Kinds that nobody uses: what a server must carry without becoming slower. */
+/** Unused kinds, which must not make a server slower. */
 export default Array.from({ length: 1_000 }, (_, i) =>
   defineKind({
     group: `group${i % 50}.example.com`,

@@ -25,7 +25,7 @@ export interface AgentProcess {
   kill(): Promise<void>;
 }
 
-/** A machine whose agents come and go; its containers are processes, unless it is told otherwise. */
+/** A host whose agents start and end; its containers are processes, unless specified otherwise. */
 export class AgentMachine {
   readonly dir: string;
   readonly nodeName: string;

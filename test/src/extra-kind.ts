@@ -1,6 +1,6 @@
 import { defineKind, s } from '@keelson/core';
 
-/** A kind that the built-in ones do not have, for servers that are told to load it. */
+/** A kind that the built-in ones do not have, for servers that load it. */
 export default defineKind({
   group: 'test.keelson.example',
   version: 'v1',

@@ -1,6 +1,6 @@
 // An agent on the process runtime whose whole directory is on a small disk. Runs as a process of its own, in a mount
 // namespace that its parent made. Words: directory, image source, options of the agent. It pulls images, keeps a
-// container of the last, and tells what becomes of them.
+// container of the last, and reports their states.
 import { join } from 'node:path';
 import { createAgent, type EventRecorder, parseOptions, resolveConfig } from '@keelson/agent';
 import { silentLogger, systemClock } from '@keelson/core';

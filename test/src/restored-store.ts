@@ -32,7 +32,8 @@ export class RestoredStore {
   }
 
   /**
-   * What a watch after a revision is told: 200 when it goes on, 410 when that is gone, at once or in its first event.
+   * The status of a watch after a revision: 200 when it continues, 410 when the revision was compacted, immediately or
+   * in its first event.
    */
   async watchStatus(after: number): Promise<{ readonly code: number }> {
     const answer = await fetch(`${this.#url}${path}?watch=1&timeoutSeconds=1&resourceVersion=${after}`);

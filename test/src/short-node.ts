@@ -1,6 +1,7 @@
 // An agent on the process runtime whose whole directory is on a small disk, so that it runs short of what the machine
 // really has. Runs as a process of its own, in a mount namespace that its parent made. Words: directory, a folder of
-// manifests, options of the agent. It tells which pods were evicted, in order, as soon as only those named `quiet` run.
+// manifests, options of the agent. It reports which pods were evicted, in order, as soon as only those named `quiet`
+// run.
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type EventRecorder, systemMounter } from '@keelson/agent';

@@ -146,7 +146,7 @@ for (const viaKoa of [false, true]) {
     const path = await call(port, 'GET', '/metrics');
     t.is(path.status, 403);
     t.is(path.json.message, 'forbidden: User "system:anonymous" cannot get path "/metrics": not hers');
-    // Also what does not exist is not told to strangers.
+    // Unauthenticated clients do not learn whether a path exists.
     t.is((await call(port, 'GET', '/apis/none/v1/things')).status, 403);
     t.is(registry.service(configMap).calls.length, 1);
   });

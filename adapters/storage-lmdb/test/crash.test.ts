@@ -63,7 +63,7 @@ const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? '-' : Buf
 
 const byKey = (a: readonly [string, unknown], b: readonly [string, unknown]) => (a[0] < b[0] ? -1 : 1);
 
-/** All that is known of the store, from what its watch said after each kill. */
+/** The state of the store, from the events of its watch after each kill. */
 class Ledger {
   readonly state = new Map<string, { value: string; createRevision: number; modRevision: number }>();
   readonly history = new Map<number, string>();

@@ -134,7 +134,7 @@ if (at !== undefined) {
     const schema = newSchema();
     const store = new PostgresStore({ url: at.server.url('keelson', proxy.port), schema, readers: 3, notify: 'off' });
     await store.ready();
-    // Connections are made, and nobody answers what is asked over them.
+    // Connections are accepted, but requests on them are not answered.
     proxy.onData = (data, direction) =>
       direction === 'toServer' && !data.includes('application_name') ? undefined : data;
     // More reads than connections: some are asked over new ones, which wait to be looked over.

@@ -7,8 +7,9 @@ import { type FakeFleet, startFakeFleet } from './fake-fleet.ts';
 
 /**
  * Fake nodes in a process of their own: `fleet-server URL NODES PODS_PER_NODE FOLDER`. Answers on the port it names:
- * `GET /` counts the nodes, once they have all begun, and the pods that run as the API tells it; `GET /exits?count=N`
- * ends containers one after the other and tells the milliseconds until each is in the status at the API.
+ * `GET /` counts the nodes, once they have all started, and the pods that run according to the API; `GET
+ * /exits?count=N` ends containers one after the other and returns the milliseconds until the status at the API shows
+ * each.
  */
 const [url = '', nodes = '1', podsPerNode = '110', folder = ''] = process.argv.slice(2);
 const client = createHttpClient({ server: url, maxConnections: 128 });

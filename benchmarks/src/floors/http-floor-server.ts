@@ -54,7 +54,7 @@ const server = createServer((request, response) => {
     const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString())));
     written += 1;
     if (database === undefined) {
-      // Whoever accepts an object has to hold it, and the collector to walk it.
+      // A server that accepts an object has to retain it, and the garbage collector has to visit it.
       kept.set(`key-${written}`, body);
       answer(201, body);
       return;

@@ -23,7 +23,7 @@ export class Load {
       this.#child.once('error', reject);
       this.#child.once('exit', (code) => reject(new Error(`the load process ended with ${code}`)));
     });
-    // Whoever waits for a job hears of it.
+    // The caller that waits for a job is notified.
     this.#exited.catch(() => {});
   }
 

@@ -1,4 +1,4 @@
-/** What the load process is told to do. Every `{n}` in a request becomes a number that is never used twice. */
+/** The commands for the load process. Every `{n}` in a request becomes a number that is never used twice. */
 export type LoadJob =
   | {
       readonly kind: 'requests';

@@ -114,7 +114,7 @@ export class Watchers {
 
 /**
  * Looks for bytes all the time until the returned function is called. A reader that sleeps in between is woken at the
- * expense of whoever writes, and the longer a server takes from one write to the next, the more often: the floor would
+ * expense of the writer, and the longer a server takes from one write to the next, the more often: the floor would
  * have most of its readers awake.
  */
 function stayAwake(): () => void {

@@ -8,7 +8,7 @@ export const cores = { subject: 0, load: 1 } as const;
 
 const startLimitMs = 20_000;
 
-/** Time in which a process must end once it was told to. */
+/** Time in which a process must end after it was requested to. */
 const stopLimitMs = 10_000;
 
 /** Words that run a command on one core, where the system can do that. */

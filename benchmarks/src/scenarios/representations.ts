@@ -68,7 +68,7 @@ const getProtobuf: Scenario = {
   },
 };
 
-/** Objects that nobody has asked for in protobuf, for each round anew. */
+/** Objects that were never requested in protobuf, new ones for each round. */
 const freshObjects = 2_000;
 const freshNamespace = 'encoded';
 

@@ -29,7 +29,7 @@ export interface StoreScenario {
   readonly what: string;
   /** Undefined where nothing was promised: the figure is shown and not judged. */
   goal(adapter: string): Goal | undefined;
-  /** How the ratio is told: a share of the raw throughput, or so many times the floor. */
+  /** The form of the ratio: a share of the raw throughput, or a multiple of the floor. */
   readonly form: Goal['form'];
   /** Why it says nothing about the adapter; undefined when it does. */
   inapplicable?(adapter: string): string | undefined;

@@ -29,7 +29,7 @@ async function create(spec: StoreSpec): Promise<Store> {
   }
 }
 
-/** Opens the store with the options that it has when nobody says anything. */
+/** Opens the store with its default options. */
 export async function openStore(spec: StoreSpec): Promise<Store> {
   const store = await create(spec);
   await store.ready();

@@ -9,7 +9,7 @@ import { openStore } from './store-spec.ts';
 const pauseMs = 5;
 const limitMs = 10_000;
 
-/** Tells when each change of a watch arrived. */
+/** Reports when each change of a watch arrived. */
 class Arrivals {
   readonly #at = new Map<number, number>();
   readonly #waiting = new Map<number, (at: number) => void>();

@@ -30,7 +30,7 @@ for (const version of ['0.3.1', '0.4.0', '1.0.0'] as const) {
     t.like(calls[0], { ifName: 'lo' });
     t.deepEqual(calls[1]?.stdin, { type: 'first', mtu: 7, name: 'pods', cniVersion: version });
     t.deepEqual(calls[2]?.stdin['prevResult'], result(version));
-    // Before 0.4.0 nobody remembered results.
+    // Before 0.4.0 results were not cached.
     const remembered = version === '0.3.1' ? undefined : result(version);
     for (const call of calls.slice(3))
       t.deepEqual(call.stdin['prevResult'], remembered, `${call.plugin} ${call.command}`);

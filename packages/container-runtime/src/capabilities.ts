@@ -1,6 +1,6 @@
 /**
- * What a runtime can do on this machine. The agent rejects pods that require more, so a runtime must not declare what it
- * cannot do.
+ * What a runtime can do on this machine. The agent rejects pods that require more, so a runtime must not declare what
+ * it cannot do.
  */
 export interface RuntimeCapabilities {
   /**

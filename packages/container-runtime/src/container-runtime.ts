@@ -95,7 +95,9 @@ export interface ContainerRuntime extends AsyncDisposable {
    * second call with a shorter grace period shortens the first. Does nothing for a container that does not run.
    */
   stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
-  /** Kills the container if it runs, and removes it. Does nothing for an unknown container. Its log file is retained. */
+  /**
+   * Kills the container if it runs, and removes it. Does nothing for an unknown container. Its log file is retained.
+   */
   removeContainer(id: ContainerId, options?: CallOptions): Promise<void>;
   /** Newest first. */
   listContainers(filter?: ContainerFilter, options?: CallOptions): Promise<readonly Container[]>;

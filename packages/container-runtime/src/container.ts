@@ -152,7 +152,9 @@ export interface ContainerStatus extends Container {
   /** Absolute. */
   readonly logPath?: string;
   readonly resources: LinuxResources;
-  /** Process ID of the container's first process on the machine, while it runs and where the runtime can determine it. */
+  /**
+   * Process ID of the container's first process on the machine, while it runs and where the runtime can determine it.
+   */
   readonly pid?: number;
 }
 

@@ -49,7 +49,9 @@ export interface ProcessStreams {
   readonly stderr?: Readable;
   /** Present with a terminal. */
   resize?(size: TerminalSize): void;
-  /** Resolves when the process has ended (exec), or when the container has exited or the caller has detached (attach). */
+  /**
+   * Resolves when the process has ended (exec), or when the container has exited or the caller has detached (attach).
+   */
   readonly ended: Promise<{ readonly exitCode: number }>;
   /** Detaches from all streams. Idempotent. */
   close(): void;

@@ -21,8 +21,8 @@ export interface DeadlineOptions {
 
 /**
  * Ends every call at its deadline and when its signal is aborted, also when the runtime ignores both. The agent sets
- * `defaultTimeoutMs` to `--runtime-request-timeout`; it does not apply to pulls, exec, attach, port-forward and graceful
- * stops.
+ * `defaultTimeoutMs` to `--runtime-request-timeout`; it does not apply to pulls, exec, attach, port-forward and
+ * graceful stops.
  */
 export function withDeadlines(engine: ContainerEngine, options: DeadlineOptions = {}): ContainerEngine {
   const { clock = systemClock, defaultTimeoutMs } = options;

@@ -19,7 +19,7 @@ interface Opened {
   readonly pods: ResourceClient<Pod>;
   /** Waits for the condition while the time of the plane goes on. */
   readonly inTime: <T>(probe: () => Promise<T | undefined | false>) => Promise<T>;
-  /** Lets so much time of the plane pass that every pod has been looked at several times. */
+  /** Advances the time of the plane until every pod has been checked several times. */
   readonly pass: () => Promise<void>;
 }
 

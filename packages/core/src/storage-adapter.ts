@@ -1,5 +1,5 @@
-// Entry point for storage adapters: the contract of a store, the adapter that opens one, and helpers that implement parts
-// of the contract.
+// Entry point for storage adapters: the contract of a store, the adapter that opens one, and helpers that implement
+// parts of the contract.
 
 /** @public */
 export type { StorageAdapter } from './runtime/storage-adapter.ts';

@@ -24,7 +24,7 @@ export function findProgram(name: string): string | undefined {
 export function installPrograms(programs: readonly string[], packages: readonly string[]): readonly string[] {
   const missing = () => programs.filter((name) => findProgram(name) === undefined);
   if (missing().length > 0 && process.getuid?.() === 0 && findProgram('apt-get') !== undefined) {
-    // `flock` waits for whoever installs now and then looks again, since that may have been for the same programs.
+    // `flock` waits for a running installation and then checks again, since it may have installed the same programs.
     const lock = '/tmp/keelson-install.lock';
     closeSync(openSync(lock, 'a'));
     const test = programs.map((name) => `command -v ${name} >/dev/null`).join(' && ');
@@ -39,7 +39,7 @@ export function installPrograms(programs: readonly string[], packages: readonly 
       try {
         execFileSync('flock', [lock, 'sh', '-c', script], { env, stdio: 'ignore', timeout: 240_000 });
       } catch {
-        // Told by what is still missing.
+        // Reported by the programs that are still missing.
       }
     });
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * Different ports of loopback that nobody listens on now, for programs that cannot choose one themselves. Somebody may
+ * Different loopback ports without a listener, for programs that cannot choose one themselves. Another process may
  * take one before it is used.
  */
 export async function freePorts(count: number): Promise<number[]> {

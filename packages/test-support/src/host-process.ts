@@ -10,7 +10,7 @@ export interface HostProcess<T> {
   kill(): Promise<void>;
 }
 
-/** Runs a script of Node, to be killed later; resolves when it has said that it is ready, by a line of JSON. */
+/** Runs a Node script, to be killed later; resolves when it has reported that it is ready, by a line of JSON. */
 export async function startHostProcess<T>(script: string, args: readonly string[]): Promise<HostProcess<T>> {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   const exited = once(child, 'exit');

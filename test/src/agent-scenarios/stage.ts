@@ -27,7 +27,7 @@ export interface Stage {
   reaches(name: string, phase: string): Promise<Pod>;
   /** Waits until something is so of a pod. */
   until(name: string, isSo: (pod: Pod) => boolean): Promise<Pod>;
-  /** Runs a script in a container of a pod, `main` unless said, and gives what it printed. */
+  /** Runs a script in a container of a pod, `main` by default, and returns its output. */
   inside(name: string, script: string, container?: string): Promise<string>;
   log(name: string, container?: string): Promise<string>;
 }

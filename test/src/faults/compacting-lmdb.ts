@@ -4,7 +4,7 @@ import { shortHistory } from './short-history.ts';
 
 const everyMs = 200;
 
-/** LMDB that lets go of its history every 200 ms: nobody but its own process can tell it to. */
+/** LMDB that compacts its history every 200 ms, which only its own process can do. */
 class CompactingStore extends LmdbStore {
   #timer: NodeJS.Timeout | undefined;
 

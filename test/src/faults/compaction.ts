@@ -14,8 +14,8 @@ export interface Compaction {
 
 /**
  * Has a store let go of its history every 200 ms, up to the newest revision that is safe: everything before it has been
- * seen by a watch of each kind, so nothing is lost for the judgement of the run. Whoever is slower than that watch is
- * told 410. A call that the database does not answer is followed by the next one; the history has each before it is
+ * observed by a watch of each kind, so the checker misses nothing. A watch that is slower ends with
+ * 410. A call that the database does not answer is followed by the next one; the history has each before it is
  * made.
  */
 export function compactAllTheTime(t: ExecutionContext, store: Store, workload: Workload): Compaction {

@@ -17,7 +17,7 @@ export interface FaultDatabase {
    * closed.
    */
   open(space?: string): Promise<Store>;
-  /** Ends the connections that the database has with servers, where it can be told to. */
+  /** Ends the connections of the database with servers, where it supports this. */
   terminateConnections?(): Promise<void>;
 }
 

@@ -40,13 +40,13 @@ export async function directoryFor(t: ExecutionContext): Promise<string> {
 
 const begun = new Map<string, number>();
 
-/** A line on stderr now and then, when the runner was told to show how far it is. */
+/** Prints a line on stderr periodically, when the runner was requested to report progress. */
 export function progress(t: ExecutionContext, done: number, all: number, note: () => string): void {
   if (process.env['KEELSON_FAULT_PROGRESS'] === undefined) return;
   const now = performance.now();
   const since = begun.get(t.title) ?? now;
   begun.set(t.title, since);
-  // The first fault is where the clock starts, so it tells nothing yet of how long one takes.
+  // The clock starts with the first fault, so the first one gives no estimate of the duration.
   const left = done > 1 ? `, about ${Math.ceil(((now - since) / (done - 1)) * (all - done) * 0.001)} s left` : '';
   process.stderr.write(`${t.title}: ${done} of ${all}${left}, ${note()}\n`);
 }

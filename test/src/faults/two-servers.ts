@@ -81,7 +81,7 @@ function planOf({ terminateConnections }: FaultDatabase): string[] {
 
 /**
  * Two servers on one database, clients that move between them, and one fault after another, while a third party
- * compacts the database every 200 ms: a 410 is right for what it was told to let go of, and for nothing else. One
+ * compacts the database every 200 ms: a 410 is correct only for compacted revisions. One
  * server's parameters may differ from the other's.
  */
 export async function twoServers(

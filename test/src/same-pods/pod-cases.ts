@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
 
-/** What can be said of a pod that has come as far as its case goes. */
+/** The state of a pod at the end of its case. */
 export interface Outcome {
   readonly phase: string;
   readonly ready: boolean;

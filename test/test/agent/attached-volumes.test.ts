@@ -76,7 +76,7 @@ test('--enable-controller-attach-detach: the node says so and what is in use, an
   t.not((await pods.get('on-attach-1')).status?.phase, 'Running');
   const volumesAttached = [{ name: 'flexvolume-acme/shell/vol-7', devicePath: '/dev/controller' }];
   await plane.client(Node).patchSubresource('attach-1', 'status', 'merge', { status: { volumesAttached } });
-  // Whoever looks at the pod now finds it attached; without this the agent would look again after a while.
+  // The pod is attached now; without this the agent would poll again later.
   await pods.patch('on-attach-1', 'merge', { metadata: { annotations: { look: 'again' } } });
   await runs();
   t.deepEqual(

@@ -131,7 +131,7 @@ onLinux(
     });
     t.true(events.every(({ source }) => source?.component === 'keelson-agent' && source.host === 'n1'));
 
-    // A container runs before its command has said anything.
+    // A container runs before its command has printed anything.
     const pid = await within(async () => Number(await readFile(join(directory, 'bound.pid'), 'utf8').catch(() => '')));
     t.notThrows(() => process.kill(pid, 0));
     await pods.delete('bound');

@@ -191,7 +191,7 @@ if (stage !== undefined) {
     ['on disk', {}],
     ['in memory', { medium: 'Memory' }],
   ] as const;
-  /** The file system of a directory, and what stat tells of it. */
+  /** The file system of a directory, as reported by stat. */
   const directoryFacts = (directory: string) =>
     `[ "$(stat -fc %T ${directory})" = tmpfs ] && echo tmpfs || echo disk; stat -c '%a %g' ${directory}`;
   for (const [where, emptyDir] of media) {

@@ -115,7 +115,7 @@ onLinux(
     await within(second, async () => restarts(await pods.get('p1')) === 1 && (await phase('p1')) === 'Running');
 
     await server.kill();
-    // The agent looks after its pods alone: what ends is started again.
+    // Only the agent reconciles its pods: an ended container is restarted.
     process.kill(pids.get('p2') ?? 0, 'SIGKILL');
     await within(second, async () => {
       const pid = await pidIn(pidFile('p2'));

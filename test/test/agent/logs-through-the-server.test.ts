@@ -14,7 +14,7 @@ const test = anyTest as TestFn<NodeOfUp>;
 const withKubectl = command === undefined ? test.skip : test;
 let up: NodeOfUp | undefined;
 
-/** What the port of the agent says to somebody with a certificate of the server's, or with none. */
+/** The answer of the agent's port to a client with a certificate of the server's authority, or without one. */
 async function askAgent(
   { kubectl, folder }: NodeOfUp,
   path: string,

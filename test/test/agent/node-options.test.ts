@@ -33,7 +33,7 @@ const clusterconfig = () =>
     clusters: [{ name: 'c', cluster: { server: url } }],
   });
 
-/** An agent as the command runs it, on a fake runtime; `ranges` are what the runtime was told. */
+/** An agent as the command runs it, on a fake runtime; `ranges` are the pod ranges that the runtime received. */
 async function started(t: ExecutionContext, words: readonly string[], more: Partial<RunAgentOptions> = {}) {
   nodes += 1;
   const name = `options-${nodes}`;

@@ -149,7 +149,7 @@ test('mirrors of pods that went while the agent was away are deleted, but only w
     }) as never,
   );
   await pods.create(bound('real', 'n1') as never);
-  // Nobody answers there: the source of the URL is not seen.
+  // No server answers there: the source of the URL counts as not read.
   const waiting = await open(t, api.api, ['--manifest-url=http://127.0.0.1:9/']);
   await waiting.sources.start();
   await eventually(() => waiting.heard.includes('api add old-n1'));

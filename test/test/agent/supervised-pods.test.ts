@@ -95,7 +95,7 @@ const isReady = (agent: AgentProcess, restarts: number) =>
     return now.ready && now.restarts === restarts;
   });
 
-/** What somebody hears who has no certificate. */
+/** The answer to a client without a certificate. */
 function askAsStranger(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = get(`https://127.0.0.1:${port}/`, { rejectUnauthorized: false, agent: false }, (answer) =>

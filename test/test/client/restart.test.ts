@@ -67,7 +67,7 @@ test('an informer resumes after the death of the server: each change is told onc
   await informer.start();
   for (let at = 0; at < 5; at += 1) await maps.create({ metadata: { name: `live-${at}` } } as never);
   await eventually(() => informer.size === 6);
-  // These are stored, but whether they were still told before the end is open.
+  // These are stored, but may not have been delivered before the end.
   await Promise.all([0, 1, 2].map((at) => maps.create({ metadata: { name: `late-${at}` } } as never)));
   await server.kill();
   await server.start();

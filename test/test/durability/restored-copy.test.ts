@@ -10,7 +10,7 @@ interface Copied {
   readonly storage: readonly string[];
   keepCopy(): Promise<void>;
   putBack(): Promise<void>;
-  /** What a watch at a revision that is in the copy is told. */
+  /** The status of a watch at a revision that is in the copy. */
   readonly survivor: 200 | 410;
 }
 

@@ -57,6 +57,7 @@ test('sixteen times as many writers as needed: writes go on, health checks are a
     `health check ${flooded.slowestHealthMs.toFixed(0)} ms at most`,
   );
   for (const { verdict } of [normal, flooded]) t.is(verdict.verdict, 'ok', describeVerdict(verdict));
-  // The clients share the processors with the server and with other tests: this tells a collapse, not the share itself.
+  // The clients share the processors with the server and with other tests: this detects a collapse, not the share
+  // itself.
   t.true(share > 0.1, `${share}`);
 });

@@ -1,8 +1,8 @@
 import { connect } from 'node:http2';
 import { Agent, request } from 'node:https';
 import anyTest, { type TestFn } from 'ava';
-import { readKubeconfig } from '../../src/read-kubeconfig.ts';
 import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
+import { readKubeconfig } from '../../src/read-kubeconfig.ts';
 
 const test = anyTest as TestFn<{ server: KeelsonProcess }>;
 let data: string;

@@ -57,7 +57,7 @@ export async function rawUpstream(t: ExecutionContext, serve: (socket: Socket, h
       head += chunk.toString('latin1');
       if (!head.includes('\r\n\r\n')) return;
       socket.off('data', read);
-      // What comes behind waits for whoever reads on.
+      // Bytes that follow wait for the next reader.
       socket.pause();
       serve(socket, head);
     });

@@ -74,7 +74,7 @@ export class EtcdServer {
         await server.run();
         return server;
       } catch (error) {
-        // Somebody may have taken a port in between.
+        // Another process may have taken a port in between.
         await server.remove();
         if (attempt === 3) throw error;
       }

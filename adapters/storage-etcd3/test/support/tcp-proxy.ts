@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** Nothing passes, and nobody is told. */
+  /** Nothing passes, and neither side is notified. */
   frozen: boolean;
 }
 

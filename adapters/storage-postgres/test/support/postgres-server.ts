@@ -40,7 +40,7 @@ export interface PostgresServer {
   sql(database: string, text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** SIGKILL, as in a crash. */
   kill(): Promise<void>;
-  /** After `kill`; as a standby of nobody, which waits to be promoted, when asked. */
+  /** After `kill`; on request as a standby without a primary, which waits to be promoted. */
   start(options?: { readonly standby: boolean }): Promise<void>;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;

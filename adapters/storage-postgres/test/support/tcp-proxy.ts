@@ -42,7 +42,7 @@ export class TcpProxy {
     for (const pair of [...this.#pairs]) for (const socket of pair) socket.destroy();
   }
 
-  /** From now on nothing gets through, and nobody is told. */
+  /** From now on nothing passes, and neither side is notified. */
   blackHole(): void {
     this.onData = () => undefined;
   }

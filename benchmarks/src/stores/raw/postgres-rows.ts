@@ -43,7 +43,7 @@ export async function postgresRows(url: string, folder: string, value: Buffer): 
     // On a busy machine the time is over before all of them are connected.
     if (!(perSecond > 0) && left > 0) return byPgbench(program, connections, durationMs, left - 1);
     if (!(perSecond > 0)) throw new Error(`pgbench gave no figure: ${stdout.replace(/\s+/g, ' ')}`);
-    // pgbench tells the average only; percentiles would need a log, which costs it throughput.
+    // pgbench reports only the average; percentiles would need a log, which costs it throughput.
     return { perSecond, p50Ms: averageMs, p90Ms: Number.NaN, p99Ms: Number.NaN };
   };
   const insert = { name: 'raw-insert', text: 'insert into raw_inserts (value) values ($1)', values: [value] };

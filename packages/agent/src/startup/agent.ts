@@ -10,9 +10,9 @@ import { createPodParts } from './pod-parts.ts';
 import { createRuntimeParts } from './runtime-parts.ts';
 
 /**
- * Creates the agent, which reconciles the pods of `pods` with the runtime, and reports their status and the status of the
- * node to the API server. All of its state can be rebuilt from the runtime and the API, so a new agent continues the
- * work of the previous one.
+ * Creates the agent, which reconciles the pods of `pods` with the runtime, and reports their status and the status of
+ * the node to the API server. All of its state can be rebuilt from the runtime and the API, so a new agent continues
+ * the work of the previous one.
  *
  * @throws NodeAddressError when the machine does not have the configured address of the node
  * @throws MachineError when the reservations leave nothing for pods

@@ -227,7 +227,7 @@ test('--streaming-connection-idle-timeout: closed when nothing went either way f
   await talking.closed;
   const patient = await execServer(t, ['--streaming-connection-idle-timeout=0']);
   const forever = await patient.webSocket(execPath(['cat'], 'input', 'output'), v5);
-  // In steps, because nobody puts up with hundreds of pings at once.
+  // In steps, because peers limit the number of pings.
   for (let hours = 0; hours < 6; hours += 0.25) {
     const pinged = new Promise((resolve) => forever.socket.once('ping', resolve));
     patient.clock.advance(0.25 * 3_600_000);

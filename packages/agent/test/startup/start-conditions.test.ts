@@ -15,7 +15,7 @@ const podOf = (uid: string, phase: string): Pod => ({
   status: { phase },
 });
 
-/** Time goes by as soon as somebody waits for it, and is noted. */
+/** Time advances as soon as a caller waits for it, and is recorded. */
 class EagerClock extends FakeClock {
   readonly waits: number[] = [];
 

@@ -81,7 +81,7 @@ export class CgroupMachine {
     return entries.map((entry) => `/${relative(root, join(entry.parentPath, entry.name))}`).sort();
   }
 
-  /** Makes a group as somebody else would. */
+  /** Creates a cgroup as another process would. */
   async makeGroup(path: string): Promise<void> {
     for (const hierarchy of this.#hierarchies()) {
       let folder = hierarchy;

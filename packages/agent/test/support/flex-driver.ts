@@ -13,7 +13,7 @@ export interface ShellDriver {
 
 const success = `echo '{"status":"Success"}'`;
 
-/** Answers of a driver that only mounts: it writes what it is told into the volume. */
+/** Answers of a driver that only mounts: it writes its options into the volume. */
 export const mountingAnswers: Readonly<Record<string, string>> = {
   init: `echo '{"status":"Success","capabilities":{"attach":false}}'`,
   mount: `printf '%s' "$3" > "$2/options"; ${success}`,

@@ -16,7 +16,7 @@ type Inexact = 'refuse' | 'round';
 
 /**
  * The value of valid JSON whose number literals may be longer than numbers can hold: integers of 64 bits beyond ±(2^53
- * - 1) become bigints. For documents of which {@link JsonSurvey.longNumbers} tells, because it costs several times a
+ * - 1) become bigints. For documents with {@link JsonSurvey.longNumbers}, because it costs several times a
  * plain parse.
  *
  * @throws DocumentError `range`, naming the place, for an integer beyond 64 bits or a number that overflows;

@@ -116,7 +116,7 @@ function warningOf(apiVersion: string, kind: string, { since, removed, replaceme
  * (names, verbs, list kind, protobuf form, generation, status isolation) and freezes the result.
  *
  * @throws Error when the declaration contradicts itself: repeated field numbers, names that cannot stand in a path,
- * a subresource without the field it serves, a status that nobody could write, a hook that would never run, a storage
+ * a subresource without the field it serves, a status that cannot be written, a hook that would never run, a storage
  * kind that is not one.
  */
 export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<ObjectOf<S>> {

@@ -17,7 +17,7 @@ export function token<T>(name: string): Token<T> {
 type TokensOf<A extends readonly unknown[]> = { readonly [K in keyof A]: Token<A[K]> };
 
 /**
- * Binds `target` to a factory over other tokens, called once, when somebody first asks. Swapped or wrong dependencies
+ * Binds `target` to a factory over other tokens, called once, at the first request. Swapped or wrong dependencies
  * do not compile. Factories are synchronous and do no I/O; what must be started is a `Service`.
  */
 export type Bind = <T, A extends readonly unknown[]>(

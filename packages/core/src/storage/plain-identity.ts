@@ -13,10 +13,10 @@ const identity = new RegExp(
 );
 
 /**
- * Reads name, namespace and uid from the text of canonical metadata at a fraction of the cost of a parse. It succeeds for
- * objects without owners, finalizers and deletionTimestamp, which are most objects. `undefined` when the object may have
- * one of them, or when the text requires a parser. The text begins after the opening brace and may continue after the
- * metadata.
+ * Reads name, namespace and uid from the text of canonical metadata at a fraction of the cost of a parse. It succeeds
+ * for objects without owners, finalizers and deletionTimestamp, which are most objects. `undefined` when the object may
+ * have one of them, or when the text requires a parser. The text begins after the opening brace and may continue after
+ * the metadata.
  */
 export function plainIdentity(metadata: string): ObjectMeta | undefined {
   if (tying.test(metadata)) return undefined;

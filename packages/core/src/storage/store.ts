@@ -170,8 +170,8 @@ export interface Store {
   /**
    * Continues a store that was restored to an older state after clients had observed revisions up to `seen`. The store
    * enters a new epoch, its next revision is above `seen`, and the revisions between are `Compacted`. It must be called
-   * before any other use of the store. Absent when the store does not support it. Fails with `Unavailable` and a message
-   * for operators when it is not possible now.
+   * before any other use of the store. Absent when the store does not support it. Fails with `Unavailable` and a
+   * message for operators when it is not possible now.
    */
   passOver?(seen: Revision): Promise<void>;
   /**

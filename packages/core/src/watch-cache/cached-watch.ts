@@ -22,8 +22,8 @@ export interface WatchHost {
 
 /**
  * A watch on the cache, which is a position in the log of its view. Before it is live it reads from an
- * {@link EventSource}: the initial state, the window, or the history of the store. A watch so slow that its position has
- * left the window reads the history again.
+ * {@link EventSource}: the initial state, the window, or the history of the store. A watch so slow that its position
+ * has left the window reads the history again.
  */
 export class CachedWatch extends PullWatch implements WaitingWatch {
   waiting = false;
@@ -38,7 +38,9 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   /** Live events up to this revision are skipped: the watch starts in the future, or history was ahead of the cache. */
   #startAfter: Revision = 0;
   #bookmark = false;
-  /** Events before those of the view are not available, so none of the view may follow: the watch ends with its error. */
+  /**
+   * Events before those of the view are not available, so none of the view may follow: the watch ends with its error.
+   */
   #gap = false;
 
   /** Joins the view at its end. Earlier events are read from the source that {@link begin} sets. */

@@ -28,7 +28,9 @@ export class Leaf implements Droppable {
    * derived data and moves no bytes.
    */
   #memory: StorageMemory | undefined;
-  /** Whether the leaf is in the budget of list blocks: its block copies store-owned bytes, or the next list builds it. */
+  /**
+   * Whether the leaf is in the budget of list blocks: its block copies store-owned bytes, or the next list builds it.
+   */
   #shared = false;
   #values: LeafValues | undefined = undefined;
   /** Number of items changed since all items were last copied into one block. */
@@ -63,8 +65,8 @@ export class Leaf implements Droppable {
   }
 
   /**
-   * The block of the leaf, built when needed; undefined when it would be too large or an item is corrupt. A retired leaf
-   * does not keep it.
+   * The block of the leaf, built when needed; undefined when it would be too large or an item is corrupt. A retired
+   * leaf does not keep it.
    */
   blockBytes(): Buffer | undefined {
     if (this.block !== undefined) {

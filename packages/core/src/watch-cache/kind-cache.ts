@@ -229,8 +229,8 @@ export class KindCache implements WatchHost {
   }
 
   /**
-   * Changes are collected from before the list begins. The list is linearizable, so it is at least as new as the feed was
-   * then, and no change is missing between the list and the collected changes.
+   * Changes are collected from before the list begins. The list is linearizable, so it is at least as new as the feed
+   * was then, and no change is missing between the list and the collected changes.
    */
   async #load(): Promise<void> {
     const { store, clock, limits } = this.#options;

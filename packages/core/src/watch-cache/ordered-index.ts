@@ -6,8 +6,8 @@ import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, t
 import { findItem, IndexSnapshot } from './index-snapshot.ts';
 
 /**
- * Objects in key order: a B+tree with copy on write. A snapshot costs constant time; the first change of each node after
- * it costs a copy of that node.
+ * Objects in key order: a B+tree with copy on write. A snapshot costs constant time; the first change of each node
+ * after it costs a copy of that node.
  *
  * The live index keeps the bytes of neighbouring objects in one buffer (see {@link Leaf}). A `scratch` index, created
  * from a snapshot to compute a past state, shares the nodes of the live index and moves no bytes.

@@ -24,9 +24,9 @@ const longestPauseMs = 5_000;
 const everything = prefixRange('/');
 
 /**
- * The one stream of changes of a store, which fills the caches of all kinds. After a failure it resumes at its position.
- * When that is impossible, every cache is reset and every watch ends with the error, so that no change is missed
- * silently.
+ * The one stream of changes of a store, which fills the caches of all kinds. After a failure it resumes at its
+ * position. When that is impossible, every cache is reset and every watch ends with the error, so that no change is
+ * missed silently.
  */
 export class StoreFeed implements KindFeed {
   readonly #store: Store;

@@ -8,8 +8,8 @@ import { WatchView } from './watch-view.ts';
 const oddMark = '\0';
 
 /**
- * The views of one kind by scope: the whole kind, one namespace, or one key. An event costs nothing for watches of other
- * namespaces and names, nor for watches that select another value of a field or label.
+ * The views of one kind by scope: the whole kind, one namespace, or one key. An event costs nothing for watches of
+ * other namespaces and names, nor for watches that select another value of a field or label.
  */
 export class WatchScopes {
   readonly #kindPrefix: string;

@@ -12,8 +12,8 @@ export interface WaitingWatch {
 const nothing: readonly WatchEvent[] = [];
 
 /**
- * The log of events for all watches of one scope with one predicate, which is evaluated once for all of them. A watch is
- * a position in this log. Events that every watch has read, or that have left the event window, are dropped.
+ * The log of events for all watches of one scope with one predicate, which is evaluated once for all of them. A watch
+ * is a position in this log. Events that every watch has read, or that have left the event window, are dropped.
  */
 export class WatchView {
   readonly predicate: ObjectPredicate;

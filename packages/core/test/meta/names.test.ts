@@ -203,6 +203,6 @@ test('megabytes of hostile text are checked in linear time', (t) => {
   for (const text of texts) {
     for (const [, rule] of rules) rule(text);
   }
-  // Quadratic checks would take hours; the bound only has to tell them apart on a busy machine.
+  // Quadratic checks would take hours; the bound only has to distinguish the two on a busy machine.
   t.true(process.hrtime.bigint() - started < 20_000_000_000n);
 });

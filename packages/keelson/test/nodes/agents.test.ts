@@ -17,7 +17,7 @@ import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts'
 const exec = '/api/v1/namespaces/default/pods/p/exec?command=cat&stdin=1';
 const log = '/api/v1/namespaces/default/pods/p/log';
 
-/** An agent that lets in whom the authority knows, echoes what comes through a tunnel, and tells who called. */
+/** An agent that accepts clients of the authority, echoes the bytes of a tunnel, and reports the client. */
 async function startAgent(t: ExecutionContext, { authority, server }: Credentials): Promise<number> {
   const agent: Server = createServer(
     { cert: server.certificate, key: server.key, ca: authority, requestCert: true, rejectUnauthorized: false },

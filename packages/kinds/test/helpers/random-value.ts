@@ -1,6 +1,6 @@
 import type { Schema, SchemaNode } from '@keelson/core';
 
-/** Texts that specs really hold, and some that nobody expects. */
+/** Typical texts of specs, and unusual ones. */
 const texts = [
   '',
   'a',

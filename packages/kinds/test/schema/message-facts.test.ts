@@ -270,7 +270,7 @@ test('what a client must give is refused when absent, and only where the referen
   t.false(refused.includes('v1beta1.DeploymentSpec.selector'));
 });
 
-/** Types whose zero value a Go pointer tells apart from absence; messages show it by being there. */
+/** Types whose zero value a Go pointer distinguishes from absence; messages do so by being present. */
 const withZero = ['string', 'bool', 'int32', 'int64', 'double', 'bytes', 'intOrString'];
 
 test('presence marks exactly the scalars that are pointers in the published definitions', (t) => {

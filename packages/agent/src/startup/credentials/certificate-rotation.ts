@@ -33,8 +33,8 @@ const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 
 /**
- * Fraction of the lifetime after which a certificate is renewed. It is random so that nodes that joined at the same time
- * do not renew their certificates at the same time.
+ * Fraction of the lifetime after which a certificate is renewed. It is random so that nodes that joined at the same
+ * time do not renew their certificates at the same time.
  */
 const minLifetimeFraction = 0.7;
 const lifetimeSpread = 0.2;

@@ -34,8 +34,8 @@ export class CertificateStore {
   }
 
   /**
-   * Saves a certificate and makes it the current one. The symbolic link is replaced atomically, so that after a crash it
-   * refers to the previous or to the new certificate.
+   * Saves a certificate and makes it the current one. The symbolic link is replaced atomically, so that after a crash
+   * it refers to the previous or to the new certificate.
    */
   async keep({ certificate, key }: ClientCertificate, nowMs: number): Promise<void> {
     const path = join(this.#directory, `${agentName}-client-${fileTime(nowMs)}.pem`);

@@ -85,8 +85,8 @@ async function bootstrapCertificate(
 
 /**
  * Ensures that the client config has a valid client certificate. Otherwise a certificate is requested with the
- * credentials of --bootstrap-clusterconfig. The key remains in memory until the certificate is issued, so that a failure
- * does not create or change files.
+ * credentials of --bootstrap-clusterconfig. The key remains in memory until the certificate is issued, so that a
+ * failure does not create or change files.
  *
  * @throws UsageError for a bootstrap file that cannot be used
  * @throws CertificateRefusedError when the API server does not issue a certificate

@@ -26,8 +26,8 @@ const maxPollMs = 10_000;
 const hashLength = 40;
 
 /**
- * The name is derived from the request, so that a retry after an attempt with an unknown result does not create a second
- * object.
+ * The name is derived from the request, so that a retry after an attempt with an unknown result does not create a
+ * second object.
  */
 function manifest(request: string): CertificateSigningRequest {
   const name = `node-csr-${createHash('sha256').update(request).digest('hex').slice(0, hashLength)}`;
@@ -58,8 +58,8 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
 }
 
 /**
- * Generates a key, requests a client certificate of the node, and waits without a time limit for its approval. Connection
- * errors are retried.
+ * Generates a key, requests a client certificate of the node, and waits without a time limit for its approval.
+ * Connection errors are retried.
  *
  * @returns undefined when the signal was aborted before the certificate was issued
  * @throws CertificateRefusedError when the request was denied or could not be signed

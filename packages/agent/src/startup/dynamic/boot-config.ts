@@ -31,8 +31,9 @@ export interface DynamicConfig {
 export const maxTrialStarts = 10;
 
 /**
- * Selects the configuration of this start. With --dynamic-config-dir, the configuration that was downloaded last replaces
- * the file of --config. When it is invalid, the last known good configuration is used, else the local configuration.
+ * Selects the configuration of this start. With --dynamic-config-dir, the configuration that was downloaded last
+ * replaces the file of --config. When it is invalid, the last known good configuration is used, else the local
+ * configuration.
  *
  * @throws UsageError when the local configuration is invalid
  */

@@ -16,7 +16,7 @@ const pod = (name: string): Pod => ({
   } as Pod['spec'],
 });
 
-/** An API that keeps what is written, and fails as told. */
+/** An API that records writes, and fails as configured. */
 function fakeApi() {
   const calls: { verb: string; namespace: string; name: string; body: Partial<Event> }[] = [];
   const failures: unknown[] = [];

@@ -155,7 +155,7 @@ test(`no CPU is ever given twice or lost, whatever comes and goes (seed ${seed})
         );
         const all = [...parseCpuSet(defaultCpuSet), ...given].sort((a, b) => a - b);
         if (all.join() !== topology.map(({ id }) => id).join() || kept.some((cpu) => given.includes(cpu))) return false;
-        // An agent may start anew at any time.
+        // An agent may restart at any time.
         const next = new CpuAssignments(topology, reserved);
         next.restore({ policyName: 'static', ...assignments.state() }, 'state');
         assignments = next;

@@ -130,7 +130,7 @@ test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits take the pla
   t.is(rules.match(/0x80000000\/0x80000000/g)?.length, 2);
   t.is(rules.match(/0x1\/0x1/g)?.length, 2);
   t.notRegex(rules, /0x8000\/|0x4000\//);
-  // Somebody with the old bit comes later: both stay, rather than being fought over.
+  // A proxy with the old bit starts later: both rules remain, instead of being removed and restored repeatedly.
   await namespace.run('iptables', '-t', 'nat', '-A', 'KUBE-MARK-MASQ', '-j', 'MARK', '--set-xmark', '0x4000/0x4000');
   await second.round();
   t.regex((await saved(namespace.run, 'nat')).join('\n'), /KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/);

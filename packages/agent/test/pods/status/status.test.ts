@@ -150,7 +150,7 @@ test('pods run on while the API is away, and their latest status arrives when it
   t.is(bench.status(pod).phase, 'Running');
 });
 
-/** An API that takes what is said about pods, and tells the phases in order. */
+/** An API that accepts statuses of pods, and returns the phases in order. */
 function takingApi(pod: Pod): { readonly api: ApiClient; readonly phases: (string | undefined)[] } {
   const phases: (string | undefined)[] = [];
   let status: Pod['status'] = {};

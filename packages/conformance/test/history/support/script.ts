@@ -37,7 +37,8 @@ export function digestOf({ revision: _, digest: __, ...rest }: SeenObject): stri
 }
 
 /**
- * Writes a history by hand. Every call takes five milliseconds and follows the one before it, unless told otherwise.
+ * Writes a history by hand. Every call takes five milliseconds and follows the one before it, unless specified
+ * otherwise.
  */
 export class Script {
   time = 0;

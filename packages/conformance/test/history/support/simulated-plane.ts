@@ -229,7 +229,7 @@ export function simulate(seed: number, steps: number): History {
   function stepWatcher(watcher: Watcher, mayBreak = true): void {
     const { name, selection } = watcher;
     if (watcher.session === undefined) {
-      // The first two are the witnesses of everything; the others also begin anew with the present state.
+      // The first two observe everything; the others also restart with the current state.
       const fresh = mayBreak && Number(name.slice(1)) > 1 && random.chance(0.3);
       const session = recorder.open({
         watch: name,

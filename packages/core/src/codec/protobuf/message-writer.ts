@@ -18,7 +18,7 @@ const compiled = new WeakMap<MessageNode, MessageWriter>();
 
 /**
  * Writes every field that the object has, also zero values: Go readers take absence and zero for the same wherever a
- * field is no pointer, and tell them apart where it is one. Names that the schema does not know are left out.
+ * field is not a pointer, and distinguish them where it is one. Names that are not in the schema are omitted.
  */
 export function writeFields(message: MessageWriter, writer: Writer, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError('expected an object');

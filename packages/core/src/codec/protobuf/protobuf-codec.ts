@@ -58,8 +58,8 @@ export function protobufEncoderOf<T>(schema: Schema<T>): ProtobufEncoder<T> {
  * decoder, which has to see it next.
  *
  * Go writers put zero values where JSON leaves a field out; they are dropped again unless the field is always written
- * or tells zero from absence (`presence`). Unknown fields are skipped, as reference servers do. Nothing of the result
- * refers to `bytes`.
+ * or distinguishes zero from absence (`presence`). Unknown fields are skipped, as reference servers do. Nothing of the
+ * result refers to `bytes`.
  *
  * @throws Error when a message of the schema has no protobuf form; the decoder throws ProtobufSyntaxError for bytes
  *   that are no such message.

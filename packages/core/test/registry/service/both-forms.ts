@@ -9,7 +9,7 @@ export interface FormContext {
 
 const base = anyTest as TestFn<FormContext>;
 
-/** Registers a test once for each form of storage: nobody above may be able to tell them apart. */
+/** Registers a test once for each form of storage: callers must not be able to distinguish them. */
 export function test(title: string, run: (t: ExecutionContext<FormContext>) => Promise<void>): void {
   for (const form of ['direct', 'cached'] as const) {
     base(`${title} (${form})`, async (t) => {
