@@ -28,10 +28,12 @@ const defaultMountpoint = '/sys/fs/cgroup';
 const defaultParent = '/keelson';
 
 /**
- * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were
- * never started. Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
- * @throws `Unsupported`, with the reason: no Linux, not root, no OCI binary or one that cannot work here, a tool is
- *   missing
+ * Opens the state directory and adopts the containers recorded in it: those that are running, that ended while no
+ * runtime was open, and that were never started. Disposing of the runtime leaves containers running. Only one runtime
+ * at a time may use a state directory.
+ *
+ * @throws RuntimeError `Unsupported` when the platform is not Linux, the process is not root, a tool is missing, or
+ *   there is no OCI binary that works on this machine
  */
 export async function createOciRuntime(options: OciRuntimeOptions): Promise<ContainerEngine> {
   const {
@@ -43,7 +45,7 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   } = options;
   const { mountpoint: cgroupMountpoint = defaultMountpoint, parent: cgroupParent = defaultParent } =
     options.cgroups ?? {};
-  refuseMachine();
+  checkMachine();
   const { path, version } = await findBinary(options.binary, cgroupMountpoint);
 
   const state = new StateDirectory(options.stateDirectory, monitorScript, ['pods', 'oci', 'programs']);
@@ -98,15 +100,15 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   return withDeadlines({ runtime, images }, { clock });
 }
 
-function refuseMachine(): void {
-  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the OCI runtime needs Linux');
+function checkMachine(): void {
+  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the OCI runtime requires Linux');
   if (process.getuid?.() !== 0) throw new RuntimeError('Unsupported', 'the OCI runtime needs to be root');
   const missing = neededTools.filter((name) => findTool(name) === undefined);
   if (missing.length > 0)
-    throw new RuntimeError('Unsupported', `the OCI runtime needs these programs: ${missing.join(', ')}`);
+    throw new RuntimeError('Unsupported', `the OCI runtime requires these programs: ${missing.join(', ')}`);
 }
 
-interface Findings {
+interface DetectedFeatures {
   readonly machine: Machine;
   readonly cgroups: Cgroups;
   readonly seccomp: boolean;
@@ -114,7 +116,7 @@ interface Findings {
   readonly podNetwork: boolean;
 }
 
-function capabilitiesOf({ machine, cgroups, seccomp, pull, podNetwork }: Findings): RuntimeCapabilities {
+function capabilitiesOf({ machine, cgroups, seccomp, pull, podNetwork }: DetectedFeatures): RuntimeCapabilities {
   return {
     rootFilesystem: 'image',
     podNetwork,

@@ -30,7 +30,7 @@ export interface OciRuntimeParts extends MonitoredRuntimeParts<OciSandbox, OciCo
   readonly sandboxes: SandboxParts;
 }
 
-/** Containers that an OCI binary makes, without a daemon; see the README. */
+/** A runtime whose containers are created by an OCI binary, without a daemon; see the README. */
 export class OciRuntime extends MonitoredRuntime<OciSandbox, OciContainer> {
   readonly name = 'oci';
   readonly streaming: RuntimeStreaming;
@@ -56,11 +56,11 @@ export class OciRuntime extends MonitoredRuntime<OciSandbox, OciContainer> {
 
   async status(options: CallOptions = {}): Promise<RuntimeStatus> {
     const network = (await this.#parts.sandboxes.network?.status(options)) ?? { ready: true };
-    const { ready, ...why } = network;
+    const { ready, ...details } = network;
     return {
       conditions: [
         { type: 'RuntimeReady', status: true },
-        { type: 'NetworkReady', status: ready, ...why },
+        { type: 'NetworkReady', status: ready, ...details },
       ],
     };
   }

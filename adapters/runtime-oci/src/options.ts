@@ -4,28 +4,28 @@ import type { NetworkPlugin } from '@keelson/container-network';
 import type { Clock, Logger } from '@keelson/core';
 
 export interface OciRuntimeOptions {
-  /** Absolute path or name of the OCI binary; absent: the first of `runc` and `crun` that this machine has. */
+  /** Absolute path or name of the OCI binary. Default: the first of `runc` and `crun` that is installed. */
   readonly binary?: string;
   /**
-   * Folder that is the runtime's alone; created with mode 0700 if needed. It must stay the same for containers to be
-   * found again.
+   * Directory that only the runtime uses; it is created with mode 0700 if it does not exist. Containers are adopted
+   * after a restart only when the directory is the same.
    */
   readonly stateDirectory: string;
-  /** OCI layouts (folders) and docker archives (tar files), or folders that hold such; images are pulled from them. */
+  /** OCI layouts (directories), docker archives (tar files), or directories of these. Images are pulled from them. */
   readonly imageSources?: readonly string[];
-  /** Registries are asked for what no source has; absent: they are not. */
+  /** Registries that provide images which no source contains. Absent: registries are not used. */
   readonly registries?: RegistryOptions;
   /**
-   * Address of the node, which pods on the machine's network have; absent: that of the first interface that is not
-   * loopback.
+   * Address of the node, which is also that of pods on the machine's network. Default: the address of the first
+   * interface that is not loopback.
    */
   readonly nodeIp?: string | (() => string);
-  /** Gives pods a network of their own; absent: all pods have that of the machine. */
+  /** Provides separate networks for pods. Absent: all pods use the network of the machine. */
   readonly network?: NetworkPlugin;
-  /** Where cgroups are; the binary makes them in any case. */
+  /** Location of cgroups, which the OCI binary creates in any case. */
   readonly cgroups?: CgroupOptions;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** How often state is read again although no file event came, milliseconds; default 10 s. */
+  /** Interval in milliseconds at which state is read again without a file event. Default 10 s. */
   readonly relistPeriodMs?: number;
 }

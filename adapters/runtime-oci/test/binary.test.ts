@@ -37,7 +37,7 @@ asRoot(
     await t.throwsAsync(create('no-such-runc'), { code: 'Unsupported', message: /no "no-such-runc" in/ });
     writeFileSync(join(folder, 'plain'), '');
     await t.throwsAsync(create(join(folder, 'plain')), { code: 'Unsupported', message: /cannot execute/ });
-    await t.throwsAsync(create('/bin/true'), { code: 'Unsupported', message: /does not answer like an OCI runtime/ });
+    await t.throwsAsync(create('/bin/true'), { code: 'Unsupported', message: /is not that of an OCI runtime/ });
     t.false(existsSync(join(folder, 'state')), 'nothing was made');
   },
 );
@@ -51,7 +51,7 @@ asRoot('crun is refused where cgroups of both versions have controllers', async 
   const attempt = createOciRuntime({ stateDirectory: join(folder, 'state'), binary, cgroups: { mountpoint } });
   await t.throwsAsync(attempt, {
     code: 'Unsupported',
-    message: /crun refuses cgroups of both versions.*hugetlb, misc on version 2/,
+    message: /crun does not support hybrid cgroups: hugetlb, misc on version 2/,
   });
 });
 

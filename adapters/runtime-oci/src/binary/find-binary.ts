@@ -5,27 +5,30 @@ import { RuntimeError } from '@keelson/container-runtime';
 import { hybridControllers } from '../machine/machine.ts';
 import { type BinaryVersion, binaryEnvironment } from './oci-binary.ts';
 
-const known = ['runc', 'crun'];
+const defaultBinaries = ['runc', 'crun'];
 const versionTimeoutMs = 10_000;
 
 /**
- * The binary to use and what it says of itself.
- * @throws `Unsupported`, saying what is missing: there is none, it cannot be executed, it is no OCI runtime, it
- *   cannot work with the cgroups of this machine
+ * Finds the OCI binary and reads its name and version.
+ *
+ * @throws RuntimeError `Unsupported` when no binary is installed, it cannot be executed, it is not an OCI runtime, or
+ *   it does not support the cgroups of this machine
  */
 export async function findBinary(
   wanted: string | undefined,
   cgroupMountpoint: string,
 ): Promise<{ readonly path: string; readonly version: BinaryVersion }> {
-  const path = wanted === undefined ? known.map(findTool).find((found) => found !== undefined) : locate(wanted);
+  const path =
+    wanted === undefined ? defaultBinaries.map(findTool).find((found) => found !== undefined) : locate(wanted);
   if (path === undefined)
-    throw new RuntimeError('Unsupported', `there is neither of ${known.join(', ')} in ${toolPath}`);
+    throw new RuntimeError('Unsupported', `found none of ${defaultBinaries.join(', ')} in ${toolPath}`);
   const version = await versionOf(path);
   const hybrid = hybridControllers(cgroupMountpoint);
   if (version.name === 'crun' && hybrid.length > 0) {
     throw new RuntimeError(
       'Unsupported',
-      `crun refuses cgroups of both versions, and this machine has ${hybrid.join(', ')} on version 2 and others on version 1; use runc`,
+      `crun does not support hybrid cgroups: ${hybrid.join(', ')} on version 2, ` +
+        'other controllers on version 1; use runc',
     );
   }
   return { path, version };
@@ -34,7 +37,7 @@ export async function findBinary(
 function locate(wanted: string): string {
   if (!wanted.includes('/')) {
     const found = findTool(wanted);
-    if (found === undefined) throw new RuntimeError('Unsupported', `there is no "${wanted}" in ${toolPath}`);
+    if (found === undefined) throw new RuntimeError('Unsupported', `found no "${wanted}" in ${toolPath}`);
     return found;
   }
   try {
@@ -52,7 +55,9 @@ function versionOf(path: string): Promise<BinaryVersion> {
       if (error === null && name !== undefined && version !== undefined) resolve({ name, version });
       else
         reject(
-          new RuntimeError('Unsupported', `"${path} --version" does not answer like an OCI runtime`, { cause: error }),
+          new RuntimeError('Unsupported', `the output of "${path} --version" is not that of an OCI runtime`, {
+            cause: error,
+          }),
         );
     });
   });

@@ -6,19 +6,19 @@ import { toolPath } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 
 export interface BinaryVersion {
-  /** `runc`, `crun`, or what else calls itself so. */
+  /** The name that the binary reports: `runc`, `crun` or another one. */
   readonly name: string;
   readonly version: string;
 }
 
-/** Environment of the binary: nothing of ours. */
+/** Environment of the binary. It contains no variables of the runtime. */
 export const binaryEnvironment = { PATH: toolPath };
 
-/** The OCI command line: what is done with it besides starting and commands, which go through the reaper. */
+/** Calls the OCI binary. Containers and commands are started by the reaper instead. */
 export class OciBinary {
   readonly path: string;
   readonly version: BinaryVersion;
-  /** Where the binary keeps what it knows of containers. */
+  /** Directory in which the binary stores the state of containers. */
   readonly #root: string;
 
   constructor(path: string, version: BinaryVersion, root: string) {
@@ -27,23 +27,23 @@ export class OciBinary {
     this.#root = root;
   }
 
-  /** Program and arguments of a call. Errors go to `log`, a line of JSON each. */
-  words(log: string | undefined, ...args: readonly string[]): string[] {
+  /** Program and arguments of a call. The binary writes its errors to `log`, one JSON object per line. */
+  commandLine(log: string | undefined, ...args: readonly string[]): string[] {
     const logging = log === undefined ? [] : ['--log', log, '--log-format', 'json'];
     return [this.path, '--root', this.#root, ...logging, ...args];
   }
 
-  /** Whether the binary has a container of this name, running or not. */
+  /** Whether the binary has a container with this ID, running or not. */
   has(id: string): boolean {
     return existsSync(join(this.#root, id));
   }
 
-  /** Kills what runs in it and takes back its cgroup; harmless when there is none. @throws `Internal` */
+  /** Kills the processes of a container and removes its cgroup. No effect when it does not exist. @throws `Internal` */
   async delete(id: string): Promise<void> {
     if (this.has(id)) await this.#run(['delete', '--force', id]);
   }
 
-  /** `file` holds the new limits. @throws `InvalidArgument` with what the binary says */
+  /** `file` contains the new limits. @throws `InvalidArgument` with the message of the binary */
   async update(id: string, file: string): Promise<void> {
     await this.#run(['update', '--resources', file, id]).catch((error: Error) => {
       throw new RuntimeError('InvalidArgument', error.message, { cause: error });
@@ -51,9 +51,9 @@ export class OciBinary {
   }
 
   #run(args: readonly string[]): Promise<void> {
-    const [program = '', ...words] = this.words(undefined, ...args);
+    const [program = '', ...commandArgs] = this.commandLine(undefined, ...args);
     return new Promise((resolve, reject) => {
-      execFile(program, words, { env: binaryEnvironment }, (error, _stdout, stderr) => {
+      execFile(program, commandArgs, { env: binaryEnvironment }, (error, _stdout, stderr) => {
         if (error === null) resolve();
         else
           reject(
@@ -64,7 +64,7 @@ export class OciBinary {
   }
 }
 
-/** What the binary said last, out of its log or its error output. */
+/** The last message in the log or the error output of the binary. */
 export function lastMessage(text: string): string {
   const line = text.trim().split('\n').at(-1) ?? '';
   try {

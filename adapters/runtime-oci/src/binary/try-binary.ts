@@ -9,8 +9,9 @@ import { runToEnd, writeHolderBundle } from '../sandbox/pid-holder.ts';
 import { lastMessageIn, type OciBinary } from './oci-binary.ts';
 
 /**
- * Runs a container that ends at once: what works is known by that, not by what the binary says of itself.
- * @throws `Unsupported` with the binary's reason when no container runs on this machine
+ * Runs a container that ends immediately, because the version of a binary does not show what works on this machine.
+ *
+ * @throws RuntimeError `Unsupported` with the message of the binary when it cannot run containers on this machine
  */
 export async function tryBinary(
   binary: OciBinary,
@@ -37,13 +38,13 @@ export async function tryBinary(
         cgroupsPath,
         ...(seccomp && { seccomp }),
       });
-      await runToEnd(binary.words(log, 'run', '--bundle', folder, id));
+      await runToEnd(binary.commandLine(log, 'run', '--bundle', folder, id));
       return undefined;
     } catch (error) {
       return (await lastMessageIn(log)) ?? String(error);
     } finally {
       await binary.delete(id);
-      // A binary that failed in the middle leaves its group.
+      // A binary that fails during the start may leave the cgroup behind.
       await removeCgroup(cgroups.mountpoint, cgroupsPath);
       await rm(folder, { recursive: true, force: true });
     }

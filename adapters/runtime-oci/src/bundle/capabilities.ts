@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type ContainerSecurityContext, RuntimeError } from '@keelson/container-runtime';
 import type { OciCapabilities } from './oci-spec.ts';
 
-/** By number, as in the kernel's headers. */
+/** Names of the capabilities; the index is the number in the headers of the kernel. */
 const names = [
   ...[
     'CHOWN',
@@ -32,43 +32,43 @@ const names = [
   ...['BLOCK_SUSPEND', 'AUDIT_READ', 'PERFMON', 'BPF', 'CHECKPOINT_RESTORE'],
 ];
 
-/** What containers have unless told otherwise: enough for a package manager, not for the machine's settings. */
+/** Capabilities of containers by default. They are sufficient for a package manager, not to change the machine. */
 const defaults = [
   ...['CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'MKNOD', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP'],
   ...['NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
 ];
 
-/** Capabilities that this process can hand down: its bounding set. */
+/** Capabilities that this process can grant to containers: its bounding set. */
 export function ownCapabilities(status: string = readFileSync('/proc/self/status', 'latin1')): string[] {
   const mask = BigInt(`0x${/^CapBnd:\s+([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);
   return names.filter((_, number) => (mask & (1n << BigInt(number))) !== 0n);
 }
 
-/** @throws `InvalidArgument` for a name that is none, `Unsupported` for one that this machine does not give */
+/** @throws RuntimeError `InvalidArgument` for an unknown name, `Unsupported` for a capability that the runtime lacks */
 export function capabilitiesOf(context: ContainerSecurityContext, own: readonly string[]): OciCapabilities {
   const wanted = new Set(context.privileged ? own : defaults);
   const { add = [], drop = [] } = context.capabilities ?? {};
-  for (const name of drop.map(plain)) {
+  for (const name of drop.map(withoutPrefix)) {
     if (name === 'ALL') wanted.clear();
-    else wanted.delete(known(name));
+    else wanted.delete(checkedName(name));
   }
-  for (const name of add.map(plain)) {
+  for (const name of add.map(withoutPrefix)) {
     if (name === 'ALL') for (const each of own) wanted.add(each);
-    else if (own.includes(known(name))) wanted.add(name);
+    else if (own.includes(checkedName(name))) wanted.add(name);
     else
       throw new RuntimeError(
         'Unsupported',
         `capability ${name} cannot be added: the runtime does not have it on this machine`,
       );
   }
-  for (const name of drop.map(plain)) wanted.delete(name);
+  for (const name of drop.map(withoutPrefix)) wanted.delete(name);
   const set = [...wanted].filter((name) => own.includes(name)).map((name) => `CAP_${name}`);
   return { bounding: set, effective: set, permitted: set };
 }
 
-const plain = (name: string) => name.toUpperCase().replace(/^CAP_/, '');
+const withoutPrefix = (name: string) => name.toUpperCase().replace(/^CAP_/, '');
 
-function known(name: string): string {
-  if (!names.includes(name)) throw new RuntimeError('InvalidArgument', `not a capability: "${name}"`);
+function checkedName(name: string): string {
+  if (!names.includes(name)) throw new RuntimeError('InvalidArgument', `unknown capability "${name}"`);
   return name;
 }

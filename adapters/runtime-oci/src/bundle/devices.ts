@@ -9,21 +9,23 @@ export interface DeviceAccess {
 }
 
 /**
- * Everything is forbidden but what the binary itself adds for every container: null, zero, random, terminals and the
- * like.
+ * Denies access to all devices. The binary itself adds rules for the standard devices of every container, such as null,
+ * zero, random and terminals.
  */
 const forbidden: OciDeviceRule = { allow: false, access: 'rwm' };
 
-/** Folders of /dev that are file systems of the container's own. */
+/** Directories of /dev that are separate file systems in a container. */
 const ownFolders = new Set(['pts', 'shm', 'mqueue', 'fd']);
 
-/** Devices of a container that is not privileged. A folder stands for the devices in it. @throws `InvalidArgument` */
+/**
+ * Devices of an unprivileged container. A directory selects the devices in it. @throws RuntimeError `InvalidArgument`
+ */
 export async function devicesOf(wanted: readonly Device[]): Promise<DeviceAccess> {
   const devices: OciDevice[] = [];
   const rules = [forbidden];
   for (const { hostPath, containerPath, permissions } of wanted) {
     if (!/^[rwm]{1,3}$/.test(permissions))
-      throw new RuntimeError('InvalidArgument', `not device permissions: "${permissions}"`);
+      throw new RuntimeError('InvalidArgument', `invalid device permissions "${permissions}"`);
     const found = await devicesAt(hostPath, containerPath);
     if (found.length === 0) throw new RuntimeError('InvalidArgument', `no device at "${hostPath}"`);
     for (const device of found) {

@@ -9,20 +9,21 @@ import { maskedPaths, readonlyPaths } from './protected-paths.ts';
 import { resourcesOf } from './resources.ts';
 import { seccompOf } from './seccomp.ts';
 
-/** Version of the specification that the words used here come from. */
+/** Version of the OCI runtime specification. */
 const ociVersion = '1.0.2';
 
 export interface SpecInput extends ProcessInput {
   readonly pod: PodPlace;
   readonly cgroupsPath: string;
-  /** The binary can filter system calls. */
+  /** True when the binary supports seccomp. */
   readonly seccomp: boolean;
 }
 
 /**
- * The configuration of a container's bundle, with its root at `rootfs` beside it. What this machine cannot do is
- * refused here, not left out.
- * @throws `InvalidArgument`, `Unsupported`, `StartFailed` (unknown user)
+ * Creates the configuration of a container's bundle, whose root is the directory `rootfs`. Settings that this machine
+ * does not support are rejected, not ignored.
+ *
+ * @throws RuntimeError `InvalidArgument`, `Unsupported`, `StartFailed` (unknown user)
  */
 export async function makeSpec(input: SpecInput): Promise<OciSpec> {
   const { config, sandbox, pod, machine } = input;

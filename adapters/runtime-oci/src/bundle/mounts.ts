@@ -15,15 +15,17 @@ export interface MountInput {
 const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;
 
 /**
- * File systems of the kernel, files of the pod, then what the container asks for, which wins at equal paths.
- * @throws `InvalidArgument`
+ * Mounts of a container: kernel file systems, files of the pod, and those of its configuration, which replace others at
+ * the same path.
+ *
+ * @throws RuntimeError `InvalidArgument`
  */
 export async function mountsOf(input: MountInput): Promise<OciMount[]> {
   const own: OciMount[] = [];
   for (const mount of input.mounts) own.push(await bindOf(mount));
-  const taken = new Set(own.map(({ destination }) => destination));
+  const configured = new Set(own.map(({ destination }) => destination));
   return [...kernelMounts(input.privileged), ...podMounts(input)]
-    .filter(({ destination }) => !taken.has(destination))
+    .filter(({ destination }) => !configured.has(destination))
     .concat(own);
 }
 
@@ -58,7 +60,7 @@ function podMounts({ pod, readonlyRootfs }: MountInput): OciMount[] {
   ];
 }
 
-/** The binary itself resolves links of the image inside its root, and makes what is missing there. */
+/** The binary resolves symbolic links of the image within the root and creates missing mount points. */
 async function bindOf({
   hostPath,
   containerPath,
@@ -78,7 +80,7 @@ async function bindOf({
   };
 }
 
-/** How the root must be mounted so that mounts of the container reach what they are to reach. */
+/** Mount propagation that the root requires for the propagation of these mounts. */
 export function rootPropagationOf(mounts: readonly Mount[]): 'rslave' | 'rshared' | undefined {
   if (mounts.some(({ propagation }) => propagation === 'bidirectional')) return 'rshared';
   if (mounts.some(({ propagation }) => propagation === 'hostToContainer')) return 'rslave';

@@ -1,4 +1,4 @@
-/** The parts of the OCI runtime specification that bundles of this runtime use; names are those of its JSON. */
+/** The parts of the OCI runtime specification that this runtime uses, with the names of its JSON form. */
 export interface OciSpec {
   readonly ociVersion: string;
   readonly process: OciProcess;
@@ -40,7 +40,7 @@ export interface OciMount {
 
 export interface OciNamespace {
   readonly type: 'pid' | 'network' | 'mount' | 'ipc' | 'uts' | 'cgroup';
-  /** Absent: a new one. */
+  /** Absent: a new namespace is created. */
   readonly path?: string;
 }
 

@@ -16,14 +16,18 @@ export interface ProcessInput {
   readonly config: ContainerConfig;
   readonly sandbox: PodSandboxConfig;
   readonly image: ImageConfig;
-  /** Folder with the files of the image. */
+  /** Directory of the files of the image. */
   readonly imageRoot: string;
   readonly machine: Machine;
-  /** Host name that the container sees. */
+  /** Host name of the container. */
   readonly hostname: string;
 }
 
-/** @throws `InvalidArgument`, `Unsupported`, `StartFailed` (a user or group that the image does not have) */
+/**
+ * The process of a container.
+ *
+ * @throws RuntimeError `InvalidArgument`, `Unsupported`, `StartFailed` (unknown user or group)
+ */
 export async function processOf(input: ProcessInput): Promise<OciProcess> {
   const { config, sandbox, image, machine } = input;
   const { securityContext: context = {}, tty = false, resources = {} } = config;
@@ -46,7 +50,7 @@ export async function processOf(input: ProcessInput): Promise<OciProcess> {
     cwd: posix.normalize(cwd),
     capabilities: capabilitiesOf(context, machine.capabilities),
     noNewPrivileges: context.noNewPrivileges ?? false,
-    // Going lower needs a privilege; the closest that is allowed is no reason not to run.
+    // A lower value requires a privilege. The lowest permitted value is used rather than failing the container.
     ...(oomScoreAdjust !== undefined && {
       oomScoreAdj: Math.max(Math.trunc(oomScoreAdjust), machine.minOomScoreAdjust),
     }),
@@ -71,7 +75,7 @@ function apparmorOf(profile: Context['apparmor'], privileged: boolean, machine: 
   return { apparmorProfile: profile.localhostRef ?? '' };
 }
 
-/** Labels mean something only where SELinux is on; elsewhere they are for other nodes. */
+/** Labels are ignored when SELinux is disabled, because a pod may run on any node. */
 function selinuxOf(label: Context['selinux'], machine: Machine): { selinuxLabel?: string } {
   if (label === undefined || !machine.selinux) return {};
   const { user = 'system_u', role = 'system_r', type = 'container_t', level = 's0' } = label;

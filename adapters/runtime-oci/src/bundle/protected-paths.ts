@@ -1,4 +1,4 @@
-/** Files of the kernel that tell or change things of the machine; hidden in containers that are not privileged. */
+/** Kernel files that expose or change the state of the machine; hidden in unprivileged containers. */
 export const maskedPaths: readonly string[] = [
   '/proc/acpi',
   '/proc/asound',
@@ -14,7 +14,7 @@ export const maskedPaths: readonly string[] = [
   '/sys/firmware',
 ];
 
-/** Settings of the kernel that containers that are not privileged may read. */
+/** Kernel settings that are read-only in unprivileged containers. */
 export const readonlyPaths: readonly string[] = [
   '/proc/bus',
   '/proc/fs',

@@ -2,8 +2,8 @@ import type { LinuxResources } from '@keelson/container-runtime';
 import type { OciResources } from './oci-spec.ts';
 
 /**
- * Limits in the words of a bundle, for creation and for updates alike. `swapLimits`: the machine can limit memory and
- * swap together.
+ * Converts limits to the form of the OCI specification, for creation and for updates. With `swapLimits` the memory
+ * limit includes swap.
  */
 export function resourcesOf(resources: LinuxResources, swapLimits: boolean): OciResources {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = resources;

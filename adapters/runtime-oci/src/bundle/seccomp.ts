@@ -12,7 +12,7 @@ const notImplemented = 38; // ENOSYS
 /** Flags of clone(2) that make namespaces. */
 const namespaceFlags = 0x7e020000;
 const vsockFamily = 40;
-/** Values of personality(2) that only say what is so anyway, or ask. */
+/** Values of personality(2) that select the default execution domain or only query the current one. */
 const harmlessPersonalities = [0x0, 0x8, 0x20000, 0x20008, 0xffffffff];
 
 interface Rule {
@@ -28,8 +28,9 @@ interface Rule {
 }
 
 /**
- * Undefined: no filter.
- * @throws `InvalidArgument` for a profile that cannot be read, `Unsupported` where there are no filters
+ * The seccomp filter of a container; undefined when it is not filtered.
+ *
+ * @throws RuntimeError `InvalidArgument` for an unreadable profile, `Unsupported` when seccomp is not available
  */
 export async function seccompOf(
   { seccomp, privileged }: ContainerSecurityContext,
@@ -42,7 +43,7 @@ export async function seccompOf(
   return profileOfFile(seccomp.localhostRef ?? '', capabilities);
 }
 
-/** What is not listed is refused with EPERM. */
+/** The default filter. System calls that it does not list fail with EPERM. */
 export function defaultProfile(capabilities: readonly string[], processor: string = process.arch): object {
   const allow = (names: readonly string[], args?: Rule['args']): Rule => {
     return { names, action: 'SCMP_ACT_ALLOW', ...(args && { args }) };
@@ -56,7 +57,7 @@ export function defaultProfile(capabilities: readonly string[], processor: strin
   ];
   if (!capabilities.includes('CAP_SYS_ADMIN')) {
     rules.push(allow(['clone'], [maskedEqual]));
-    // Its flags are in memory, where a filter cannot see them; callers fall back to clone when it seems not to exist.
+    // A filter cannot read its flags, which are in memory. Callers use clone when clone3 fails with ENOSYS.
     rules.push({ names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: notImplemented });
   }
   return {
@@ -86,8 +87,8 @@ interface ProfileFile {
 }
 
 /**
- * Profiles as container engines read them: those of the runtime specification, and conditions by capability and
- * architecture.
+ * Reads a profile file. The format is that of the runtime specification, extended as in container engines by conditions
+ * for capabilities and architectures.
  */
 async function profileOfFile(path: string, capabilities: readonly string[]): Promise<object> {
   let profile: ProfileFile;

@@ -16,7 +16,9 @@ export interface CreateParts {
   readonly seccomp: boolean;
 }
 
-/** Puts a container's bundle, record and pipes into place. @throws what the contract says of creation */
+/**
+ * Creates the bundle, the record and the pipes of a container. @throws RuntimeError as specified for `createContainer`
+ */
 export async function createContainer(
   { around, images, overlay, seccomp }: CreateParts,
   sandbox: OciSandbox,
@@ -42,7 +44,7 @@ export async function createContainer(
     ...(overlay && { lower: imageRoot }),
     stopSignal: signalNumber(config.stopSignal || image.config.stopSignal || 'SIGTERM'),
     ownPids: (context.namespaces?.pid ?? sandbox.place.namespaces.pid) === 'container',
-    // Its cgroup must be there when it has ended, or nobody knows of the lack of memory.
+    // The cgroup is read after the end of the container to detect that it ran out of memory.
     runFlags: around.binary.version.name === 'runc' ? ['--keep'] : [],
   };
   const folder = await stagingFolder(around, id);

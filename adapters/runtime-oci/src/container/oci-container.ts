@@ -15,7 +15,7 @@ import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
 import { lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciSpec } from '../bundle/oci-spec.ts';
 import { resourcesOf } from '../bundle/resources.ts';
-import { launchWords } from '../launch/launch-words.ts';
+import { launchCommand } from '../launch/launch-command.ts';
 import { podsFolder } from '../sandbox/pod-place.ts';
 import type { OciContext } from './oci-context.ts';
 import type { OciRecord } from './oci-record.ts';
@@ -23,7 +23,7 @@ import type { OciRecord } from './oci-record.ts';
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;
 
-/** A container that the OCI binary makes out of a bundle. */
+/** A container that the OCI binary creates from a bundle. */
 export class OciContainer extends MonitoredContainer<OciRecord> {
   readonly #around: OciContext;
 
@@ -36,7 +36,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     return this.#around.state.container(this.id);
   }
 
-  /** Its cgroup in every hierarchy that limits or counts something. */
+  /** Its cgroup in every hierarchy with a controller that is used. */
   get cgroups(): readonly string[] {
     return this.#around.cgroups.foldersOf(this.record.cgroup);
   }
@@ -56,12 +56,12 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
       log: this.#log,
       pods: podsFolder(state),
     };
-    spawnMonitor(this.#around, this.id, launchWords(places, this.record), (error) => {
-      void this.failStart(`the monitor does not start: ${error.message}`).catch(() => {});
+    spawnMonitor(this.#around, this.id, launchCommand(places, this.record), (error) => {
+      void this.failStart(`the monitor cannot be started: ${error.message}`).catch(() => {});
     });
   }
 
-  /** The binary lets go of its own first process a little before that executes the container's. */
+  /** Waits until the process executes the container's program: the binary reports the process shortly before that. */
   protected override async executed(): Promise<void> {
     const { clock, binary } = this.#around;
     const name = basename(binary.path);
@@ -83,32 +83,32 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     for (const pid of await this.#around.cgroups.members(this.cgroups)) signalProcess(pid, 'SIGKILL');
   }
 
-  /** What the first process leaves behind would hold the reaper, and with it the news of the end. */
+  /** Kills the processes that the first process left behind, because the reaper ends only after them. */
   protected override async inspectRunning(identity: ProcessIdentity): Promise<void> {
     if (!this.record.ownPids && !isAlive(identity)) await this.killAll();
   }
 
   protected override async settle(exit: ExitRecord): Promise<ExitRecord> {
     const { runFiles, cgroups, binary } = this.#around;
-    let known = exit;
+    let settled = exit;
     if (exit.reason === undefined && exit.exitCode !== 0 && (await cgroups.ranOutOfMemory(this.cgroups))) {
-      known = { ...exit, reason: ExitReason.OutOfMemory };
-      // The cgroup that tells goes away next.
-      await runFiles.writeExit(this.id, known);
+      settled = { ...exit, reason: ExitReason.OutOfMemory };
+      // Recorded before the cgroup, from which it was determined, is removed.
+      await runFiles.writeExit(this.id, settled);
     }
     await binary.delete(this.id);
-    return known;
+    return settled;
   }
 
   protected override async describeFailure(text: string): Promise<string> {
-    return text || (await lastMessageIn(this.#log)) || `${this.#around.binary.version.name} gave no reason`;
+    return text || (await lastMessageIn(this.#log)) || `${this.#around.binary.version.name} reported no reason`;
   }
 
   protected override async applyResources(resources: LinuxResources): Promise<void> {
     const { binary, machine } = this.#around;
     const changes = resourcesOf(resources, machine.swapLimits);
     if (this.state === 'running') {
-      // A file, because not every binary reads pipes.
+      // A file, because not every binary supports reading from a pipe.
       const file = join(this.folder, 'update.json');
       await writeAtomically(file, JSON.stringify(changes));
       await binary.update(this.id, file);
@@ -126,8 +126,8 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
 
   protected override async discard(): Promise<void> {
     await this.#around.binary.delete(this.id);
-    // Only a container whose mounts reach the machine has its root there too, where the state directory is on a shared
-    // mount.
+    // The root is mounted on the machine only for a container with bidirectional mount propagation whose state
+    // directory is on a shared mount.
     const root = join(this.folder, 'rootfs');
     const mounts = await readFile('/proc/self/mountinfo', 'utf8');
     if (mounts.includes(` ${root} `)) await tryTool('umount', ['--recursive', '--lazy', root]);

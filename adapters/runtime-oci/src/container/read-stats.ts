@@ -4,7 +4,7 @@ import type { ContainerStats } from '@keelson/container-runtime';
 import type { OciContainer } from './oci-container.ts';
 import type { OciContext } from './oci-context.ts';
 
-/** Usage of the running ones among these containers, as their cgroups count it. */
+/** Resource usage of the running containers, as counted by their cgroups. */
 export async function readStats(containers: readonly OciContainer[], around: OciContext): Promise<ContainerStats[]> {
   const running = containers.filter(({ state }) => state === 'running');
   const stats = await Promise.all(running.map((container) => statsOf(container, around)));
@@ -22,7 +22,7 @@ async function statsOf(container: OciContainer, around: OciContext): Promise<Con
     cpuNanoseconds(cgroupMountpoint, cgroup),
     cgroups.members(container.cgroups),
   ]);
-  if (members.length === 0) return undefined; // it has just ended
+  if (members.length === 0) return undefined; // it has ended meanwhile
   return {
     ...base,
     ...(nanoseconds !== undefined && { cpu: { usageCoreNanoseconds: nanoseconds } }),

@@ -26,21 +26,21 @@ export interface OciProcessRequest {
 }
 
 const terminalPollMs = 10;
-const killed = 137;
+const killedExitCode = 137;
 
-/** A command that the binary runs in a container. */
+/** A command that is running in a container. */
 export interface OciProcess {
   readonly stdin: Writable | null;
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
   readonly ended: Promise<number>;
-  /** Kills the command and what belongs to its session. */
+  /** Kills all processes in the session of the command. */
   kill(): void;
-  /** Present with a terminal. */
+  /** Present if the command has a terminal. */
   resize?(size: TerminalSize): void;
 }
 
-/** Resolves when the command was executed. @throws `StartFailed`, `InvalidArgument` */
+/** Starts a command; resolves when its program is executed. @throws RuntimeError `StartFailed`, `InvalidArgument` */
 export async function startProcess(
   around: OciContext,
   container: OciContainer,
@@ -48,17 +48,17 @@ export async function startProcess(
 ): Promise<OciProcess> {
   const [name = ''] = request.command;
   if (name === '') throw new RuntimeError('StartFailed', 'the command is empty');
-  if (request.command.some((word) => word.includes('\0')))
-    throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
+  if (request.command.some((argument) => argument.includes('\0')))
+    throw new RuntimeError('InvalidArgument', 'a command must not contain NUL');
   const folder = join(container.folder, `exec-${newId()}`);
   await mkdir(folder, { mode: 0o700 });
   const files = { folder, pid: join(folder, 'pid'), log: join(folder, 'log'), terminal: join(folder, 'terminal') };
   const start = request.tty ? startWithTerminal : startDetached;
   try {
     const process = await start(around, container.id, request, files);
-    // What stays goes with the container.
-    const tidy = () => void rm(folder, { recursive: true, force: true }).catch(() => {});
-    process.ended.then(tidy, tidy);
+    // A directory that cannot be removed is removed together with the container.
+    const removeFiles = () => void rm(folder, { recursive: true, force: true }).catch(() => {});
+    process.ended.then(removeFiles, removeFiles);
     return process;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
@@ -73,8 +73,8 @@ interface Files {
 }
 
 /**
- * The command has our pipes themselves, and the reaper says how it ended. With the binary in between, what a command
- * leaves in the background would hold the binary, and the caller with it.
+ * Connects the command directly to the pipes; the reaper reports its exit status. If the binary forwarded the output,
+ * it and the caller would wait for background processes that the command leaves behind.
  */
 async function startDetached(
   { binary, programs }: OciContext,
@@ -83,8 +83,16 @@ async function startDetached(
   files: Files,
 ): Promise<OciProcess> {
   const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
-  const words = binary.words(files.log, 'exec', '--detach', '--pid-file', files.pid, id, ...request.command);
-  const child = spawn(programs.reaper, words, {
+  const commandLine = binary.commandLine(
+    files.log,
+    'exec',
+    '--detach',
+    '--pid-file',
+    files.pid,
+    id,
+    ...request.command,
+  );
+  const child = spawn(programs.reaper, commandLine, {
     stdio: [pipe(request.stdin), pipe(request.stdout), pipe(request.stderr), 'pipe'],
     ...{ detached: true, cwd: '/', env: binaryEnvironment },
   });
@@ -94,8 +102,8 @@ async function startDetached(
   failed.catch(() => {});
   const [stdout, stderr] = [keptOutput(child.stdout), keptOutput(child.stderr)];
   const records = new ReaperRecords(child.stdio[3] as Readable);
-  // The binary ends when the command runs, unless the command was quicker; by then the process id is written, or never
-  // will be.
+  // The process ID is read after the end of each child, because the binary writes it before it ends. The command may
+  // end before the binary.
   let pid: number | undefined;
   for (let count = 0; pid === undefined && !records.over; ) {
     count = await Promise.race([records.moreThan(count), failed]);
@@ -107,24 +115,30 @@ async function startDetached(
   }
   return {
     ...{ stdin: child.stdin, stdout, stderr },
-    // Without a record the reaper was killed, and nobody knows.
-    ended: records.statusOf(pid).then((status) => (status === undefined ? killed : exitCodeOfStatus(status))),
+    // A missing record means that the reaper was killed, so the exit code is unknown.
+    ended: records.statusOf(pid).then((status) => (status === undefined ? killedExitCode : exitCodeOfStatus(status))),
     kill: () => signalSession(pid),
   };
 }
 
-/** The binary stays between the command's terminal and one of ours. */
+/** The binary keeps running and connects the terminal of the command with one outside the container. */
 async function startWithTerminal(
   { binary }: OciContext,
   id: string,
   request: OciProcessRequest,
   files: Files,
 ): Promise<OciProcess> {
-  const words = binary.words(files.log, 'exec', '--tty', '--pid-file', files.pid, id, ...request.command);
-  const [program = '', ...args] = withTerminal(['/bin/sh', '-c', 'tty > "$0"; exec "$@"', files.terminal, ...words]);
+  const commandLine = binary.commandLine(files.log, 'exec', '--tty', '--pid-file', files.pid, id, ...request.command);
+  const [program = '', ...args] = withTerminal([
+    '/bin/sh',
+    '-c',
+    'tty > "$0"; exec "$@"',
+    files.terminal,
+    ...commandLine,
+  ]);
   const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
   const child = spawn(program, args, {
-    // The end of its input would be typed into the terminal; without input it stays open, and silent.
+    // The pipe stays open without input, because its end would be sent to the terminal as an end of file.
     stdio: ['pipe', pipe(request.stdout), 'ignore'],
     ...{ detached: true, cwd: '/', env: { ...binaryEnvironment, SHELL: '/bin/sh' } },
   });
@@ -133,7 +147,7 @@ async function startWithTerminal(
     child.on('error', () => resolve(126));
     child.on('exit', (code, signal) => resolve(exitCodeOf(code, signal)));
   });
-  const pid = await pidOnceKnown(child, files.pid);
+  const pid = await pidWhenWritten(child, files.pid);
   if (pid === undefined) {
     throw new RuntimeError('StartFailed', (await lastMessageIn(files.log)) ?? 'the command did not start');
   }
@@ -144,7 +158,7 @@ async function startWithTerminal(
   };
 }
 
-async function pidOnceKnown(child: ChildProcess, file: string): Promise<number | undefined> {
+async function pidWhenWritten(child: ChildProcess, file: string): Promise<number | undefined> {
   for (;;) {
     const over = child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
     const pid = await readPid(file);
@@ -158,13 +172,13 @@ async function readPid(file: string): Promise<number | undefined> {
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
 }
 
-/** The binary makes every command the leader of a session. */
+/** Kills the session of a command, of which the binary makes it the leader. */
 function signalSession(pid: number): void {
   signalProcess(-pid, 'SIGKILL');
   signalProcess(pid, 'SIGKILL');
 }
 
-/** Of a status as `wait` gives it: 128 + number for a signal. */
+/** The exit code for a status of `wait`: 128 + number for a signal. */
 function exitCodeOfStatus(status: number): number {
   const signal = status & 0x7f;
   return signal === 0 ? (status >> 8) & 0xff : 128 + signal;

@@ -2,8 +2,8 @@ import { closeSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';
 
 /**
- * Runs inside a pod's network: connects its standard streams with a port. A byte on file 3 says that the connection is
- * there.
+ * Program that runs in the network namespace of a pod and connects its standard streams with a port. It writes a byte
+ * to file descriptor 3 when the connection is established.
  */
 const port = Number(process.argv[2]);
 const socket = connect({ port, host: 'localhost', allowHalfOpen: true, autoSelectFamily: true });

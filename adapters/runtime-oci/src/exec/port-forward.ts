@@ -7,7 +7,7 @@ import { RuntimeError } from '@keelson/container-runtime';
 
 const helper = fileURLToPath(new URL('./port-forward-helper.js', import.meta.url));
 
-/** A connection to a port of the machine. @throws `Unavailable` when nobody listens */
+/** Connects to a port of the machine. @throws RuntimeError `Unavailable` when no process listens */
 export function forwardHere(port: number, host = '127.0.0.1'): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host, allowHalfOpen: true });
@@ -17,8 +17,10 @@ export function forwardHere(port: number, host = '127.0.0.1'): Promise<Duplex> {
 }
 
 /**
- * A connection to a port inside a network namespace, loopback included, by a helper that lives as long.
- * @throws `Unavailable`
+ * Connects to a port in a network namespace, loopback included. A helper process forwards the data until the
+ * connection ends.
+ *
+ * @throws RuntimeError `Unavailable` when no process listens
  */
 export async function forwardInside(namespace: string, port: number): Promise<Duplex> {
   const args = [`--net=${namespace}`, '--', process.execPath, helper, String(port)];
@@ -27,7 +29,7 @@ export async function forwardInside(namespace: string, port: number): Promise<Du
     ...{ detached: true, cwd: '/', env: { PATH: toolPath } },
   });
   const { stdin, stdout } = child;
-  if (stdin === null || stdout === null) throw new RuntimeError('Internal', 'a child has no pipes');
+  if (stdin === null || stdout === null) throw new RuntimeError('Internal', 'the helper process has no pipes');
   const connected = child.stdio[3] as Readable;
   await new Promise<void>((resolve, reject) => {
     connected.once('data', () => resolve());
@@ -36,7 +38,7 @@ export async function forwardInside(namespace: string, port: number): Promise<Du
     child.once('exit', () => reject(unreachable(port)));
   });
   connected.destroy();
-  stdin.on('error', () => {}); // the other side may have closed
+  stdin.on('error', () => {}); // the peer may have closed the connection
   const stream = Duplex.from({ readable: stdout, writable: stdin });
   stream.once('close', () => child.kill('SIGKILL'));
   return stream;

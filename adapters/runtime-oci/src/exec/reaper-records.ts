@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 const recordPattern = /^([0-9a-f]{8})([0-9a-f]{8})$/;
 
-/** What a reaper writes about processes that ended. */
+/** The exit statuses that a reaper reports. */
 export class ReaperRecords {
   readonly #statuses = new Map<number, number>();
   readonly #waiting = new Set<() => void>();
@@ -28,18 +28,18 @@ export class ReaperRecords {
     });
   }
 
-  /** No more records will come. */
+  /** True when the reaper has ended, so that no more records follow. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Resolves when there are more records than so many, or never will be; their number. */
+  /** Resolves with the number of records when there are more than `count`, or when no more follow. */
   async moreThan(count: number): Promise<number> {
     await this.#until(() => this.#statuses.size > count);
     return this.#statuses.size;
   }
 
-  /** How a process ended, once it has; undefined when the reaper is gone before. */
+  /** Resolves with the status of a process when it has ended; undefined when the reaper ended first. */
   async statusOf(pid: number): Promise<number | undefined> {
     await this.#until(() => this.#statuses.has(pid));
     return this.#statuses.get(pid);
@@ -47,17 +47,17 @@ export class ReaperRecords {
 
   #until(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         if (!this.#over && !condition()) return;
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         resolve();
       };
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 
   #wake(): void {
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 }

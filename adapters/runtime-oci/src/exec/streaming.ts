@@ -5,7 +5,7 @@ import type { OciContainer } from '../container/oci-container.ts';
 import type { OciContext } from '../container/oci-context.ts';
 import { startProcess } from './oci-process.ts';
 
-/** A command in the container with its ends in the caller's hands. @throws `StartFailed`, `InvalidArgument` */
+/** Runs a command in the container and returns its streams. @throws RuntimeError `StartFailed`, `InvalidArgument` */
 export async function execStreams(
   around: OciContext,
   container: OciContainer,
@@ -28,7 +28,7 @@ export async function execStreams(
   };
 }
 
-/** The container's own ends, with the size of its terminal if it has one. */
+/** Attaches to the streams of the container. Its terminal, if it has one, can be resized. */
 export async function attach(
   around: OciContext,
   container: OciContainer,

@@ -5,7 +5,7 @@ import { detachedScript, mountScript, terminalScript } from './scripts.ts';
 
 const executableMode = 0o500;
 
-/** Helpers of this runtime, in its state directory. */
+/** Paths of the helper programs in the state directory. */
 export interface Programs {
   readonly reaper: string;
   readonly holder: string;
@@ -15,8 +15,9 @@ export interface Programs {
 }
 
 /**
- * Writes the helpers anew; those that run keep what they have.
- * @throws `Unsupported` on a processor that there are none for
+ * Writes the helper programs. Running helpers are not affected.
+ *
+ * @throws RuntimeError `Unsupported` for a processor architecture without helper programs
  */
 export async function installPrograms(folder: string): Promise<Programs> {
   const { reaper, holder } = nativePrograms();

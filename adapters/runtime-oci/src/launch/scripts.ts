@@ -1,14 +1,15 @@
 /**
- * What stands beside every container: a POSIX shell that waits for it and writes down how it ended. It is not a child
- * of anything that matters. Arguments: folder `run`, container id, its folder, then the command, which starts it.
+ * The monitor of a container: a POSIX shell that waits for the container and records its exit code. It is independent
+ * of the process that started it. Arguments: directory `run`, container ID, its directory, the command that starts the
+ * container. Steps:
  *
- * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and
- *    never gets SIGPIPE;
- * 2. claim the container by creating `ID.monitor`, which fails if it exists: a container is started once, whoever asks;
- * 3. run the command in a session of its own; the reaper in it writes to `ID.ends` who ended and how;
- * 4. find the container among those, and write `ID.exit` in one step; without a reaper the command's own end is that
- *    of the container;
- * 5. keep the pipes, and so what is in them, until the log keeper writes to `done`.
+ * 1. open the pipes for reading and writing, so that the process can write (and block) while no process reads, and
+ *    never receives SIGPIPE;
+ * 2. claim the container by creating `ID.monitor`, which fails if it exists, so that a container is started only once;
+ * 3. run the command in a session of its own; its reaper writes the exit status of every process to `ID.ends`;
+ * 4. read the status of the container from that file and write `ID.exit` atomically; without a reaper the exit code of
+ *    the command is that of the container;
+ * 5. keep the pipes and their content until the log keeper writes to `done`.
  */
 export const monitorScript = `run=$1 id=$2 folder=$3
 shift 3
@@ -17,7 +18,7 @@ trap : TERM INT HUP QUIT
 exec 4<>"$folder/stdout" 5<>"$folder/stderr" 6<>"$folder/done" || exit 1
 input=/dev/null
 if [ -p "$folder/stdin" ]; then input=$folder/stdin; fi
-# A terminal has no end of file of its own: its input stays open whoever comes and goes.
+# A terminal has no end of file, so its input stays open when attached clients disconnect.
 if [ -e "$folder/terminal" ]; then exec 7<>"$input"; fi
 read -r stat < /proc/$$/stat || exit 1
 set -C
@@ -42,12 +43,13 @@ read -r nothing <&6
 `;
 
 /**
- * Runs in a mount namespace of its own, so that the container's root needs no mount of the machine and goes by itself.
- * Arguments: \`run/ID\`, container folder, lower layer of the overlay or nothing, then what comes next.
+ * Runs in its own mount namespace, so that the kernel unmounts the root of the container when its processes end.
+ * Arguments: `run/ID`, container directory, lower layer of the overlay or an empty string, the next command.
  */
 export const mountScript = `run=$1 folder=$2 lower=$3
 shift 3
-if [ -n "$lower" ] && ! mount -t overlay -o "lowerdir=$lower,upperdir=$folder/upper,workdir=$folder/work" overlay "$folder/rootfs"; then
+layers="lowerdir=$lower,upperdir=$folder/upper,workdir=$folder/work"
+if [ -n "$lower" ] && ! mount -t overlay -o "$layers" overlay "$folder/rootfs"; then
   echo 'cannot mount the root file system' > "$run.failed"
   exit 128
 fi
@@ -55,7 +57,7 @@ umask 022
 exec "$@"
 `;
 
-/** Arguments: `run/ID`, container folder, then the binary's command, which ends when the container runs. */
+/** Arguments: `run/ID`, container directory, the command of the binary, which ends when the container is running. */
 export const detachedScript = `run=$1 folder=$2
 shift 2
 "$@" || { : > "$run.failed"; exit 128; }
@@ -66,9 +68,10 @@ echo "$stat" > "$run.pid"
 `;
 
 /**
- * Like the former, for a container with a terminal: the binary stays, between the container's terminal and ours. Its
- * mount namespace lets go of what is mounted for pods, which would otherwise stay when they are gone. Arguments: as
- * before, and before the command the folder of all pods.
+ * Like {@link detachedScript}, for a container with a terminal: the binary keeps running and connects the terminal of
+ * the container with one outside. The mounts of pods are unmounted in its mount namespace, which would otherwise keep
+ * them in use after the removal of the pods. Arguments: `run/ID`, container directory, directory of all pods, the
+ * command of the binary.
  */
 export const terminalScript = `run=$1 folder=$2 pods=$3
 shift 3

@@ -2,7 +2,7 @@ import { access, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode } from '@keelson/container-monitor';
 
-/** Folders at which the hierarchies begin. */
+/** Root directories of the cgroup hierarchies. */
 async function hierarchiesAt(mountpoint: string): Promise<string[]> {
   const unified = await access(join(mountpoint, 'cgroup.controllers')).then(
     () => true,
@@ -14,8 +14,7 @@ async function hierarchiesAt(mountpoint: string): Promise<string[]> {
 }
 
 /**
- * Removes a group, which must be empty, from every hierarchy; one that is not, or that has groups of somebody else in
- * it, stays.
+ * Removes an empty cgroup from every hierarchy. A cgroup that has processes or child cgroups is not removed.
  */
 export async function removeCgroup(mountpoint: string, path: string): Promise<void> {
   for (const root of await hierarchiesAt(mountpoint)) {

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { terminalsWork } from '@keelson/container-monitor';
 import { ownCapabilities } from '../bundle/capabilities.ts';
 
-/** What this machine is like, as far as bundles depend on it. */
+/** The properties of this machine that determine the content of bundles. */
 export interface Machine {
-  /** Capabilities that can be handed down, without prefix. */
+  /** Capabilities that can be granted to containers, without the prefix `CAP_`. */
   readonly capabilities: readonly string[];
-  /** The lowest value that may be given to others, where the privilege to go below it is missing. */
+  /** The lowest out-of-memory score adjustment that the runtime may set for other processes. */
   readonly minOomScoreAdjust: number;
   readonly apparmor: boolean;
   readonly selinux: boolean;
   /** Memory and swap can be limited together. */
   readonly swapLimits: boolean;
-  /** All controllers are on version 2, so containers can see their own part of the tree alone. */
+  /** All controllers are on version 2, so that containers can have a cgroup namespace. */
   readonly unifiedCgroups: boolean;
-  /** It has the programs that give a process a terminal. */
+  /** The programs that provide terminals are installed. */
   readonly terminals: boolean;
 }
 
-/** `cgroupMountpoint`: where the hierarchies are mounted. */
+/** Reads the properties of this machine. `cgroupMountpoint` is the mount point of the cgroup hierarchies. */
 export async function readMachine(cgroupMountpoint: string): Promise<Machine> {
   const capabilities = ownCapabilities();
   const exists = (path: string) =>
@@ -44,7 +44,7 @@ export async function readMachine(cgroupMountpoint: string): Promise<Machine> {
   };
 }
 
-/** Controllers of a version 2 hierarchy beside ones of version 1; some binaries refuse to work then. */
+/** Controllers on version 2 when others are on version 1, which some binaries do not support. */
 export function hybridControllers(cgroupMountpoint: string): string[] {
   if (readText(join(cgroupMountpoint, 'cgroup.controllers')) !== '') return [];
   return readText(join(cgroupMountpoint, 'unified/cgroup.controllers')).split(/\s+/).filter(Boolean);

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tryTool } from '@keelson/container-monitor';
 
-/** Whether overlays can be mounted with layers on the file system of this folder. */
+/** Whether overlays can be mounted with layers on the file system of this directory. */
 export async function overlayWorks(folder: string): Promise<boolean> {
   if (/[:,\\]/.test(folder)) return false; // separators of the mount options
   const probe = join(folder, '.overlay-probe');

@@ -1,6 +1,6 @@
 import { code } from './machine-code.ts';
 
-/** See `NativePrograms`; system calls by the numbers of this processor. */
+/** The reaper of `NativePrograms`, with the system call numbers of this architecture. */
 export const reaper = code(`
   f3 03 00 91             ; mov x19, sp
   80 04 80 d2             ; mov x0, #0x24
@@ -66,7 +66,7 @@ export const reaper = code(`
   f3 ff ff 17             ; b exit
 `);
 
-/** See `NativePrograms`. */
+/** The holder of `NativePrograms`. */
 export const holder = code(`
   e0 03 40 f9             ; ldr x0, [sp]
   1f 04 00 f1             ; cmp x0, #0x1

@@ -1,9 +1,9 @@
-/** Bytes of a listing: hexadecimal up to a semicolon, which begins a comment. */
+/** The bytes of an assembler listing: hexadecimal digits, and comments that begin with a semicolon. */
 export function code(listing: string): Buffer {
   return Buffer.from(listing.replace(/;.*$/gm, '').replace(/\s/g, ''), 'hex');
 }
 
-/** Numbers of the ELF format for processors that there are programs for. */
+/** ELF machine numbers of the supported processor architectures. */
 export const elfMachine = { x64: 0x3e, arm64: 0xb7 } as const;
 
 const headerBytes = 64;
@@ -11,8 +11,8 @@ const segmentBytes = 56;
 const loadAddress = 0x400000;
 
 /**
- * A static executable for Linux whose one segment, readable and executable, is the code, which is entered at its
- * beginning.
+ * A static executable for Linux. Its single segment is readable and executable; the entry point is the first byte of
+ * the code.
  */
 export function executable(machine: number, text: Buffer): Buffer {
   const header = Buffer.alloc(headerBytes + segmentBytes);

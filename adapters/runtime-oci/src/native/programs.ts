@@ -4,21 +4,21 @@ import { elfMachine, executable } from './machine-code.ts';
 import * as x64 from './x64.ts';
 
 /**
- * Two programs that neither a shell nor Node can be, as executables of a few hundred bytes; docs/adr says why they are
- * made here.
+ * Two programs as executables of a few hundred bytes. They use system calls that neither a shell nor Node provides: see
+ * docs/adr/0015-oci-pods-use-namespace-files-and-a-small-subreaper.md.
  *
- * - `reaper PROGRAM ARGUMENTS...` becomes a subreaper, runs the program with file 3 closed, and writes a line to file
- *   3 for every child that ends, orphans of the program included: 8 hexadecimal digits process id, 8 digits status as
- *   `wait` gives it. It ends with its last child.
- * - `holder` waits for ever, and lets the kernel reap its children: the first process of a process id namespace. With
- *   an argument it ends at once.
+ * - `reaper PROGRAM ARGUMENTS...` becomes a subreaper, runs the program with file descriptor 3 closed, and writes a
+ *   line to file descriptor 3 for every child that ends, including orphans of the program: the process ID and the
+ *   status of `wait`, both as 8 hexadecimal digits. It ends when it has no children.
+ * - `holder` is the first process of a PID namespace: it waits until it is killed, and the kernel reaps its children.
+ *   With an argument it ends immediately.
  */
 export interface NativePrograms {
   readonly reaper: Buffer;
   readonly holder: Buffer;
 }
 
-/** @throws `Unsupported` for a processor that there are no programs for */
+/** The programs of an architecture. @throws RuntimeError `Unsupported` for an architecture without programs */
 export function nativePrograms(architecture: string = process.arch): NativePrograms {
   if (architecture === 'x64')
     return { reaper: executable(elfMachine.x64, x64.reaper), holder: executable(elfMachine.x64, x64.holder) };

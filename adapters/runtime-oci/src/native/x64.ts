@@ -1,6 +1,6 @@
 import { code } from './machine-code.ts';
 
-/** See `NativePrograms`; system calls by the numbers of this processor. */
+/** The reaper of `NativePrograms`, with the system call numbers of this architecture. */
 export const reaper = code(`
   48 89 e3                ; mov rbx,rsp
   6a 24                   ; push 0x24
@@ -82,7 +82,7 @@ export const reaper = code(`
   eb da                   ; jmp exit
 `);
 
-/** See `NativePrograms`. */
+/** The holder of `NativePrograms`. */
 export const holder = code(`
   48 83 3c 24 01          ; cmp QWORD PTR [rsp],0x1
   75 20                   ; jne quit

@@ -4,14 +4,14 @@ import { toolPath, tryTool } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 import type { PodPlace } from './pod-place.ts';
 
-/** Type of the file system that namespaces are files of. */
+/** Magic number of nsfs, the file system of namespace files. */
 const namespaceMagic = 0x6e736673;
-/** What the pod's own shared memory may take, as every engine has it. */
+/** Size limit of a pod's shared memory; other container engines use the same. */
 const sharedMemoryBytes = 64 << 20;
 
 /**
- * Mounts shared memory, then leaves namespaces mounted at files. Arguments: folder of the shared memory or nothing,
- * then flags of unshare with the files, `--`, and what is to be done inside.
+ * Mounts shared memory, then creates namespaces and mounts them at files. Arguments: directory of the shared memory or
+ * an empty string; flags of unshare with the files; `--`; the command to run in the namespaces.
  */
 const outsideScript = `shm=$1
 shift
@@ -27,10 +27,12 @@ exec unshare --mount "$@"
 `;
 
 /**
- * Arguments: `net` or nothing, host name or nothing, then sysctls and values. The loopback interface is set up through
- * sysfs, which is always there; tools that could do it are not.
+ * Arguments: `net` or an empty string; host name or an empty string; sysctls with their values. The loopback interface
+ * is brought up through sysfs, because tools such as ip may not be installed.
  */
-const insideScript = `if [ "$1" = net ]; then mount -t sysfs sysfs /sys && echo 0x9 > /sys/class/net/lo/flags || exit 1; fi
+const insideScript = `if [ "$1" = net ]; then
+  mount -t sysfs sysfs /sys && echo 0x9 > /sys/class/net/lo/flags || exit 1
+fi
 if [ -n "$2" ]; then printf %s "$2" > /proc/sys/kernel/hostname || exit 1; fi
 shift 2
 while [ $# -gt 0 ]; do
@@ -40,8 +42,9 @@ done
 `;
 
 /**
- * Makes the namespaces of a pod, except that of process ids.
- * @throws `Internal`; what was made by then is for {@link removeNamespaces}
+ * Creates the namespaces of a pod, except the PID namespace.
+ *
+ * @throws RuntimeError `Internal`; the caller removes what was created with {@link removeNamespaces}
  */
 export async function makeNamespaces(
   place: PodPlace,
@@ -69,17 +72,17 @@ export async function makeNamespaces(
       if (error === null) resolve();
       else
         reject(
-          new RuntimeError('Internal', `cannot make the namespaces of the pod: ${stderr.trim() || error.message}`),
+          new RuntimeError('Internal', `cannot create the namespaces of the pod: ${stderr.trim() || error.message}`),
         );
     });
   });
 }
 
 /**
- * Whether the pod's namespaces are still where they were left: not after a restart of the machine, or when somebody
- * unmounted them.
+ * Whether the pod's namespaces are still mounted at their files. They are not after a restart of the machine, or when
+ * another process unmounted them.
  */
-export async function areNamespacesThere(place: PodPlace): Promise<boolean> {
+export async function areNamespacesMounted(place: PodPlace): Promise<boolean> {
   const files = [place.network, place.ipc, place.uts, place.pid].filter((path) => path !== undefined);
   const types = await Promise.all(
     files.map((path) =>
@@ -92,7 +95,7 @@ export async function areNamespacesThere(place: PodPlace): Promise<boolean> {
   return types.every((type) => type === namespaceMagic);
 }
 
-/** Lets go of everything that is mounted below the pod's folder; harmless when nothing is. */
+/** Unmounts everything below the pod's directory. */
 export async function removeNamespaces({ folder }: PodPlace): Promise<void> {
   const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
   const mounted = lines.map((line) => line.split(' ')[4] ?? '').filter((path) => path.startsWith(`${folder}/`));

@@ -7,7 +7,7 @@ import type { PodSandboxStatus } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciContext } from '../container/oci-context.ts';
 import { removeCgroup } from '../machine/cgroup-folders.ts';
-import { areNamespacesThere, makeNamespaces, removeNamespaces } from './namespaces.ts';
+import { areNamespacesMounted, makeNamespaces, removeNamespaces } from './namespaces.ts';
 import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
 import { hostnameOf, writePodFiles } from './pod-files.ts';
 import { type PodPlace, podPlace } from './pod-place.ts';
@@ -16,20 +16,20 @@ import { sysctlsOf } from './sysctls.ts';
 export interface SandboxParts {
   readonly around: OciContext;
   readonly network: NetworkPlugin | undefined;
-  /** Cgroup of pods that name no parent. */
+  /** Parent cgroup of pods whose configuration specifies none. */
   readonly cgroupParent: string;
 }
 
-/** What is written when a sandbox is made. */
+/** The record that is written when a sandbox is created. */
 export interface OciSandboxRecord extends SandboxRecord {
-  /** Pods could have a network of their own then. */
+  /** True when a network plugin was configured at that time. */
   readonly podNetwork: boolean;
 }
 
-/** A pod's namespaces and files, and the containers in it. */
+/** The namespaces, files and containers of a pod. */
 export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord> {
   readonly place: PodPlace;
-  /** Path in every hierarchy. */
+  /** Path of the cgroup in every hierarchy. */
   readonly cgroup: string;
   readonly hostname: string;
   readonly #parts: SandboxParts;
@@ -50,7 +50,7 @@ export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord>
     return { ...this.snapshot, ips: this.ready ? ips : [], namespaces: this.place.namespaces };
   }
 
-  /** Makes what the record promises; after a failure the sandbox is to be removed. */
+  /** Creates the files, namespaces and network of the sandbox. After a failure the caller removes the sandbox. */
   async prepare(): Promise<void> {
     const { around, network } = this.#parts;
     const { record, place, hostname } = this;
@@ -68,11 +68,11 @@ export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord>
     this.#ips = ips;
   }
 
-  /** Whether all is there that containers join. */
+  /** Whether all namespaces that containers join still exist. */
   async isWhole(): Promise<boolean> {
     const { place } = this;
     if (place.pid !== undefined && !(await isHolderAlive(place))) return false;
-    return areNamespacesThere(place);
+    return areNamespacesMounted(place);
   }
 
   protected override async release(): Promise<void> {
@@ -100,6 +100,6 @@ function readAddresses(path: string): readonly string[] {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as string[];
   } catch {
-    return []; // not connected yet, or not any more
+    return []; // not connected
   }
 }

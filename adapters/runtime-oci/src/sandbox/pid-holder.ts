@@ -17,7 +17,10 @@ import type { PodPlace } from './pod-place.ts';
 
 const programName = 'holder';
 
-/** A bundle whose only file is the holder: nobody who shares its process ids can see more of the machine through it. */
+/**
+ * Writes the bundle of the holder. Its root contains only the holder, so processes of the same PID namespace can access
+ * no other files of the machine through it.
+ */
 export async function writeHolderBundle(
   folder: string,
   programs: Programs,
@@ -55,8 +58,9 @@ const holderId = (sandboxId: string) => `${sandboxId}-pids`;
 const folderOf = (place: PodPlace) => join(place.folder, 'holder');
 
 /**
- * Runs the first process of the pod's process id namespace, and mounts that namespace at its file.
- * @throws `Internal`
+ * Starts the first process of the pod's PID namespace and mounts the namespace at its file.
+ *
+ * @throws RuntimeError `Internal`
  */
 export async function startHolder(
   binary: OciBinary,
@@ -70,20 +74,35 @@ export async function startHolder(
   await writeHolderBundle(folder, programs, { args: [], cgroupsPath });
   const pidFile = join(folder, 'pid');
   const log = join(folder, 'oci.log');
-  const words = binary.words(log, 'run', '--detach', '--bundle', folder, '--pid-file', pidFile, holderId(sandboxId));
-  await runToEnd(words).catch(async (error: Error) => {
-    throw new RuntimeError('Internal', `cannot share process ids: ${(await lastMessageIn(log)) ?? error.message}`);
+  const commandLine = binary.commandLine(
+    log,
+    'run',
+    '--detach',
+    '--bundle',
+    folder,
+    '--pid-file',
+    pidFile,
+    holderId(sandboxId),
+  );
+  await runToEnd(commandLine).catch(async (error: Error) => {
+    throw new RuntimeError(
+      'Internal',
+      `cannot create the PID namespace of the pod: ${(await lastMessageIn(log)) ?? error.message}`,
+    );
   });
   const pid = (await readFile(pidFile, 'utf8')).trim();
   await writeFile(join(folder, 'stat'), await readFile(`/proc/${pid}/stat`, 'latin1'));
   await writeFile(place.pid, '');
   const problem = await tryTool('mount', ['--bind', `/proc/${pid}/ns/pid`, place.pid]);
-  if (problem !== undefined) throw new RuntimeError('Internal', `cannot keep the process ids of the pod: ${problem}`);
+  if (problem !== undefined)
+    throw new RuntimeError('Internal', `cannot mount the PID namespace of the pod: ${problem}`);
 }
 
-/** Runs the binary to its end without any of our streams, which what it starts would inherit. */
-export function runToEnd(words: readonly string[]): Promise<void> {
-  const [program = '', ...args] = words;
+/**
+ * Runs the binary until it ends. It has no streams of this process, because the processes that it starts inherit them.
+ */
+export function runToEnd(commandLine: readonly string[]): Promise<void> {
+  const [program = '', ...args] = commandLine;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: 'ignore', detached: true, cwd: '/', env: binaryEnvironment });
     child.on('error', reject);
@@ -99,13 +118,15 @@ async function holderOf(place: PodPlace): Promise<ProcessIdentity | undefined> {
   return text === undefined ? undefined : parseStat(text);
 }
 
-/** False when the pod's first process was killed: nothing can be started in its namespace any more. */
+/** False when the first process of the pod's PID namespace was killed. No process can be started there afterwards. */
 export async function isHolderAlive(place: PodPlace): Promise<boolean> {
   const holder = await holderOf(place);
   return holder !== undefined && isAlive(holder);
 }
 
-/** Ends the pod's first process, and with it all in its namespace; harmless when there is none. */
+/**
+ * Kills the first process of the pod's PID namespace; the kernel then kills all others. No effect when there is none.
+ */
 export async function stopHolder(binary: OciBinary, sandboxId: string, place: PodPlace): Promise<void> {
   const holder = await holderOf(place);
   if (holder !== undefined && isAlive(holder)) signalProcess(holder.pid, 'SIGKILL');

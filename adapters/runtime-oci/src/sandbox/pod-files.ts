@@ -4,20 +4,20 @@ import { passable } from '@keelson/container-monitor';
 import { type DnsConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { PodPlace } from './pod-place.ts';
 
-/** Containers of any user read these. */
+/** The files are readable by containers of any user. */
 const mode = 0o644;
 
 const plainHosts = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
 
-/** Host name that containers of the pod see. @throws `InvalidArgument` */
+/** Host name of the containers of a pod. @throws RuntimeError `InvalidArgument` */
 export function hostnameOf(config: PodSandboxConfig, place: PodPlace): string {
   if (place.uts === undefined || !config.hostname) return machineName();
   if (config.hostname.length > 64)
-    throw new RuntimeError('InvalidArgument', `host name is longer than 64: "${config.hostname}"`);
+    throw new RuntimeError('InvalidArgument', `host name is longer than 64 characters: "${config.hostname}"`);
   return passable(config.hostname, /[\0\n]/, 'host name');
 }
 
-/** Writes what is mounted below /etc in every container of the pod. */
+/** Writes the files that are mounted below /etc in every container of the pod. */
 export async function writePodFiles(place: PodPlace, config: PodSandboxConfig, hostname: string): Promise<void> {
   await writeFile(place.resolvConf, await resolvConf(config.dns), { mode });
   await writeFile(place.hostname, `${hostname}\n`, { mode });

@@ -2,29 +2,29 @@ import { join } from 'node:path';
 import type { StateDirectory } from '@keelson/container-monitor';
 import type { NamespaceOptions, PodSandboxConfig } from '@keelson/container-runtime';
 
-/** Files and namespaces of a pod, as paths on the machine; they exist while the sandbox is ready. */
+/** Paths of the files and namespaces of a pod. They exist while the sandbox is ready. */
 export interface PodPlace {
   readonly folder: string;
-  /** Whose namespaces the pod uses; `pid` is that of containers which do not say. */
+  /** Owners of the namespaces of the pod; `pid` is the default for its containers. */
   readonly namespaces: NamespaceOptions;
-  /** Namespaces that are the pod's own. */
+  /** File of the pod's own network namespace. Absent, as for the others: the pod has none. */
   readonly network?: string;
   readonly ipc?: string;
   readonly uts?: string;
   readonly pid?: string;
-  /** Shared memory of the pod, or of the machine. */
+  /** Directory of the shared memory of the pod or of the machine. */
   readonly shm: string;
   readonly resolvConf: string;
   readonly hostname: string;
   readonly hosts: string;
 }
 
-/** Has a folder for every pod. */
+/** The directory that contains the directories of all pods. */
 export function podsFolder(state: StateDirectory): string {
   return join(state.root, 'pods');
 }
 
-/** `podNetwork`: pods can have a network of their own; else all have that of the machine, whatever was asked for. */
+/** Paths of a pod. Without `podNetwork`, every pod uses the network of the machine, even when it requests its own. */
 export function podPlace(state: StateDirectory, id: string, config: PodSandboxConfig, podNetwork: boolean): PodPlace {
   const folder = join(podsFolder(state), id);
   const wanted = config.securityContext?.namespaces ?? { network: 'pod', pid: 'container', ipc: 'pod' };

@@ -5,23 +5,24 @@ const ofIpc = [/^kernel\.(shm\w+|msg\w+|sem)$/, /^fs\.mqueue\.\w+$/];
 const ofNetwork = /^net\.[\w./-]+$/;
 
 /**
- * Kernel parameters of the pod's own namespaces, as paths below /proc/sys and values.
- * @throws `InvalidArgument` for one that is the whole machine's, in general or because the pod shares the machine's
- *   namespace
+ * Converts the sysctls of a pod to paths below /proc/sys and values.
+ *
+ * @throws RuntimeError `InvalidArgument` for a sysctl that would affect the machine, because it is not namespaced or
+ *   because the pod shares the namespace of the machine
  */
 export function sysctlsOf(
   config: PodSandboxConfig,
   place: PodPlace,
 ): { readonly path: string; readonly value: string }[] {
   return Object.entries(config.sysctls ?? {}).map(([name, value]) => {
-    // A slash stands for a dot in names that have dots of their own, like those of interfaces.
+    // Slashes are separators in names that contain dots, such as those of interfaces.
     const path = name.includes('/') ? name : name.replaceAll('.', '/');
     const dotted = path.replaceAll('/', '.');
     const own =
       (ofNetwork.test(dotted) && place.network !== undefined) ||
       (ofIpc.some((pattern) => pattern.test(dotted)) && place.ipc !== undefined);
     if (!own || path.split('/').some((part) => part === '..' || part === ''))
-      throw new RuntimeError('InvalidArgument', `sysctl "${name}" is not in a namespace of the pod's own`);
+      throw new RuntimeError('InvalidArgument', `sysctl "${name}" does not belong to a namespace of the pod`);
     return { path, value };
   });
 }

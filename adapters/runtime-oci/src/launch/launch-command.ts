@@ -11,15 +11,15 @@ export interface LaunchPlaces {
   readonly run: string;
   readonly folder: string;
   readonly log: string;
-  /** Folder of all pods. */
+  /** Directory of all pods. */
   readonly pods: string;
 }
 
 /** The command that the monitor of a container runs. */
-export function launchWords({ programs, binary, run, folder, log, pods }: LaunchPlaces, record: OciRecord): string[] {
+export function launchCommand({ programs, binary, run, folder, log, pods }: LaunchPlaces, record: OciRecord): string[] {
   const { id, config, lower = '' } = record;
   const common = ['--bundle', folder, '--pid-file', join(folder, 'pid')];
-  // Mounts that are to reach the machine must come past here.
+  // Bidirectional mounts must propagate through this mount namespace to the machine.
   const shared = (config.mounts ?? []).some(({ propagation }) => propagation === 'bidirectional');
   const propagation = `--propagation=${shared ? 'unchanged' : 'slave'}`;
   const mounting = [
@@ -35,17 +35,17 @@ export function launchWords({ programs, binary, run, folder, log, pods }: Launch
     '/bin/sh',
   ];
   if (config.tty) {
-    const words = binary.words(log, 'run', ...record.runFlags, ...common, id);
-    return withTerminal([...mounting, programs.terminalScript, run, folder, pods, ...words]);
+    const terminalCommand = binary.commandLine(log, 'run', ...record.runFlags, ...common, id);
+    return withTerminal([...mounting, programs.terminalScript, run, folder, pods, ...terminalCommand]);
   }
-  // The reaper stays outside: what lives in the namespace of the mounts holds all that was mounted then, pods that are
-  // long gone included.
+  // The reaper is outside the mount namespace: a process in it would keep all mounts that existed at its creation in
+  // use, including those of pods that were removed since.
   return [
     programs.reaper,
     ...mounting,
     programs.detachedScript,
     run,
     folder,
-    ...binary.words(log, 'run', '--detach', ...common, id),
+    ...binary.commandLine(log, 'run', '--detach', ...common, id),
   ];
 }
