@@ -21,9 +21,11 @@ const neededTools = ['sh', 'env', 'mv', 'mkfifo', 'setsid', 'flock'];
 const defaultRelistPeriodMs = 10_000;
 
 /**
- * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were
- * never started. Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
- * @throws `Unsupported` on machines that are not Linux or lack a tool.
+ * Opens the state directory and adopts the containers recorded in it: those that are running, that ended while no
+ * runtime was open, and that were never started. Disposing of the runtime leaves containers running. Only one runtime
+ * at a time may use a state directory.
+ *
+ * @throws RuntimeError `Unsupported` when the platform is not Linux or a tool is missing
  */
 export async function createProcessRuntime(options: ProcessRuntimeOptions): Promise<ContainerEngine> {
   const {
@@ -32,10 +34,10 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
     relistPeriodMs = defaultRelistPeriodMs,
     nodeIp = findNodeIp,
   } = options;
-  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the process runtime needs Linux');
+  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the process runtime requires Linux');
   const missing = neededTools.filter((name) => findTool(name) === undefined);
   if (missing.length > 0)
-    throw new RuntimeError('Unsupported', `the process runtime needs these programs: ${missing.join(', ')}`);
+    throw new RuntimeError('Unsupported', `the process runtime requires these programs: ${missing.join(', ')}`);
 
   const state = new StateDirectory(options.stateDirectory, monitorScript);
   const { rebooted } = await state.prepare();
@@ -44,7 +46,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   const images = new ImageStore({
     ...{ folder: state.images, sources: options.imageSources ?? [], builtin: builtinImages, clock },
     ...(options.registries && { registries: options.registries }),
-    refusal: (name) => whyNotRunnable(name, permissions, options),
+    refusal: (name) => imageRefusal(name, permissions, options),
   });
   await images.load();
 
@@ -72,10 +74,10 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   return withDeadlines({ runtime, images }, { clock });
 }
 
-/** Images need a root of their own, and come from somewhere. */
-function whyNotRunnable(name: string, permissions: Permissions, options: ProcessRuntimeOptions): string | undefined {
+/** The reason why images other than `host` cannot run: there is no image source, or the agent may not chroot. */
+function imageRefusal(name: string, permissions: Permissions, options: ProcessRuntimeOptions): string | undefined {
   if (!hasImageSource(options))
-    return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
+    return `the process runtime cannot run "${name}": it has no image source and can run "host" only`;
   if (!permissions.chroot) return `the process runtime cannot run "${name}": it may not chroot on this machine`;
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { BuiltinImage } from '@keelson/container-images';
 import type { Image } from '@keelson/container-runtime';
 
-/** The image that is always there: the machine's own files. */
+/** The image that is always present: the file system of the machine. */
 export const hostImage: Image = {
   id: 'host',
   repoTags: ['host:latest'],

@@ -4,25 +4,28 @@ import type { Clock, Logger } from '@keelson/core';
 
 export interface ProcessRuntimeOptions {
   /**
-   * Folder that is the runtime's alone; created with mode 0700 if needed. It must stay the same for containers to be
-   * found again.
+   * Directory that only the runtime uses; it is created with mode 0700 if it does not exist. Containers are adopted
+   * after a restart only when the directory is the same.
    */
   readonly stateDirectory: string;
   /**
-   * Address of the node, which every pod has; absent: that of the first interface that is not loopback, else 127.0.0.1.
+   * Address of the node, which is also that of every pod. Default: the address of the first interface that is not
+   * loopback, otherwise 127.0.0.1.
    */
   readonly nodeIp?: string | (() => string);
   /**
-   * OCI layouts (folders) and docker archives (tar files), or folders that hold such; images other than `host` are
+   * OCI layouts (directories), docker archives (tar files), or directories of these. Images other than `host` are
    * pulled from them.
    */
   readonly imageSources?: readonly string[];
-  /** How registries are asked for images that no source has, `{}` for the usual way; absent: they are not asked. */
+  /**
+   * Registries that provide images which no source contains; `{}` for the defaults. Absent: registries are not used.
+   */
   readonly registries?: RegistryOptions;
-  /** Absent: no cgroups are touched, and limits have no effect. */
+  /** Absent: cgroups are not changed, and limits have no effect. */
   readonly cgroups?: CgroupOptions;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** How often state is read again although no file event came, milliseconds; default 10 s. */
+  /** Interval in milliseconds at which state is read again without a file event. Default 10 s. */
   readonly relistPeriodMs?: number;
 }

@@ -44,7 +44,7 @@ export interface ProcessRuntimeParts extends MonitoredRuntimeParts<ProcessSandbo
   readonly permissions: Permissions;
 }
 
-/** Containers as processes of the machine; see the README for what that means. */
+/** A runtime whose containers are processes of the machine; see the README for the consequences. */
 export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessContainer> {
   readonly name = 'process';
   readonly streaming: RuntimeStreaming;
@@ -147,7 +147,7 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
     }
   }
 
-  /** Root file system of a container, as it will be called once the folder is in place. */
+  /** Creates the root file system of a container. Returns its path after the staging directory is renamed. */
   async #makeRoot(
     folder: string,
     id: ContainerId,

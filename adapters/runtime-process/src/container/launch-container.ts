@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { type ContainerContext, spawnMonitor, writeAtomically } from '@keelson/container-monitor';
-import { launcher, startScript, terminalWords } from '../launch/start-script.ts';
+import { launcher, startScript, terminalCommand } from '../launch/start-script.ts';
 import type { ProcessRecord } from '../state/records.ts';
 
 function startScriptPath(around: ContainerContext, record: ProcessRecord): string {
   return join(around.state.container(record.id), 'start.sh');
 }
 
-/** `command` begins with an absolute path. */
+/** Writes the start script of a container. The first element of `command` is an absolute path. */
 export async function writeStartScript(
   around: ContainerContext,
   record: ProcessRecord,
@@ -17,18 +17,19 @@ export async function writeStartScript(
   await writeAtomically(startScriptPath(around, record), script, 0o500);
 }
 
-/** Starts what watches the container, which starts the container. */
+/** Starts the monitor, which starts the container. */
 export function launchMonitor(around: ContainerContext, record: ProcessRecord, onError: (error: Error) => void): void {
   const { plan, config, id } = record;
   const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
   const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];
-  const words = [...enter, '/bin/sh', startScriptPath(around, record)];
+  const start = [...enter, '/bin/sh', startScriptPath(around, record)];
   const terminal = join(around.state.container(id), 'terminal');
-  spawnMonitor(around, id, config.tty ? terminalWords(plan, terminal, words) : words, onError);
+  spawnMonitor(around, id, config.tty ? terminalCommand(plan, terminal, start) : start, onError);
 }
 
 /**
- * A test that tells the command lines of our helpers, which execute one another, from that of the command at their end.
+ * Returns a function that distinguishes the command lines of the helper programs from that of the command. The helpers
+ * execute each other in one process, which executes the command last.
  */
 export function helperTest(
   around: ContainerContext,
@@ -36,15 +37,15 @@ export function helperTest(
   command: readonly string[],
 ): (commandLine: readonly string[]) => boolean {
   const script = startScriptPath(around, record);
-  const words = launcher(record.plan, command);
+  const helpers = launcher(record.plan, command);
   return (commandLine) => {
     if (commandLine[1] === script) return true;
-    // Each helper's arguments are the end of the first one's.
-    const rest = words.slice(Math.max(0, words.length - commandLine.length));
+    // The command line of each helper is a suffix of the first one.
+    const rest = helpers.slice(Math.max(0, helpers.length - commandLine.length));
     return (
       commandLine.length > command.length &&
-      commandLine.length <= words.length &&
-      rest.every((word, at) => word === commandLine[at])
+      commandLine.length <= helpers.length &&
+      rest.every((argument, at) => argument === commandLine[at])
     );
   };
 }

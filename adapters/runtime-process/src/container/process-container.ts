@@ -16,10 +16,10 @@ import type { ProcessContext } from './process-context.ts';
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;
 
-/** A container that is a process group of the machine, with what carries its mark. */
+/** A container that consists of a process group of the machine and all processes with its marker. */
 export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
   readonly #around: ProcessContext;
-  /** What was started, by this process: program and arguments. */
+  /** Program and arguments of the command, if this process started it. */
   #command: readonly string[] | undefined;
 
   constructor(around: ProcessContext, record: ProcessRecord) {
@@ -36,13 +36,13 @@ export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
     await writeStartScript(this.#around, this.record, this.#command);
     await this.#around.keeper.request('keep', this.id);
     launchMonitor(this.#around, this.record, (error) => {
-      void this.failStart(`the monitor does not start: ${error.message}`).catch(() => {});
+      void this.failStart(`the monitor cannot be started: ${error.message}`).catch(() => {});
     });
   }
 
   /**
-   * The process id is known a little before the command itself is executed; whoever started it shall not meet our
-   * helpers.
+   * Waits until the process executes the command. The process ID is recorded before that, while the process still
+   * executes helper programs, which callers must not observe.
    */
   protected override async executed(): Promise<void> {
     if (this.#command === undefined) return;

@@ -2,7 +2,7 @@ import { MonitoredSandbox } from '@keelson/container-monitor';
 import type { PodSandboxStatus } from '@keelson/container-runtime';
 import type { ProcessContainer } from './process-container.ts';
 
-/** A pod's environment: two files and the containers that name it. It uses the machine's network. */
+/** A pod: two files and its containers. It uses the network of the machine. */
 export class ProcessSandbox extends MonitoredSandbox<ProcessContainer> {
   status(nodeIp: string): PodSandboxStatus {
     return {

@@ -3,9 +3,11 @@ import type { ContainerStats } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 import type { ProcessContainer } from './process-container.ts';
 
-const nanosecondsPerTick = 10_000_000n; // /proc counts in 1/100 s on every architecture
+const nanosecondsPerTick = 10_000_000n; // the unit of /proc is 1/100 s on every architecture
 
-/** Usage of all these containers from one pass over /proc; memory from the cgroup where the container has one. */
+/**
+ * Resource usage of containers, read in one pass over /proc. Memory is read from the cgroup if the container has one.
+ */
 export async function readStats(
   containers: readonly ProcessContainer[],
   cgroups: Cgroups,

@@ -3,37 +3,40 @@ import { collectOutput, endOf, signalProcess, toolPath } from '@keelson/containe
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';
-import { execWords } from '../launch/start-script.ts';
+import { execCommand } from '../launch/start-script.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
 /**
- * Starts a command where a container is, in a session of its own; `wrap` adds words before it. @throws `StartFailed`,
- * `InvalidArgument`
+ * Starts a command in the environment of a container, in a new session.
+ *
+ * @param wrap prepends a program and its arguments to the command line
+ * @throws RuntimeError `StartFailed`, `InvalidArgument`
  */
 export async function spawnInside(
   plan: LaunchPlan,
   containerPid: number,
   command: readonly string[],
   stdio: readonly ('pipe' | 'ignore')[],
-  wrap: (words: readonly string[]) => readonly string[] = (words) => words,
+  wrap: (commandLine: readonly string[]) => readonly string[] = (commandLine) => commandLine,
 ): Promise<ChildProcess> {
   const [name = '', ...args] = command;
-  if (command.some((word) => word.includes('\0')))
-    throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
+  if (command.some((argument) => argument.includes('\0')))
+    throw new RuntimeError('InvalidArgument', 'a command must not contain NUL');
   const program = await findProgram(
     plan.root === undefined ? '/' : `/proc/${containerPid}/root`,
     name,
     searchPathOf(plan),
     plan.workingDir,
   );
-  const [tool = '', ...words] = wrap(execWords(plan, containerPid, [program, ...args]));
-  return spawn(tool, words, { detached: true, stdio: [...stdio], cwd: '/', env: { PATH: toolPath } });
+  const [tool = '', ...toolArgs] = wrap(execCommand(plan, containerPid, [program, ...args]));
+  return spawn(tool, toolArgs, { detached: true, stdio: [...stdio], cwd: '/', env: { PATH: toolPath } });
 }
 
 /**
- * Runs a command to its end and collects its output. Its process group is killed when the time is over or the caller
- * gives up.
- * @throws `DeadlineExceeded`, `Aborted`, `StartFailed`
+ * Runs a command until it ends and collects its output. Its process group is killed at the timeout or when the caller
+ * aborts.
+ *
+ * @throws RuntimeError `DeadlineExceeded`, `Aborted`, `StartFailed`
  */
 export async function runCommand(
   plan: LaunchPlan,

@@ -5,7 +5,7 @@ import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/co
 import type { ProcessContainer } from '../container/process-container.ts';
 import { spawnInside } from './run-command.ts';
 
-/** A command without a terminal; the caller has its streams. @throws `StartFailed`, `InvalidArgument` */
+/** Runs a command without a terminal and returns its streams. @throws RuntimeError `StartFailed`, `InvalidArgument` */
 export async function execStreams(
   container: ProcessContainer,
   pid: number,
@@ -35,7 +35,10 @@ export async function execStreams(
   };
 }
 
-/** A connection to a port of the pod, which has the machine's network. @throws `Unavailable` when nobody listens. */
+/**
+ * Connects to a port of the pod, which uses the network of the machine. @throws RuntimeError `Unavailable` when no
+ * process listens
+ */
 export function forwardPort(port: number, host = '127.0.0.1'): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host, allowHalfOpen: true });

@@ -13,7 +13,7 @@ import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/co
 import type { ProcessContainer } from '../container/process-container.ts';
 import type { ProcessContext } from '../container/process-context.ts';
 import { withTerminalVariable } from '../launch/make-plan.ts';
-import { terminalWords } from '../launch/start-script.ts';
+import { terminalCommand } from '../launch/start-script.ts';
 import type { Permissions } from '../machine/permissions.ts';
 import { spawnInside } from './run-command.ts';
 
@@ -25,8 +25,9 @@ export interface TerminalParts {
 }
 
 /**
- * A command with a terminal of its own; the caller has the other side. @throws `Unsupported`, `StartFailed`,
- * `InvalidArgument`
+ * Runs a command with a new terminal and returns the streams of the terminal.
+ *
+ * @throws RuntimeError `Unsupported`, `StartFailed`, `InvalidArgument`
  */
 export async function execTerminal(
   { around, permissions }: TerminalParts,
@@ -41,9 +42,11 @@ export async function execTerminal(
     );
   const plan = withTerminalVariable(container.record.plan);
   const file = join(around.state.container(container.id), `terminal-${newId()}`);
-  // The end of its input would be typed into the terminal; without input it stays open, and silent.
+  // The pipe stays open without input, because its end would be sent to the terminal as an end of file.
   const stdio = ['pipe', stdout ? 'pipe' : 'ignore', 'ignore'] as const;
-  const child = await spawnInside(plan, containerPid, command, stdio, (words) => terminalWords(plan, file, words));
+  const child = await spawnInside(plan, containerPid, command, stdio, (commandLine) =>
+    terminalCommand(plan, file, commandLine),
+  );
   child.stdin?.on('error', () => {}); // the command may end before it has read everything
   const output = keptOutput(child.stdout);
   let isOver = false;
@@ -55,7 +58,7 @@ export async function execTerminal(
     isOver = true;
     void rm(file, { force: true });
   });
-  // A size that is set at once must find the terminal.
+  // The terminal must exist before the caller can set its size.
   while (!isOver && !(await isWritten(file))) await delay(terminalPollMs);
   return {
     ...(stdin && child.stdin !== null && { stdin: child.stdin }),
@@ -74,10 +77,10 @@ async function isWritten(file: string): Promise<boolean> {
   return ((await stat(file).catch(() => undefined))?.size ?? 0) > 0;
 }
 
-/** Kills the holder of a terminal, and the session that its only child leads. */
-function killWithTerminal(holder: number): void {
+/** Kills the process that provides a terminal, and the session that its only child leads. */
+function killWithTerminal(terminalPid: number): void {
   const processes = listProcesses();
-  const leader = processes.find(({ parent }) => parent === holder);
+  const leader = processes.find(({ parent }) => parent === terminalPid);
   for (const { pid, session } of processes) if (session === leader?.pid) signalProcess(pid, 'SIGKILL');
-  signalProcess(-holder, 'SIGKILL');
+  signalProcess(-terminalPid, 'SIGKILL');
 }

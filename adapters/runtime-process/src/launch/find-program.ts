@@ -4,8 +4,10 @@ import { resolveInside } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 
 /**
- * Absolute path, in the container, of the program that a command names: looked up in `PATH` when it has no slash,
- * relative to the working directory when it has one. @throws `StartFailed` when there is none or it is not executable.
+ * Absolute path of a program in the container. A name without a slash is searched in `PATH`; one with a slash is
+ * relative to the working directory.
+ *
+ * @throws RuntimeError `StartFailed` when there is no such program or it is not executable
  */
 export async function findProgram(root: string, name: string, searchPath: string, workingDir: string): Promise<string> {
   if (name === '') throw new RuntimeError('StartFailed', 'the command is empty');
@@ -14,7 +16,7 @@ export async function findProgram(root: string, name: string, searchPath: string
     : searchPath.split(':').map((folder) => posix.resolve(workingDir, folder || '.', name));
   let found = false;
   for (const candidate of candidates) {
-    // The machine's own root needs no care, and /proc/self in a path must stay what it is.
+    // Links are resolved only below another root, because resolving /proc/self would change its meaning.
     const real = root === '/' ? candidate : join(root, await resolveInside(root, candidate));
     const file = await stat(real).catch(() => undefined);
     if (file === undefined || file.isDirectory()) continue;

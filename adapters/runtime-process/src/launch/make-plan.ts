@@ -22,32 +22,33 @@ import { containerMarker } from '../machine/members.ts';
 import type { Permissions } from '../machine/permissions.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
-/** What kubelet's runtimes give programs with a terminal. */
+/** The variable that container runtimes set for programs with a terminal. */
 const terminalVariable = ['TERM', 'xterm'] as const;
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What a plan is made of. */
+/** The input of a launch plan. */
 export interface PlanInput {
   readonly id: string;
   readonly config: ContainerConfig;
   readonly sandbox: PodSandboxConfig;
   readonly permissions: Permissions;
   readonly image: ImageConfig;
-  /** Where the image's files are now: `/` for `host`. */
+  /** Directory of the image's files: `/` for `host`. */
   readonly imageRoot: string;
-  /** Where they will be when the container runs, and how they get there; absent for `host`. */
+  /** The root of the running container, and the lower layer if it is an overlay. Absent for `host`. */
   readonly root?: { readonly path: string; readonly overlayLower?: string };
   readonly cgroups: readonly string[];
 }
 
 /**
- * How the container will run. What this machine cannot do is refused here, not left out.
- * @throws `Unsupported`, `InvalidArgument`, `StartFailed` (unknown user).
+ * Determines how a container is started. Settings that this machine does not support are rejected, not ignored.
+ *
+ * @throws RuntimeError `Unsupported`, `InvalidArgument`, `StartFailed` (unknown user)
  */
 export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
   const { config, sandbox, permissions, image, imageRoot, root } = input;
-  refuse(config, permissions);
+  checkSupported(config, permissions);
   const user = await userOf(input);
   const mounts = await mountsOf(config.mounts ?? [], imageRoot, permissions);
   const env = environmentOf(config, image, [
@@ -78,18 +79,18 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
   };
 }
 
-function refuse(config: ContainerConfig, permissions: Permissions): void {
+function checkSupported(config: ContainerConfig, permissions: Permissions): void {
   const cannot = (what: string) => new RuntimeError('Unsupported', `the process runtime cannot ${what}`);
   const { securityContext: context = {}, tty, devices = [] } = config;
   if (tty && !permissions.terminals)
     throw cannot('give a container a terminal without the programs script, stty and tty');
   if (context.privileged && !permissions.root) throw cannot('run privileged containers without being root');
   if (context.readonlyRootfs) throw cannot('make the root file system read-only');
-  if (context.noNewPrivileges && !permissions.noNewPrivileges) throw cannot('withhold new privileges on this machine');
+  if (context.noNewPrivileges && !permissions.noNewPrivileges) throw cannot('set no_new_privs on this machine');
   if (context.seccomp?.type === 'localhost') throw cannot('apply seccomp profiles');
   if (context.apparmor?.type === 'localhost') throw cannot('apply AppArmor profiles');
   if ((context.capabilities?.add ?? []).length > 0) throw cannot('add capabilities');
-  // Devices of the machine are all there already, under their own names.
+  // A container can access all devices of the machine at their paths there.
   if (devices.some((device) => device.containerPath !== device.hostPath)) throw cannot('rename devices');
 }
 
@@ -97,7 +98,7 @@ interface User extends Account {
   readonly groups: readonly number[];
 }
 
-/** Undefined: the runtime's own user is what is wanted. */
+/** The user of a container; undefined when it is the user of the runtime. */
 async function userOf(input: PlanInput): Promise<User | undefined> {
   const { securityContext: context = {} } = input.config;
   const [imageUser = '', imageGroup] = (input.image.user ?? '').split(':');
@@ -112,8 +113,9 @@ async function userOf(input: PlanInput): Promise<User | undefined> {
   const account = await findAccount(input.imageRoot, name === '' ? String(own.uid) : name, group);
   const groups = [...new Set(supplemental)];
   if (input.permissions.users) return { ...account, groups };
-  const mine = new Set([own.gid, ...(process.getgroups?.() ?? [])]);
-  if (account.uid === own.uid && mine.has(account.gid) && groups.every((id) => mine.has(id))) return undefined;
+  const ownGroups = new Set([own.gid, ...(process.getgroups?.() ?? [])]);
+  if (account.uid === own.uid && ownGroups.has(account.gid) && groups.every((id) => ownGroups.has(id)))
+    return undefined;
   throw new RuntimeError(
     'Unsupported',
     `the process runtime cannot become user ${account.uid} on this machine: it is not root`,
@@ -138,7 +140,7 @@ async function mountsOf(
     if (propagation === 'bidirectional')
       throw new RuntimeError('Unsupported', 'the process runtime cannot propagate mounts to the machine');
     const target = imageRoot === '/' ? posix.normalize(containerPath) : await resolveInside(imageRoot, containerPath);
-    if (imageRoot === '/' && target === posix.normalize(hostPath) && !readonly) continue; // it is there already
+    if (imageRoot === '/' && target === posix.normalize(hostPath) && !readonly) continue; // already present
     if (!permissions.mounts) {
       throw new RuntimeError(
         'Unsupported',
@@ -150,7 +152,7 @@ async function mountsOf(
   return plan;
 }
 
-/** The same plan for a command with a terminal. */
+/** The plan with the variable `TERM`, for a command with a terminal. */
 export function withTerminalVariable(plan: LaunchPlan): LaunchPlan {
   const [name, value] = terminalVariable;
   return plan.env.some((entry) => entry.startsWith(`${name}=`))
@@ -158,7 +160,7 @@ export function withTerminalVariable(plan: LaunchPlan): LaunchPlan {
     : { ...plan, env: [...plan.env, `${name}=${value}`] };
 }
 
-/** Search path for a plan's commands. */
+/** The variable `PATH` of a plan. */
 export function searchPathOf(plan: LaunchPlan): string {
   return plan.env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? toolPath;
 }

@@ -1,18 +1,16 @@
 /**
- * What stands beside every container: a POSIX shell (about 1 MB, most of it shared) that waits for the process and
- * writes down how it ended. It is not a child of anything that matters, so neither the agent's death nor its restart
- * changes anything for it.
+ * The monitor of a container: a POSIX shell (about 1 MB of memory, most of it shared) that waits for the process and
+ * records its exit code. It is independent of the agent and continues to run when the agent ends or restarts.
  *
- * Arguments: folder `run`, container id, folder of the pipes, then the command. Steps:
+ * Arguments: directory `run`, container ID, directory of the pipes, the command. Steps:
  *
- * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and
- *    never gets SIGPIPE;
- * 2. claim the container by creating `ID.monitor`, which fails if it exists: a container is started once, whoever asks;
- *    a terminal has no end of file of its own, so the input of one stays open as well;
- * 3. run the command in a session of its own, with signals as a parent without a terminal hands them down;
- * 4. kill what is left of its process group, and write `ID.exit` in one step;
- * 5. keep the pipes, and so what is in them, until the log keeper writes to `done` (open from the start, so that a
- *    quick keeper is heard).
+ * 1. open the pipes for reading and writing, so that the process can write (and block) while no process reads, and
+ *    never receives SIGPIPE; a terminal has no end of file, so its input stays open too;
+ * 2. claim the container by creating `ID.monitor`, which fails if it exists, so that a container is started only once;
+ * 3. run the command in a session of its own, with the default signal dispositions;
+ * 4. kill the remaining processes of its process group and write `ID.exit` atomically;
+ * 5. keep the pipes and their content until the log keeper writes to `done`, which is opened first, so that an early
+ *    write is not missed.
  */
 export const monitorScript = `run=$1 id=$2 pipes=$3
 shift 3

@@ -1,28 +1,28 @@
 import { quote, tool, withTerminal } from '@keelson/container-monitor';
 import type { LaunchPlan } from '../state/records.ts';
 
-const quoteAll = (words: readonly string[]) => words.map(quote).join(' ');
+const quoteAll = (args: readonly string[]) => args.map(quote).join(' ');
 
 /**
- * Words that go before a command so that it runs as the plan says. The order matters: the environment is set by the
- * machine's `env`, and whatever changes the root comes last, since the tools are not in there.
+ * The command line that runs a command as specified by the plan. The order is significant: the program that changes the
+ * root comes last, because the other tools may not exist in the new root.
  */
 export function launcher(plan: LaunchPlan, command: readonly string[], root = plan.root): string[] {
-  const words = [tool('env'), '-i', '--', ...plan.env];
+  const commandLine = [tool('env'), '-i', '--', ...plan.env];
   const { uid, gid, groups, noNewPrivileges, workingDir } = plan;
   if (root !== undefined) {
-    if (noNewPrivileges) words.unshift(tool('setpriv'), '--no-new-privs');
+    if (noNewPrivileges) commandLine.unshift(tool('setpriv'), '--no-new-privs');
     const user = uid === undefined && gid === undefined ? undefined : `${uid ?? 0}:${gid ?? 0}`;
     if (workingDir !== '/' && (groups ?? []).length === 0) {
-      words.push(tool('unshare'), `--root=${root}`, `--wd=${workingDir}`);
-      if (user !== undefined) words.push(`--setgid=${gid ?? 0}`, `--setuid=${uid ?? 0}`);
-      return [...words, '--', ...command];
+      commandLine.push(tool('unshare'), `--root=${root}`, `--wd=${workingDir}`);
+      if (user !== undefined) commandLine.push(`--setgid=${gid ?? 0}`, `--setuid=${uid ?? 0}`);
+      return [...commandLine, '--', ...command];
     }
-    words.push(tool('chroot'));
-    if (user !== undefined) words.push(`--userspec=${user}`, `--groups=${(groups ?? []).join(',')}`);
-    words.push(root);
-    if (workingDir === '/') return [...words, ...command];
-    return [...words, '/bin/sh', '-c', 'cd -- "$0" && exec "$@"', workingDir, ...command];
+    commandLine.push(tool('chroot'));
+    if (user !== undefined) commandLine.push(`--userspec=${user}`, `--groups=${(groups ?? []).join(',')}`);
+    commandLine.push(root);
+    if (workingDir === '/') return [...commandLine, ...command];
+    return [...commandLine, '/bin/sh', '-c', 'cd -- "$0" && exec "$@"', workingDir, ...command];
   }
   const privileges: string[] = [];
   if (gid !== undefined) privileges.push(`--regid=${gid}`);
@@ -30,16 +30,16 @@ export function launcher(plan: LaunchPlan, command: readonly string[], root = pl
   else if (gid !== undefined) privileges.push('--keep-groups');
   if (uid !== undefined) privileges.push(`--reuid=${uid}`);
   if (noNewPrivileges) privileges.push('--no-new-privs');
-  if (privileges.length > 0) words.unshift(tool('setpriv'), ...privileges, '--');
-  return [...words, ...command];
+  if (privileges.length > 0) commandLine.unshift(tool('setpriv'), ...privileges, '--');
+  return [...commandLine, ...command];
 }
 
-/** Lines that put the calling shell where the container is, before {@link launcher} takes over. */
+/** Lines of shell that place the shell in the cgroups of the container and set its out-of-memory score. */
 function placement(plan: LaunchPlan): string[] {
   const lines = plan.cgroups.map(
     (folder) => `echo $$ > ${quote(`${folder}/cgroup.procs`)} || fail "cannot join a cgroup"`,
   );
-  // Lowering below one's own value needs a privilege; the closest that is allowed is no reason not to run.
+  // A lower value than the current one requires a privilege. Its absence must not fail the container.
   if (plan.oomScoreAdjust !== undefined)
     lines.push(`echo ${Math.trunc(plan.oomScoreAdjust)} 2>/dev/null > /proc/self/oom_score_adj || :`);
   lines.push('umask 022');
@@ -55,9 +55,8 @@ function mounting(plan: LaunchPlan): string[] {
     if (plan.overlayLower === undefined) mount(`--bind ${quote(root)} ${quote(root)}`);
     else {
       const folder = root.slice(0, root.lastIndexOf('/'));
-      mount(
-        `-t overlay -o ${quote(`lowerdir=${plan.overlayLower},upperdir=${folder}/upper,workdir=${folder}/work`)} overlay ${quote(root)}`,
-      );
+      const layers = `lowerdir=${plan.overlayLower},upperdir=${folder}/upper,workdir=${folder}/work`;
+      mount(`-t overlay -o ${quote(layers)} overlay ${quote(root)}`);
     }
     for (const name of ['proc', 'sys', 'dev']) {
       lines.push(`mkdir -p ${quote(`${root}/${name}`)}`);
@@ -68,8 +67,9 @@ function mounting(plan: LaunchPlan): string[] {
     lines.push(`place=${quote(root + target)}`);
     lines.push(
       file
-        ? '[ -e "$place" ] || { mkdir -p -- "$(dirname -- "$place")" && : > "$place"; } || fail "cannot make a mount point"'
-        : 'mkdir -p -- "$place" || fail "cannot make a mount point"',
+        ? '[ -e "$place" ] || { mkdir -p -- "$(dirname -- "$place")" && : > "$place"; } || ' +
+            'fail "cannot create a mount point"'
+        : 'mkdir -p -- "$place" || fail "cannot create a mount point"',
     );
     if (exact) lines.push(exactMount(source));
     else mount(`--rbind -- ${quote(source)} "$place"`);
@@ -79,9 +79,9 @@ function mounting(plan: LaunchPlan): string[] {
 }
 
 /**
- * Mounts a source at `$place` as it was opened, after the kernel has reported that what was opened is at that very
- * path: a link that took a place in it since cannot lead the mount elsewhere. By its name in /proc, which mount(8)
- * must not resolve.
+ * Mounts an opened source at `$place` after the kernel has reported that its path is the expected one, so that a
+ * symbolic link that is inserted into the path cannot redirect the mount. The source is mounted by its name in /proc,
+ * which mount(8) must not resolve.
  */
 function exactMount(source: string): string {
   const check = `[ "$(readlink /proc/self/fd/0)" = ${quote(source)} ]`;
@@ -90,28 +90,28 @@ function exactMount(source: string): string {
 }
 
 /**
- * The script that becomes the container's process; see the monitor. It writes `ID.pid` at the last moment, or
- * `ID.failed`.
+ * The script that the monitor runs and that executes the command of the container. It writes `ID.pid` immediately
+ * before that, or `ID.failed`.
  */
 export function startScript(plan: LaunchPlan, runFolder: string, id: string): string {
   const base = quote(`${runFolder}/${id}`);
+  const shownPath = plan.workingDir.replace(/[^\w./-]/g, '?');
   const outside = [
     `fail() { echo "$1" > ${base}.failed; exit 128; }`,
     ...placement(plan),
     ...mounting(plan),
     ...(plan.root === undefined
-      ? [
-          `cd -- ${quote(plan.workingDir)} || fail "cannot change to the working directory ${plan.workingDir.replace(/[^\w./-]/g, '?')}"`,
-        ]
+      ? [`cd -- ${quote(plan.workingDir)} || fail "cannot change to the working directory ${shownPath}"`]
       : []),
     `read -r stat < /proc/$$/stat || fail 'cannot read /proc'`,
-    `(umask 077; echo "$stat" > ${base}.pid.tmp && mv ${base}.pid.tmp ${base}.pid) || fail "cannot write the process id"`,
+    `(umask 077; echo "$stat" > ${base}.pid.tmp && mv ${base}.pid.tmp ${base}.pid) || ` +
+      'fail "cannot write the process id"',
     `exec ${quoteAll(launcher(plan, plan.command))}`,
   ];
   return `${outside.join('\n')}\n`;
 }
 
-/** Arguments: file for the name of the terminal, its owner or nothing, then the command. */
+/** Arguments: file for the name of the terminal, its owner or an empty string, the command. */
 const terminalScript = `file=$1 owner=$2
 shift 2
 tty=$(tty) || exit 126
@@ -121,18 +121,18 @@ echo "$tty" > "$file"
 exec "$@"`;
 
 /**
- * The command with a terminal of its own, which belongs to the user of the plan; the name of the terminal is written
- * to `file`.
+ * The command line that runs a command with a new terminal. The terminal is owned by the user of the plan, and its name
+ * is written to `file`.
  */
-export function terminalWords({ uid }: LaunchPlan, file: string, words: readonly string[]): string[] {
-  return withTerminal(['/bin/sh', '-c', terminalScript, 'sh', file, uid === undefined ? '' : String(uid), ...words]);
+export function terminalCommand({ uid }: LaunchPlan, file: string, command: readonly string[]): string[] {
+  return withTerminal(['/bin/sh', '-c', terminalScript, 'sh', file, uid === undefined ? '' : String(uid), ...command]);
 }
 
 /**
- * Command that runs another command in a container that runs: program and arguments for `spawn`, no shell on the way to
+ * The command line that runs a command in a running container: program and arguments for `spawn`. No shell interprets
  * the command.
  */
-export function execWords(plan: LaunchPlan, containerPid: number, command: readonly string[]): string[] {
+export function execCommand(plan: LaunchPlan, containerPid: number, command: readonly string[]): string[] {
   const script = `${placement(plan)
     .map((line) => line.replace(/ \|\| fail .*/, ' 2>/dev/null || :'))
     .join('\n')}

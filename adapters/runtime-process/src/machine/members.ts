@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import { listProcesses, type ProcessIdentity, type ProcessStat } from '@keelson/container-monitor';
 
 /**
- * Carried by the environment of everything that runs in a container, so that daemons that left its session are found.
+ * Environment variable of all processes of a container, by which daemons that left its session are discovered.
  */
 export const containerMarker = 'KEELSON_CONTAINER_ID';
 
 /**
- * Processes that belong to a container: those of the session that its first process leads or led, and those that carry
- * its mark. A session is believed only if it began no earlier than the container.
+ * The processes of a container: those in the session that its first process leads or led, and those with its marker in
+ * their environment. A process of the session that is older than the container belongs to another session with the same
+ * ID.
  */
 export function processesOf(containerId: string, leader: ProcessIdentity | undefined): ProcessStat[] {
   const mark = `${containerMarker}=${containerId}\0`;

@@ -2,21 +2,21 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTool, terminalsWork, tryTool } from '@keelson/container-monitor';
 
-/** What this process may do on this machine; found out by trying, not by asking who it is. */
+/** Operations that this process may perform on this machine. They are determined by attempts, not from its user ID. */
 export interface Permissions {
   readonly root: boolean;
-  /** Mount namespaces, and mounts in them. */
+  /** Create mount namespaces, and mount in them. */
   readonly mounts: boolean;
   readonly overlay: boolean;
   readonly chroot: boolean;
-  /** Becoming another user. */
+  /** Change to another user. */
   readonly users: boolean;
   readonly noNewPrivileges: boolean;
-  /** Terminals for containers and commands. */
+  /** Provide terminals for containers and commands. */
   readonly terminals: boolean;
 }
 
-/** `scratch` is a folder on the file system that containers will be on. */
+/** Determines the permissions. `scratch` is a directory on the file system of the containers. */
 export async function findPermissions(scratch: string): Promise<Permissions> {
   const root = process.getuid?.() === 0;
   const has = (...tools: string[]) => tools.every((name) => findTool(name) !== undefined);

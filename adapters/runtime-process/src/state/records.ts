@@ -1,21 +1,22 @@
 import type { ContainerRecord } from '@keelson/container-monitor';
 
 /**
- * How a container's process is started; worked out once, at creation, and the same for every command run in it later.
+ * How the process of a container is started. The plan is made when the container is created and also applies to
+ * commands that are run in it later.
  */
 export interface LaunchPlan {
   /** Absolute path in the container, then the arguments. */
   readonly command: readonly string[];
-  /** `NAME=value`, complete. */
+  /** The complete environment as `NAME=value`. */
   readonly env: readonly string[];
   readonly workingDir: string;
-  /** Folder on the machine that is the container's root; absent: the machine's own. */
+  /** Directory on the machine that is the root of the container. Absent: the root of the machine. */
   readonly root?: string;
   /** Lower layer of an overlay that is mounted at `root` when the container starts. */
   readonly overlayLower?: string;
   /**
-   * In order. Targets are paths in the container with all links resolved, so that a link in an image cannot lead out of
-   * its root.
+   * Mounts in the order in which they are made. Targets are paths in the container with all symbolic links resolved, so
+   * that a link in an image cannot refer to a path outside its root.
    */
   readonly mounts: readonly {
     readonly source: string;
@@ -28,16 +29,16 @@ export interface LaunchPlan {
   readonly mountNamespace: boolean;
   readonly uid?: number;
   readonly gid?: number;
-  /** Undefined: those of the runtime. */
+  /** Supplementary groups. Undefined: those of the runtime. */
   readonly groups?: readonly number[];
   readonly noNewPrivileges: boolean;
-  /** Folders of cgroup hierarchies that the process joins. */
+  /** Directories of the cgroups that the process joins. */
   readonly cgroups: readonly string[];
   readonly oomScoreAdjust?: number;
   readonly stopSignal: string;
 }
 
-/** What is written when a container is made. */
+/** The record that is written when a container is created. */
 export interface ProcessRecord extends ContainerRecord {
   readonly plan: LaunchPlan;
 }
