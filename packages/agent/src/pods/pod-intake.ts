@@ -16,7 +16,7 @@ export interface PodIntakeOptions {
 /** Passes the pods of all sources to their workers, and keeps the index of mirror pods. */
 export class PodIntake {
   readonly #options: PodIntakeOptions;
-  #leave: () => void = () => {};
+  #unsubscribe: () => void = () => {};
 
   constructor(options: PodIntakeOptions) {
     this.#options = options;
@@ -24,19 +24,19 @@ export class PodIntake {
 
   start(): void {
     const { config } = this.#options;
-    this.#leave = config.subscribe((_, changes) => {
-      for (const change of inOrder(changes)) this.#take(change);
+    this.#unsubscribe = config.subscribe((_, changes) => {
+      for (const change of inOrder(changes)) this.#apply(change);
     });
-    for (const pod of inAge(config.pods())) this.#take({ op: 'add', pod, source: 'api' });
+    for (const pod of byAge(config.pods())) this.#apply({ op: 'add', pod, source: 'api' });
   }
 
   stop(): void {
-    this.#leave();
+    this.#unsubscribe();
   }
 
-  #take({ op, pod }: PodChange): void {
+  #apply({ op, pod }: PodChange): void {
     if (isMirrorPod(pod)) {
-      this.#takeMirror(op, pod);
+      this.#applyMirror(op, pod);
       return;
     }
     const { workers, reports } = this.#options;
@@ -44,7 +44,7 @@ export class PodIntake {
       workers.remove(uidOf(pod));
       return;
     }
-    reports.seen(uidOf(pod), pod.status);
+    reports.observe(uidOf(pod), pod.status);
     if (op === 'reconcile') {
       const worker = workers.get(uidOf(pod));
       // Conditions written by other clients may be readiness gates.
@@ -54,7 +54,7 @@ export class PodIntake {
     workers.update(pod);
   }
 
-  #takeMirror(op: PodChange['op'], mirror: Pod): void {
+  #applyMirror(op: PodChange['op'], mirror: Pod): void {
     const { workers, mirrors, reports } = this.#options;
     if (op === 'remove') {
       mirrors.delete(mirror);
@@ -62,12 +62,12 @@ export class PodIntake {
     }
     mirrors.set(mirror);
     for (const { pod, leaving } of workers.named(fullNameOf(mirror))) {
-      if (pod && !leaving) reports.seen(uidOf(pod), mirror.status);
+      if (pod && !leaving) reports.observe(uidOf(pod), mirror.status);
     }
   }
 }
 
-function inAge(pods: readonly Pod[]): Pod[] {
+function byAge(pods: readonly Pod[]): Pod[] {
   return [...pods].sort((a, b) =>
     String(a.metadata?.creationTimestamp ?? '').localeCompare(String(b.metadata?.creationTimestamp ?? '')),
   );

@@ -71,11 +71,11 @@ export class PodSyncer {
     await messages.load(state.containers);
     probes.sync(pod, state);
     const deadlineMs = this.#deadline(pod, record);
-    const refused = configurationRejection(pod, config);
-    this.#tell(pod, state, record, refused);
+    const rejection = configurationRejection(pod, config);
+    this.#reportStatus(pod, state, record, rejection);
     if (isFinalPhase(record.status.phase)) return { final: true, againAfterMs: undefined };
-    if (refused !== undefined) {
-      if (isRunning(state)) await endPodProcesses(pod, state, refused.message, undefined, this.#options, signal);
+    if (rejection !== undefined) {
+      if (isRunning(state)) await endPodProcesses(pod, state, rejection.message, undefined, this.#options, signal);
       return { final: false, againAfterMs: problemRetryMs };
     }
     if (!node.networkReady() && pod.spec.hostNetwork !== true && state.sandboxes.length === 0) {
@@ -110,18 +110,18 @@ export class PodSyncer {
     await this.#options.messages.load(state.containers);
     // Containers of a pod that is being ended are not restarted, independent of the restart policy.
     const view = ending ? { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } : pod;
-    this.#tell(view, state, record, undefined);
+    this.#reportStatus(view, state, record, undefined);
   }
 
-  #tell(pod: Pod, state: PodRuntimeState, record: PodRecord, refused: PodRecord['verdict']): void {
+  #reportStatus(pod: Pod, state: PodRuntimeState, record: PodRecord, rejection: PodRecord['verdict']): void {
     const { runtimeName, probes, messages, clock, node, report } = this.#options;
-    const waiting = refused === undefined ? record.waiting : blocked(pod, refused.message);
+    const waiting = rejection === undefined ? record.waiting : blocked(pod, rejection.message);
     const own: readonly string[] = agentConditions;
     const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !own.includes(type));
     const known = (record.status.conditions ?? []).filter(({ type }) => own.includes(type));
     record.status = podStatus(pod, state, {
       before: { ...record.status, conditions: [...known, ...foreign] },
-      verdict: record.verdict ?? refused,
+      verdict: record.verdict ?? rejection,
       hostIps: node.hostIps(),
       nowMs: clock.now(),
       runtimeName: runtimeName(),
@@ -174,8 +174,8 @@ export class PodSyncer {
       return againMs;
     } finally {
       // After a failure the resulting state is unknown and has to be read again.
-      const look = () => (known ? states.inspect(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
-      if (!signal.aborted) await look().catch(() => undefined);
+      const readState = () => (known ? states.inspect(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
+      if (!signal.aborted) await readState().catch(() => undefined);
     }
   }
 

@@ -142,7 +142,7 @@ export class PodWorker {
     this.#cancelTimer();
     this.#abort.abort();
     await this.#running;
-    this.#tellClean();
+    this.#notifyClean();
   }
 
   #end(graceSeconds: number | undefined): void {
@@ -220,7 +220,7 @@ export class PodWorker {
     const { work, uid } = this.#options;
     await work.cleanUp(uid, signal);
     this.#stage = 'clean';
-    this.#tellClean();
+    this.#notifyClean();
   }
 
   #release(): void {
@@ -229,8 +229,8 @@ export class PodWorker {
     if (this.#pod !== undefined && !this.#removed) this.#options.work.ended(this.#pod);
   }
 
-  #tellClean(): void {
-    for (const tell of this.#onClean) tell();
+  #notifyClean(): void {
+    for (const notify of this.#onClean) notify();
     this.#onClean.clear();
   }
 

@@ -60,7 +60,7 @@ export function createPodParts(
   });
   const probes = new PodProbes({
     ...{ clock, events, random },
-    look: createProber(runtime, clock, context.stopped.signal),
+    run: createProber(runtime, clock, context.stopped.signal),
     onChange: (uid) => context.changes.pod.notify(uid),
   });
   const messages = new TerminationMessages();

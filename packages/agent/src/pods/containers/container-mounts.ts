@@ -43,7 +43,7 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
   for (const [index, wanted] of (container.volumeMounts ?? []).entries()) {
     const place = facts.volumes.get(wanted.name);
     if (place === undefined)
-      throw new ContainerConfigError(`there is no volume "${wanted.name}" for ${wanted.mountPath}`);
+      throw new ContainerConfigError(`cannot find volume "${wanted.name}" to mount into container "${container.name}"`);
     const within = wanted.subPathExpr
       ? expand(wanted.subPathExpr, (name) => facts.variables.get(name))
       : wanted.subPath;
@@ -111,6 +111,6 @@ async function messageFileOf(
   return file;
 }
 
-function propagationOf(word: string | undefined): Mount['propagation'] {
-  return word === 'HostToContainer' ? 'hostToContainer' : word === 'Bidirectional' ? 'bidirectional' : undefined;
+function propagationOf(mode: string | undefined): Mount['propagation'] {
+  return mode === 'HostToContainer' ? 'hostToContainer' : mode === 'Bidirectional' ? 'bidirectional' : undefined;
 }

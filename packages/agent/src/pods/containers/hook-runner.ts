@@ -43,7 +43,7 @@ export async function runHook(
       { host, port, scheme, path: httpGet.path ?? '/', headers: httpGet.httpHeaders ?? [] },
       signal,
     );
-    if (code < 200 || code >= 400) throw new Error(`the request was answered with ${code}`);
+    if (code < 200 || code >= 400) throw new Error(`the request returned status code ${code}`);
     return;
   }
   if (sleep) {

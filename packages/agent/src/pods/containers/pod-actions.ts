@@ -183,10 +183,10 @@ function isInit(pod: Pod, status: ContainerStatus): boolean {
  * unknown names.
  */
 export function obsoleteContainers(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
-  const seen = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
+  const instances = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
   return state.containers.filter((status) => {
-    const count = seen.get(status.metadata.name);
-    if (count !== undefined) seen.set(status.metadata.name, count + 1);
+    const count = instances.get(status.metadata.name);
+    if (count !== undefined) instances.set(status.metadata.name, count + 1);
     const old = count === undefined || count >= 2 || (status.state === 'created' && count > 0);
     return old && (status.state === 'exited' || status.state === 'created');
   });

@@ -18,14 +18,14 @@ export function parseResolvConf(text: string): SandboxDns {
   let searches: string[] = [];
   let options: string[] = [];
   for (const line of text.split('\n')) {
-    const [word, ...rest] = line
+    const [keyword, ...rest] = line
       .replace(/[#;].*$/, '')
       .trim()
       .split(/\s+/);
-    if (word === 'nameserver' && rest[0] !== undefined) servers.push(rest[0]);
-    else if (word === 'search' || word === 'domain')
+    if (keyword === 'nameserver' && rest[0] !== undefined) servers.push(rest[0]);
+    else if (keyword === 'search' || keyword === 'domain')
       searches = rest.map((name) => (name === '.' ? name : name.replace(/\.$/, '')));
-    else if (word === 'options') options = rest;
+    else if (keyword === 'options') options = rest;
   }
   return { servers, searches, options };
 }

@@ -116,7 +116,7 @@ async function sourceValue(
     const subject = containerName ? allContainersOf(pod).find(({ name }) => name === containerName) : container;
     const value = subject && resourceValue(subject, resource, divisor, facts.allocatable);
     if (value === undefined)
-      throw new ContainerConfigError(`resource "${resource}" of container "${containerName}" is not known`);
+      throw new ContainerConfigError(`resource "${resource}" of container "${containerName}" is not supported`);
     return value;
   }
   if (configMapKeyRef) {

@@ -10,12 +10,12 @@ export function serviceVariables(services: readonly Service[]): Map<string, stri
     const ip = spec?.clusterIP;
     const [first] = spec?.ports ?? [];
     if (!ip || ip === 'None' || first === undefined) continue;
-    const name = word(metadata?.name ?? '');
+    const name = variableName(metadata?.name ?? '');
     const host = ip.includes(':') ? `[${ip}]` : ip;
     variables.set(`${name}_SERVICE_HOST`, ip);
     variables.set(`${name}_SERVICE_PORT`, String(first.port));
     for (const port of spec?.ports ?? [])
-      if (port.name) variables.set(`${name}_SERVICE_PORT_${word(port.name)}`, String(port.port));
+      if (port.name) variables.set(`${name}_SERVICE_PORT_${variableName(port.name)}`, String(port.port));
     const url = (port: typeof first) => `${(port.protocol ?? 'TCP').toLowerCase()}://${host}:${port.port}`;
     variables.set(`${name}_PORT`, url(first));
     for (const port of spec?.ports ?? []) {
@@ -29,6 +29,6 @@ export function serviceVariables(services: readonly Service[]): Map<string, stri
   return variables;
 }
 
-function word(name: string): string {
+function variableName(name: string): string {
   return name.toUpperCase().replaceAll('-', '_').replaceAll('.', '_');
 }

@@ -8,12 +8,13 @@ import { type ProbeKind, ProbeWorker } from './probe-worker.ts';
 import type { Probing } from './prober.ts';
 
 export interface PodProbesOptions {
-  readonly look: Probing;
+  /** Runs one probe of a container. */
+  readonly run: Probing;
   readonly clock: Clock;
   readonly events: PodEvents;
-  /** The result of a probe changed, so that the pod has to be synced. */
+  /** Called when the result of a probe has changed, so that the pod must be synced. */
   readonly onChange: (uid: string) => void;
-  /** 0..1 */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
@@ -23,7 +24,11 @@ interface Probed {
   readonly workers: Map<ProbeKind, ProbeWorker>;
 }
 
-const words: Readonly<Record<ProbeKind, string>> = { liveness: 'Liveness', readiness: 'Readiness', startup: 'Startup' };
+const displayNames: Readonly<Record<ProbeKind, string>> = {
+  liveness: 'Liveness',
+  readiness: 'Readiness',
+  startup: 'Startup',
+};
 
 /** The probes of all containers that run on the node, by container id: a new instance starts with new probes. */
 export class PodProbes {
@@ -96,7 +101,7 @@ export class PodProbes {
   }
 
   #work(pod: Pod, probed: Probed, status: ContainerStatus, kind: ProbeKind): void {
-    const { look, clock, events, onChange, random } = this.#options;
+    const { run, clock, events, onChange, random } = this.#options;
     const { container, uid } = probed;
     const probe = container[`${kind}Probe`];
     if (!probe) return;
@@ -110,13 +115,13 @@ export class PodProbes {
       containerStartedMs: status.startedAt ?? status.createdAt,
       offsetMs: before === undefined ? 0 : random() * (probe.periodSeconds ?? 10) * 1000,
       initially: known,
-      look: () => look(probe, container, status, this.#ips.get(uid)),
+      run: () => run(probe, container, status, this.#ips.get(uid)),
       onFailure: (output) =>
         events.record(
           this.#pods.get(uid) ?? pod,
           'Warning',
           'Unhealthy',
-          `${words[kind]} probe failed: ${output}`,
+          `${displayNames[kind]} probe failed: ${output}`,
           container.name,
         ),
       onChange: () => onChange(uid),

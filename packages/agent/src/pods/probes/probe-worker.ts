@@ -12,7 +12,8 @@ export interface ProbeWorkerOptions {
   /** Added to the first delay, so that the probes of a node do not all run at the same time. */
   readonly offsetMs: number;
   readonly initially: boolean;
-  readonly look: () => Promise<Observation>;
+  /** Runs the probe once. */
+  readonly run: () => Promise<Observation>;
   /** Called for each failed probe. */
   readonly onFailure: (output: string) => void;
   /** Called when the verdict has changed. */
@@ -54,11 +55,11 @@ export class ProbeWorker {
   }
 
   async #tick(): Promise<void> {
-    const { clock, probe, look } = this.#options;
+    const { clock, probe, run } = this.#options;
     const begunMs = clock.monotonic();
-    const seen = await look();
+    const observation = await run();
     if (this.#stopped) return;
-    if (seen.result !== 'unknown') this.#count(seen.result, seen.output);
+    if (observation.result !== 'unknown') this.#count(observation.result, observation.output);
     const { kind } = this.#options;
     // A startup probe ends with its first verdict.
     if (

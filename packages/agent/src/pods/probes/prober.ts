@@ -27,7 +27,7 @@ export function createProber(runtime: ContainerRuntime, clock: Clock, signal: Ab
     const ms = (probe.timeoutSeconds ?? 1) * 1000;
     try {
       return await withDeadline(clock, ms, signal, (within) =>
-        lookOnce(probe, container, status, podIp, runtime, within),
+        probeOnce(probe, container, status, podIp, runtime, within),
       );
     } catch (error) {
       const output = error instanceof DeadlineError ? `no answer within ${ms / 1000}s` : textOf(error);
@@ -39,7 +39,7 @@ export function createProber(runtime: ContainerRuntime, clock: Clock, signal: Ab
   };
 }
 
-async function lookOnce(
+async function probeOnce(
   probe: coreV1.Probe,
   container: Container,
   status: ContainerStatus,

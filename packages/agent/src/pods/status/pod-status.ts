@@ -32,7 +32,7 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
   const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);
   const added = (kept && before.ephemeralContainerStatuses) || ephemeralStatuses(pod, state, facts);
   const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
-  const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
+  const cause = final === undefined ? verdict : before.reason === undefined ? undefined : before;
   // As in kubelet: otherwise clients would show ContainerCreating for a rejected pod instead of the reason.
   const isRefused =
     phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
@@ -40,8 +40,8 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
   return {
     phase,
     conditions: podConditions(pod, { phase, init, main, before: before.conditions ?? [], nowMs }),
-    ...(said?.reason === undefined ? {} : { reason: said.reason }),
-    ...(said?.message === undefined ? {} : { message: said.message }),
+    ...(cause?.reason === undefined ? {} : { reason: cause.reason }),
+    ...(cause?.message === undefined ? {} : { message: cause.message }),
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0], hostIPs: hostIps.map((ip) => ({ ip })) }),
     ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
     startTime: before.startTime ?? formatTime(new Date(nowMs)),

@@ -92,7 +92,7 @@ export class StatusReports {
   }
 
   /** Compares the status of an object that was read from the API, and corrects it if it differs. */
-  seen(uid: string, status: PodStatus | undefined): void {
+  observe(uid: string, status: PodStatus | undefined): void {
     const report = this.#reports.get(uid);
     if (report === undefined) return;
     report.known = status;

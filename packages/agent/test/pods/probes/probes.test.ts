@@ -50,15 +50,15 @@ interface Row {
   readonly title: string;
   readonly kind: 'liveness' | 'readiness' | 'startup';
   readonly probe: coreV1.Probe;
-  /** s, f or u for each look; the last repeats. */
+  /** s, f or u for each probe; the last one repeats. */
   readonly looks: string;
-  /** Verdict after each look: +, - or ?. */
+  /** Verdict after each probe: +, - or ?. */
   readonly verdicts: string;
 }
 
 const rows: readonly Row[] = [
   {
-    title: 'readiness begins with no',
+    title: 'readiness is false before the first success',
     kind: 'readiness',
     probe: { failureThreshold: 3, successThreshold: 1 },
     looks: 'fs',
@@ -72,21 +72,21 @@ const rows: readonly Row[] = [
     verdicts: '-----+',
   },
   {
-    title: 'liveness begins with yes',
+    title: 'liveness is true before the first failure',
     kind: 'liveness',
     probe: { failureThreshold: 3 },
     looks: 'fffs',
     verdicts: '++--',
   },
   {
-    title: 'a success starts the count anew',
+    title: 'a success resets the count of failures',
     kind: 'liveness',
     probe: { failureThreshold: 2 },
     looks: 'fsfsff',
     verdicts: '+++++-',
   },
   {
-    title: 'a look that went wrong counts for nothing',
+    title: 'a probe that could not be run is not counted',
     kind: 'liveness',
     probe: { failureThreshold: 2 },
     looks: 'fufs',
@@ -113,7 +113,7 @@ for (const { title, kind, probe, looks, verdicts } of rows) {
       containerStartedMs: clock.now(),
       offsetMs: 0,
       initially: kind === 'liveness',
-      look: async () => {
+      run: async () => {
         const result = words[(looks[count] ?? looks.at(-1)) as 's' | 'f' | 'u'];
         count += 1;
         return { result, output: '' };
