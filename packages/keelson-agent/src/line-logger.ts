@@ -11,7 +11,7 @@ function errorText(error: Error): string {
 export function createLineLogger(write: (text: string) => void, now: () => number, fixed: LogFields = {}): Logger {
   return guardedLogger(
     {
-      // The specified options contain no log level.
+      // No option selects a log level, so debug messages are never written.
       enabled: (level) => level !== 'debug',
       write: (level, msg, fields) =>
         write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...fields, msg })}\n`),

@@ -99,7 +99,7 @@ async function runUntilEnded(
   const clock = systemClock;
   const request = runtimeRequest(config, context);
   const socketPath = criSocketOf(config, context);
-  // Keeps the process alive: the timers of the agent do not.
+  // Keeps the process alive, because the timers of the agent do not.
   const keepAlive = setInterval(() => {}, 2 ** 30);
   const ending = new AbortController();
   void Promise.race([context.terminated, ownProcess.ended]).then(() => ending.abort());
@@ -132,7 +132,7 @@ async function runUntilEnded(
     try {
       const { restart, failed, once = context.terminated } = agent;
       const ended = await Promise.race([context.terminated, ownProcess.ended, restart, failed, once]);
-      if (typeof ended === 'number') logger.info('pods run', { pods: ended });
+      if (typeof ended === 'number') logger.info('pods are running', { pods: ended });
     } finally {
       await service?.[Symbol.asyncDispose]();
       await agent.stop();

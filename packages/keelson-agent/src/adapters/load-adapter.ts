@@ -53,9 +53,9 @@ export async function loadRuntimeAdapter({
     module = (await import(specifier)) as { readonly default?: unknown };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    const known = Object.keys(packages).join(', ');
+    const names = Object.keys(packages).join(', ');
     throw new UsageError(
-      `${source}: the runtime adapter ${name} is not installed; install the package or choose one of ${known}`,
+      `${source}: the runtime adapter ${name} is not installed; install the package or choose one of ${names}`,
     );
   }
   if (!isRuntimeAdapter(module.default))

@@ -15,27 +15,24 @@ const probeMs = 250;
 /** Whether an engine with the Docker Engine API answers at a unix socket. */
 export function probeEngine(endpoint: string, limitMs = probeMs): Promise<Probe> {
   return new Promise((resolve) => {
-    const found = (usable: boolean, what: string) => resolve({ usable, reason: `${what} at ${endpoint}` });
-    const asked = request(
-      { socketPath: endpoint.replace(/^unix:\/\//, ''), path: '/_ping', agent: false },
-      (answer) => {
-        answer.resume();
-        const version = answer.headers['api-version'];
-        if (answer.statusCode === 200 && version !== undefined)
-          found(true, `an engine answers (API ${String(version)})`);
-        else found(false, `the response is not that of an engine (status ${answer.statusCode})`);
-      },
-    );
-    const late = setTimeout(() => {
-      found(false, `no answer within ${limitMs} ms`);
-      asked.destroy();
-    }, limitMs);
-    asked.once('close', () => clearTimeout(late));
-    asked.once('error', (error: NodeJS.ErrnoException) => {
-      const none = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
-      found(false, none ? 'no engine listens' : `no engine (${error.message})`);
+    const settle = (usable: boolean, reason: string) => resolve({ usable, reason: `${reason} at ${endpoint}` });
+    const ping = request({ socketPath: endpoint.replace(/^unix:\/\//, ''), path: '/_ping', agent: false }, (answer) => {
+      answer.resume();
+      const version = answer.headers['api-version'];
+      if (answer.statusCode === 200 && version !== undefined)
+        settle(true, `an engine answers (API ${String(version)})`);
+      else settle(false, `the response is not that of an engine (status ${answer.statusCode})`);
     });
-    asked.end();
+    const timeout = setTimeout(() => {
+      settle(false, `no answer within ${limitMs} ms`);
+      ping.destroy();
+    }, limitMs);
+    ping.once('close', () => clearTimeout(timeout));
+    ping.once('error', (error: NodeJS.ErrnoException) => {
+      const isAbsent = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
+      settle(false, isAbsent ? 'no engine listens' : `no engine (${error.message})`);
+    });
+    ping.end();
   });
 }
 

@@ -37,17 +37,17 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
   const probe = () => probePort({ host, port, pair, timeoutMs });
   const running = await findRunning(supervisorPlace(rootDir));
   if (running !== undefined) {
-    const why = isDeepStrictEqual(running.options, JSON.parse(JSON.stringify(options)))
-      ? await answerOf(running, probe, clock)
+    const connection = isDeepStrictEqual(running.options, JSON.parse(JSON.stringify(options)))
+      ? await connectTo(running, probe, clock)
       : 'its options have changed';
-    if (typeof why !== 'string') {
+    if (typeof connection !== 'string') {
       logger.info('supervisor already runs', { pid: running.pid, endpoint: endpointText(options) });
-      return why;
+      return connection;
     }
-    logger.info('supervisor replaced', { pid: running.pid, reason: why });
+    logger.info('supervisor replaced', { pid: running.pid, reason: connection });
     await endSupervisor(running, clock, logger);
   }
-  refuseOthers(await probe(), options);
+  checkEndpointFree(await probe(), options);
   await startSupervisor(options);
   const listener = await probe();
   if (listener.kind !== 'own') throw new MachineError('the supervisor of runtime-b ended right after its start');
@@ -59,7 +59,7 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
 }
 
 /** The connection to a running supervisor, or the reason why it cannot be used. */
-async function answerOf(
+async function connectTo(
   running: RunningSupervisor,
   probe: () => Promise<Listener>,
   clock: Clock,
@@ -78,7 +78,7 @@ async function answerOf(
 }
 
 /** @throws MachineError when a process listens at the endpoint */
-function refuseOthers(listener: Listener, options: SupervisorOptions): void {
+function checkEndpointFree(listener: Listener, options: SupervisorOptions): void {
   if (listener.kind === 'none') return;
   const at = `--runtime-b-api-endpoint: ${endpointText(options)}`;
   switch (listener.kind) {
@@ -89,7 +89,8 @@ function refuseOthers(listener: Listener, options: SupervisorOptions): void {
       );
     case 'foreign':
       throw new MachineError(
-        `${at} is used by the supervisor of another agent, which has another --root-dir; set a different endpoint for each agent`,
+        `${at} is used by the supervisor of another agent, which has another --root-dir; ` +
+          'set a different endpoint for each agent',
       );
     case 'silent':
       throw new MachineError(`${at} is used by a process that does not answer`);

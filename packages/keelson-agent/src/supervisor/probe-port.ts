@@ -21,7 +21,7 @@ export interface ProbeOptions {
   readonly timeoutMs: number;
 }
 
-/** Determines which process listens. Sends nothing but the TLS handshake. */
+/** Determines which process listens. Sends only the TLS handshake. */
 export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promise<Listener> {
   const { key, certificate } = pair;
   return new Promise((resolve) => {
@@ -30,23 +30,23 @@ export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promis
       ...{ host, port, key, cert: certificate, minVersion: 'TLSv1.3', ALPNProtocols: ['h2'] },
       rejectUnauthorized: false,
     });
-    const found = (listener: Listener) => {
-      clearTimeout(late);
+    const settle = (listener: Listener) => {
+      clearTimeout(timeout);
       if (listener.kind !== 'own') socket.destroy();
       resolve(listener);
     };
-    const late = setTimeout(() => found({ kind: 'silent' }), timeoutMs);
+    const timeout = setTimeout(() => settle({ kind: 'silent' }), timeoutMs);
     // The listener stays, because a connection that is returned may fail later.
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED') found({ kind: 'none' });
-      else found({ kind: 'other', reason: `it does not use TLS as a supervisor does (${error.message.trim()})` });
+      if (error.code === 'ECONNREFUSED') settle({ kind: 'none' });
+      else settle({ kind: 'other', reason: `it does not use TLS as a supervisor does (${error.message.trim()})` });
     });
     socket.once('secureConnect', () => {
-      const shown = socket.getPeerCertificate();
-      const raw = shown.raw as Buffer | undefined;
-      if (raw?.equals(new X509Certificate(certificate).raw)) found({ kind: 'own', socket });
-      else if (shown.subject?.CN === supervisorName) found({ kind: 'foreign' });
-      else found({ kind: 'other', reason: 'it shows another certificate' });
+      const presented = socket.getPeerCertificate();
+      const raw = presented.raw as Buffer | undefined;
+      if (raw?.equals(new X509Certificate(certificate).raw)) settle({ kind: 'own', socket });
+      else if (presented.subject?.CN === supervisorName) settle({ kind: 'foreign' });
+      else settle({ kind: 'other', reason: 'it presents another certificate' });
     });
   });
 }

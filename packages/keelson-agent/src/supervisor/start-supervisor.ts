@@ -30,7 +30,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<void>
   await rotate(place);
   const log = await open(place.log, 'a', 0o600);
   try {
-    const words = [
+    const lockArguments = [
       '--no-fork',
       '--exclusive',
       '--timeout',
@@ -40,21 +40,21 @@ export async function startSupervisor(options: SupervisorOptions): Promise<void>
       place.lock,
     ];
     const program = [process.execPath, '--no-warnings', supervisorProgram, JSON.stringify(options)];
-    const child = spawn('flock', [...words, ...program], {
+    const child = spawn('flock', [...lockArguments, ...program], {
       detached: true,
       cwd: '/',
       stdio: ['ignore', log.fd, log.fd, 'ipc'],
     });
-    await ready(child, place);
+    await started(child, place);
   } finally {
     await log.close();
   }
 }
 
-async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void> {
-  let late: NodeJS.Timeout | undefined;
+async function started(child: ChildProcess, place: SupervisorPlace): Promise<void> {
+  let timeout: NodeJS.Timeout | undefined;
   const outcome = await new Promise<string | undefined>((resolve) => {
-    late = setTimeout(() => {
+    timeout = setTimeout(() => {
       child.kill('SIGKILL');
       resolve(`it does not listen after ${startMs / 1000} s`);
     }, startMs);
@@ -63,15 +63,15 @@ async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void>
       resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined),
     );
     // `exit` may come before the last message.
-    child.once('close', (code, signal) => resolve(whyEnded(code, signal, place)));
+    child.once('close', (code, signal) => resolve(endReason(code, signal, place)));
   });
-  clearTimeout(late);
+  clearTimeout(timeout);
   if (child.connected) child.disconnect();
   child.unref();
   if (outcome !== undefined) throw new MachineError(`the supervisor of runtime-b cannot be started: ${outcome}`);
 }
 
-function whyEnded(code: number | null, signal: string | null, { lock, log }: SupervisorPlace): string {
+function endReason(code: number | null, signal: string | null, { lock, log }: SupervisorPlace): string {
   if (code === lockedCode) return `another supervisor has locked ${lock}`;
   return `it ended immediately (${signal ?? `exit code ${code}`}); see ${log}`;
 }

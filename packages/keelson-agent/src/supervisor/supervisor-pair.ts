@@ -26,7 +26,11 @@ export async function supervisorPair(place: SupervisorPlace): Promise<ServingPai
   return made;
 }
 
-/** Undefined when there is none. @throws MachineError for a file that others can read or write, or that is no pair */
+/**
+ * Reads the pair; undefined when there is none.
+ *
+ * @throws MachineError for a file that others can read or write, or that does not contain a pair
+ */
 export async function readPair({ pair: path }: SupervisorPlace): Promise<ServingPair | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -44,7 +48,8 @@ export async function readPair({ pair: path }: SupervisorPlace): Promise<Serving
     createSecureContext({ key: pair.key, cert: pair.certificate });
   } catch (error) {
     throw new MachineError(
-      `${path} does not contain a matching key and certificate; remove it, and a new pair is created: ${(error as Error).message}`,
+      `${path} does not contain a matching key and certificate; remove it, and a new pair is created: ` +
+        (error as Error).message,
     );
   }
   return pair;

@@ -60,7 +60,7 @@ test('who listens is told by the certificate alone', async (t) => {
   t.is((await probe(t, await tlsPort(t, pair))).kind, 'foreign');
   t.deepEqual(await probe(t, await tlsPort(t, await otherPair())), {
     kind: 'other',
-    reason: 'it shows another certificate',
+    reason: 'it presents another certificate',
   });
   t.like(await probe(t, await plainPort(t)), { kind: 'other' });
   t.is((await probe(t, await silentPort(t), 50)).kind, 'silent');
@@ -88,7 +88,7 @@ const impostors = [
   [
     'another program with TLS',
     async (t: ExecutionContext) => tlsPort(t, await otherPair()),
-    /it shows another certificate$/,
+    /it presents another certificate$/,
   ],
   ['a program without TLS', plainPort, /is used by a process other than the supervisor of .*: it does not use TLS/],
   ['a program that says nothing', silentPort, /is used by a process that does not answer/],
