@@ -1,5 +1,5 @@
 import type { Revision } from '@keelson/core';
-import type { Version } from './version.ts';
+import type { Version } from './versioned-state.ts';
 
 const chunkBits = 10;
 const chunkSize = 1 << chunkBits;

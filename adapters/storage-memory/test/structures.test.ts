@@ -2,8 +2,7 @@ import { Random } from '@keelson/conformance';
 import test from 'ava';
 import { ExpiryQueue } from '../src/expiry-queue.ts';
 import { History } from '../src/history.ts';
-import { OrderedMap } from '../src/ordered-map.ts';
-import { Version } from '../src/version.ts';
+import { OrderedMap, Version } from '../src/versioned-state.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -132,8 +132,8 @@ export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
+export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/admission.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';
-export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/namespace-lifecycle.ts';
 export type { NameGenerator } from './registry/resource-binding.ts';
 export {
   type Answer,
@@ -156,12 +156,15 @@ export {
 } from './registry/resource-service.ts';
 export { type FailedOperation, translateError, watchErrorStatus } from './registry/translate-error.ts';
 export {
+  collectionPrefix,
+  kindPrefix,
+  objectKey,
   parseRequestAttributes,
   QueryParameters,
   type RequestAttributes,
   type ResourceVerb,
+  storageKindOf,
 } from './scope/request-attributes.ts';
-export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
@@ -202,5 +205,5 @@ export {
   StoredObject,
   spliceResourceVersion,
 } from './storage/stored-object.ts';
-export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storages.ts';
+export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storage.ts';
 export type { WindowLimits } from './watch-cache/event-window.ts';

@@ -4,11 +4,11 @@
 /** @public */
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
 /** @public */
-export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
-/** @public */
 export { Coalesced } from './storage/coalesced.ts';
 /** @public */
-export { LogWatchStream } from './storage/log-watch-stream.ts';
+/** @public */
+/** @public */
+export { AdvanceWaiters, type ChangeLog, LogWatchStream, streamClosed, WatchHub } from './storage/log-watch-stream.ts';
 /** @public */
 export {
   type Change,
@@ -37,5 +37,3 @@ export {
   orderedForm,
   throwIfAborted,
 } from './storage/store-checks.ts';
-/** @public */
-export { type ChangeLog, WatchHub } from './storage/watch-hub.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setOwn } from '../kind/set-own.ts';
+import { setOwn } from '../kind/decode-value.ts';
 import { DocumentError, placeOf } from './document-error.ts';
 import { longNumberSpans, type Span } from './json-survey.ts';
 

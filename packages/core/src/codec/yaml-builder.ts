@@ -1,5 +1,5 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
-import { setOwn } from '../kind/set-own.ts';
+import { setOwn } from '../kind/decode-value.ts';
 import { DocumentError, noteDuplicate, type ParsedDocument, placeOf } from './document-error.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 

@@ -13,11 +13,11 @@ import {
   type NodeDecoder,
   numberDecoder,
   type Slot,
+  setOwn,
   stringDecoder,
 } from './decode-value.ts';
 import type { Field, ListTraits, Schema, SchemaNode } from './schema.ts';
 import { jsonFields, type MessageNode } from './schema-walk.ts';
-import { setOwn } from './set-own.ts';
 import { zeroOfNode } from './zero-value.ts';
 
 export { DecodeTypeError, isDecodeTypeError } from './decode-value.ts';

@@ -1,6 +1,6 @@
 import type { PatchBudget } from './patch-budget.ts';
 
-export { setOwn } from '../kind/set-own.ts';
+export { setOwn } from '../kind/decode-value.ts';
 
 /** A JSON object. Keys such as `__proto__` are data like any other. */
 export type JsonObject = Record<string, unknown>;

@@ -3,13 +3,18 @@ import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { objectKey } from '../scope/storage-key.ts';
+import { objectKey } from '../scope/request-attributes.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
 import type { AnyObject } from './json-values.ts';
-import { nextTurn, warningOnce } from './request-steps.ts';
-import { type NameGenerator, type ResourceBinding, requiredNamespace } from './resource-binding.ts';
+import {
+  type NameGenerator,
+  nextTurn,
+  type ResourceBinding,
+  requiredNamespace,
+  warningOnce,
+} from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
 import { clearStatus, dropRepeatedOwners, newMetadata, objectPath } from './server-set-fields.ts';
 

@@ -10,8 +10,8 @@ import type { FieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { isJsonObject } from '../patch/json-value.ts';
 import type { AnyObject } from './json-values.ts';
-import { nextTurn } from './request-steps.ts';
 import type { ObjectTarget } from './resource-binding.ts';
+import { nextTurn } from './resource-binding.ts';
 import type { Body, FieldValidation, WriteParameters } from './resource-service.ts';
 
 /** The type that a request body must have: a kind, or the body kind of a subresource. */

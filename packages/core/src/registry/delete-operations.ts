@@ -2,7 +2,7 @@ import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { type Status, StatusReason } from '../meta/status.ts';
-import { kindPrefix } from '../scope/storage-key.ts';
+import { kindPrefix } from '../scope/request-attributes.ts';
 import { ObjectList } from '../storage/object-list.ts';
 import type { UpdateDecision } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
@@ -11,8 +11,7 @@ import { checkDeleteParameters, type DeletionPlan, planDeletion } from './deleti
 import type { AnyObject } from './json-values.ts';
 import { checkDeletePreconditions } from './preconditions.ts';
 import type { ReadOperations } from './read-operations.ts';
-import { signalOption } from './request-steps.ts';
-import { isStorable, type ObjectTarget, objectTarget, type ResourceBinding } from './resource-binding.ts';
+import { isStorable, type ObjectTarget, objectTarget, type ResourceBinding, signalOption } from './resource-binding.ts';
 import type { Answer, DeleteParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
 
 /** Number of objects per page of the list when the client sets no limit. */

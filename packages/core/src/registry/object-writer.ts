@@ -10,8 +10,14 @@ import type { AdmissionRequest } from './admission.ts';
 import { isReleased } from './deletion-plan.ts';
 import { type AnyObject, equalJson } from './json-values.ts';
 import { checkUid, checkVersion } from './preconditions.ts';
-import { nextTurn, signalOption, warningOnce } from './request-steps.ts';
-import { isStorable, type ObjectTarget, type ResourceBinding } from './resource-binding.ts';
+import {
+  isStorable,
+  nextTurn,
+  type ObjectTarget,
+  type ResourceBinding,
+  signalOption,
+  warningOnce,
+} from './resource-binding.ts';
 import type { Answer } from './resource-service.ts';
 import { changedMetadata, objectPath, onlyStatus, raiseGeneration, restoreStatus } from './server-set-fields.ts';
 

@@ -1,6 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { objectCodecOf } from '../codec/object-codec.ts';
-import type { QualifiedResource } from '../errors/status-error.ts';
-import { statusErrors } from '../errors/status-error.ts';
+import { type QualifiedResource, statusErrors } from '../errors/status-error.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
@@ -10,7 +10,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { collectionPrefix, objectKey, storageKindOf } from '../scope/storage-key.ts';
+import { collectionPrefix, objectKey, storageKindOf } from '../scope/request-attributes.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ObjectCodec, ResourceStorage } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
@@ -20,6 +20,71 @@ import type { AdmissionChain } from './admission.ts';
 import type { BodyType } from './decode-body.ts';
 import type { AnyObject } from './json-values.ts';
 import { servedValue, type Target } from './resource-service.ts';
+
+/** Bodies and objects above this size are processed in several turns of the event loop. */
+const largeBytes = 64 * 1024;
+
+/**
+ * Lets other requests run between two steps of a request whose body or object has this many bytes. Each step of the
+ * largest permitted one takes less than 100 ms; docs/adr/0030 has the measurements. Undefined for small ones.
+ */
+export function nextTurn(bytes: number): Promise<void> | undefined {
+  return bytes > largeBytes ? setImmediate() : undefined;
+}
+
+/** The options of a storage call: the signal of the request, if it has one. */
+export function signalOption({ signal }: RequestContext): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+/** A context that passes each distinct warning to `context` once, however many attempts an operation takes. */
+export function warningOnce(context: RequestContext): RequestContext {
+  return new DistinctWarnings(context);
+}
+
+/** Reads every property from the original context on demand, because some of them, such as the signal, are lazy. */
+class DistinctWarnings implements RequestContext {
+  readonly #context: RequestContext;
+  #warn: ((text: string) => void) | undefined;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+  }
+
+  get user() {
+    return this.#context.user;
+  }
+
+  get requestId() {
+    return this.#context.requestId;
+  }
+
+  get userAgent() {
+    return this.#context.userAgent;
+  }
+
+  get signal() {
+    return this.#context.signal;
+  }
+
+  get authorize() {
+    return this.#context.authorize;
+  }
+
+  get warn() {
+    this.#warn ??= distinct(this.#context.warn);
+    return this.#warn;
+  }
+}
+
+function distinct(warn: (text: string) => void): (text: string) => void {
+  const sent = new Set<string>();
+  return (text) => {
+    if (sent.has(text)) return;
+    sent.add(text);
+    warn(text);
+  };
+}
 
 /** Makes a name from the value of generateName. */
 export type NameGenerator = (base: string) => string;

@@ -4,8 +4,7 @@ import { decodeBody, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
 import type { ObjectWriter, WriteMode } from './object-writer.ts';
 import { checkUid } from './preconditions.ts';
-import { nextTurn } from './request-steps.ts';
-import { objectTarget, type ResourceBinding } from './resource-binding.ts';
+import { nextTurn, objectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
 
 type UpdateMode = Extract<WriteMode, 'spec' | 'status'>;

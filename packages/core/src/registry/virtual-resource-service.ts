@@ -5,8 +5,13 @@ import type { VirtualKind } from '../kind/virtual-kind.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
 import { decodeBody, settleNamespace } from './decode-body.ts';
-import { signalOption, warningOnce } from './request-steps.ts';
-import { kindBodyType, type RegistryServices, requiredNamespace } from './resource-binding.ts';
+import {
+  kindBodyType,
+  type RegistryServices,
+  requiredNamespace,
+  signalOption,
+  warningOnce,
+} from './resource-binding.ts';
 import type { Answer, Body, ResourceService, Target, WriteParameters } from './resource-service.ts';
 import { translateError } from './translate-error.ts';
 

@@ -3,7 +3,7 @@ import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts
 import { InitialWatchEvent } from '../storage/shared-watch-event.ts';
 import type { Revision } from '../storage/store.ts';
 import type { EventWindow } from './event-window.ts';
-import type { IndexSnapshot } from './index-snapshot.ts';
+import type { IndexSnapshot } from './ordered-index.ts';
 
 /** One call of `take` inspects at most this many objects or events, however few of them match. */
 const scanLimit = 256;

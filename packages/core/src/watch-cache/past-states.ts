@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Revision } from '../storage/store.ts';
 import type { EventWindow } from './event-window.ts';
-import type { IndexSnapshot } from './index-snapshot.ts';
+import type { IndexSnapshot } from './ordered-index.ts';
 import { OrderedIndex } from './ordered-index.ts';
 
 /** Number of events between checkpoints, which bounds the work to reconstruct a state of the window. */

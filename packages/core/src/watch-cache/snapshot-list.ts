@@ -6,7 +6,7 @@ import type { ListPosition, Representation, StorageListOptions, StoredList } fro
 import type { Revision } from '../storage/store.ts';
 import { throwIfAborted } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import type { IndexSnapshot, LeafSlice } from './index-snapshot.ts';
+import type { IndexSnapshot, LeafSlice } from './ordered-index.ts';
 
 const comma = Buffer.from(',');
 /** In lists of at most this many objects every leaf has a block, in longer lists only leaves where it pays. */

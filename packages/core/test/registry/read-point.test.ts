@@ -7,7 +7,7 @@ import {
   parseResourceVersion,
   type WatchPointParameters,
   watchPoint,
-} from '../../src/registry/read-point.ts';
+} from '../../src/registry/read-operations.ts';
 
 /** What a call gives: its value, or code and causes of the StatusError it throws. */
 function outcome(run: () => unknown): unknown {

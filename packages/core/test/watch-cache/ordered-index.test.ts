@@ -8,7 +8,7 @@ import {
   StorageMemory,
   StoredObject,
 } from '../../src/index.ts';
-import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
+import type { IndexSnapshot } from '../../src/watch-cache/ordered-index.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { SnapshotList } from '../../src/watch-cache/snapshot-list.ts';
 

@@ -22,7 +22,7 @@ import {
   systemClock,
 } from '@keelson/core';
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
-import { groupAuthorizer } from '../auth/group-authorizer.ts';
+import { groupAuthorizer } from '../auth/authentication.ts';
 import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../validation/checks.ts';
 import { checkIp, checkName, checkOneOf, checkText } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 
 /** The rules of an ingress. Only the type of backends depends on the API version. */
 interface RuleShape<B> {

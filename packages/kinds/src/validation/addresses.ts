@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net';
 import { fieldError } from '@keelson/core';
-import type { Errors } from './errors.ts';
+import type { Errors } from './checks.ts';
 
 function listOf(...ranges: [address: string, bits: number][]): BlockList {
   const list = new BlockList();

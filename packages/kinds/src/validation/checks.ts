@@ -1,6 +1,57 @@
 import { isIP, isIPv4 } from 'node:net';
-import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, fieldError } from '@keelson/core';
-import type { Errors } from './errors.ts';
+import {
+  configMapKeyErrors,
+  dns1035LabelErrors,
+  dns1123LabelErrors,
+  dns1123SubdomainErrors,
+  type FieldError,
+  fieldError,
+  isFull,
+} from '@keelson/core';
+
+export { isFull };
+
+/** Collects the errors of one object. A shared collection avoids an array for each nested message. */
+export type Errors = FieldError[];
+
+function pushBounded(this: Errors, ...errors: FieldError[]): number {
+  for (const error of errors) if (!isFull(this)) this[this.length] = error;
+  return this.length;
+}
+
+/**
+ * An empty collection that discards errors once it is full. It is an array with its own `push`, because the
+ * construction of a subclass of Array costs a microsecond, and nearly all objects have no errors.
+ */
+export function newErrors(): Errors {
+  const errors: Errors = [];
+  errors.push = pushBounded;
+  return errors;
+}
+
+/** Maximum total bytes of the values of a ConfigMap or Secret. */
+export const maxDataBytes = 1024 * 1024;
+
+/** Validates the keys of a ConfigMap or Secret. */
+export function checkDataKeys(data: Record<string, unknown> | undefined, path: string, errors: Errors): void {
+  for (const key of Object.keys(data ?? {})) pushInvalid(configMapKeyErrors(key), key, `${path}[${key}]`, errors);
+}
+
+interface Data {
+  immutable?: boolean;
+  data?: Record<string, string>;
+  binaryData?: Record<string, string>;
+}
+
+/** Rejects changes of `immutable` and of the data of an immutable object. */
+export function checkImmutableData(object: Data, old: Data, errors: Errors): void {
+  if (!old.immutable) return;
+  const detail = 'field is immutable when `immutable` is set';
+  if (!object.immutable) errors.push(fieldError.forbidden('immutable', detail));
+  for (const field of ['data', 'binaryData'] as const) {
+    if (!sameJson(object[field] ?? {}, old[field] ?? {})) errors.push(fieldError.forbidden(field, detail));
+  }
+}
 
 /** Rules for names in fields of an object. The registry checks the name of the object itself. */
 const nameRules = {

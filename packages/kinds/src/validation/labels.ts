@@ -6,7 +6,7 @@ import {
   labelValueErrors,
   qualifiedNameErrors,
 } from '@keelson/core';
-import { type Errors, isFull } from './errors.ts';
+import { type Errors, isFull } from './checks.ts';
 
 /** Validates labels; absent labels are valid. */
 export function checkLabels(labels: Record<string, string> | undefined, path: string, errors: Errors): void {

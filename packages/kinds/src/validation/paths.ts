@@ -1,5 +1,5 @@
 import { fieldError } from '@keelson/core';
-import type { Errors } from './errors.ts';
+import type { Errors } from './checks.ts';
 
 /** Rejects `..` as an element of a path. */
 export function checkNoBackSteps(value: string, path: string, errors: Errors): void {

@@ -1,6 +1,6 @@
 import { fieldError, portNameErrors } from '@keelson/core';
+import type { Errors } from './checks.ts';
 import { checkRange } from './checks.ts';
-import type { Errors } from './errors.ts';
 
 /** Supported transport protocols of ports. */
 export const protocols = ['SCTP', 'TCP', 'UDP'] as const;

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../validation/checks.ts';
 import { checkNonNegative } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 import { checkWorkload, type WorkloadSpec } from './check-workload.ts';
 import { checkDeploymentPace, type RollingUpdate } from './rolling-update.ts';
 import { checkCounts, checkNotAbove } from './status-counts.ts';

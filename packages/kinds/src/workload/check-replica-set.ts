@@ -1,5 +1,5 @@
+import type { Errors } from '../validation/checks.ts';
 import { checkNonNegative } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 import { checkWorkload, type WorkloadSpec } from './check-workload.ts';
 import { checkCounts, checkNotAbove } from './status-counts.ts';
 

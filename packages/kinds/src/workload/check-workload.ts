@@ -1,8 +1,8 @@
 import { fieldError, type LabelSelectorSpec, labelSelectorErrors, labelSelectorOf } from '@keelson/core';
 import { checkPodTemplate } from '../core/v1/pod/check-pod-spec.ts';
 import type { PodTemplateSpec } from '../core/v1/schema/index.ts';
+import type { Errors } from '../validation/checks.ts';
 import { checkNonNegative } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 import { isEmptySelector } from '../validation/labels.ts';
 
 /** Fields that all workloads have. */

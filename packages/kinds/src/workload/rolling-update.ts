@@ -1,6 +1,6 @@
 import { fieldError, percentOf } from '@keelson/core';
+import type { Errors } from '../validation/checks.ts';
 import { checkNonNegative } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 
 /** Limits of a rolling update, as numbers or percentages. */
 export interface RollingUpdate {

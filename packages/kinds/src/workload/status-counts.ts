@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../validation/checks.ts';
 import { checkNonNegative } from '../validation/checks.ts';
-import type { Errors } from '../validation/errors.ts';
 
 /** Rejects negative counts in a status. */
 export function checkCounts<K extends string>(

@@ -1,7 +1,7 @@
 import type { Reader } from 'protobufjs/minimal.js';
+import { setOwn } from '../../kind/decode-value.ts';
 import type { Field, SchemaNode } from '../../kind/schema.ts';
 import type { ListNode, MapNode, MessageNode } from '../../kind/schema-walk.ts';
-import { setOwn } from '../../kind/set-own.ts';
 import { zeroOfNode } from '../../kind/zero-value.ts';
 import { DocumentError } from '../document-error.ts';
 import { maxJsonValues } from '../json.ts';

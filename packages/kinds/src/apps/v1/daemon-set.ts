@@ -1,7 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkUnchanged, sameJson } from '../../validation/checks.ts';
-import { newErrors } from '../../validation/errors.ts';
+import { checkUnchanged, newErrors, sameJson } from '../../validation/checks.ts';
 import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/check-daemon-set.ts';
 import { integerAnnotation, templateGenerationAnnotation } from '../../workload/server-annotations.ts';
 import { daemonSetColumns } from '../../workload/workload-columns.ts';

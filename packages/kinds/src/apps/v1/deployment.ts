@@ -1,7 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkUnchanged } from '../../validation/checks.ts';
-import { newErrors } from '../../validation/errors.ts';
+import { checkUnchanged, newErrors } from '../../validation/checks.ts';
 import { checkDeployment, checkDeploymentStatus } from '../../workload/check-deployment.ts';
 import { restoreLabels } from '../../workload/restore-labels.ts';
 import { autoscalingScale } from '../../workload/scale.ts';

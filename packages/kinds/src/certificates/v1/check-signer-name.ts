@@ -1,6 +1,6 @@
 import { dns1123LabelErrors, dns1123SubdomainErrors, fieldError } from '@keelson/core';
+import type { Errors } from '../../validation/checks.ts';
 import { checkText } from '../../validation/checks.ts';
-import type { Errors } from '../../validation/errors.ts';
 
 const maxDomain = 253;
 /** Maximum length of a signer name: the domain, a slash, a namespace, a dot and a name. */

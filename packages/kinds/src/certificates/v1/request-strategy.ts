@@ -1,5 +1,5 @@
 import { type FieldError, fieldError, type Strategy, type StrategyContext, statusErrors } from '@keelson/core';
-import { newErrors } from '../../validation/errors.ts';
+import { newErrors } from '../../validation/checks.ts';
 import { checkRequest } from './check-request.ts';
 import { addedDecisions, keepDecisions, removedConditions, stampConditions } from './conditions.ts';
 import type { CertificateSigningRequest as Request } from './schema/index.ts';

@@ -1,7 +1,6 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkNonNegative, checkPositive } from '../../validation/checks.ts';
-import { newErrors } from '../../validation/errors.ts';
+import { checkNonNegative, checkPositive, newErrors } from '../../validation/checks.ts';
 import { LeaseSchema, type Lease as LeaseType } from './schema/index.ts';
 
 /** A lock that expires unless it is renewed. A PUT requires a resourceVersion, so that no update is lost. */

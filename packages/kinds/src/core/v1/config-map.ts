@@ -1,8 +1,7 @@
 import { defineKind, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { base64Bytes } from '../../validation/base64.ts';
-import { checkDataKeys, checkImmutableData, maxDataBytes } from '../../validation/data-maps.ts';
-import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkDataKeys, checkImmutableData, type Errors, maxDataBytes, newErrors } from '../../validation/checks.ts';
 import { ConfigMapSchema, type ConfigMap as ConfigMapType } from './schema/index.ts';
 
 /** Configuration data for pods. */

@@ -2,8 +2,7 @@ import { isIPv4 } from 'node:net';
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { checkPublicAddress } from '../../validation/addresses.ts';
-import { checkIp, checkName, checkRequiredOneOf, checkText } from '../../validation/checks.ts';
-import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkIp, checkName, checkRequiredOneOf, checkText, type Errors, newErrors } from '../../validation/checks.ts';
 import { checkPortNumber, protocols } from '../../validation/ports.ts';
 import {
   type EndpointAddress,

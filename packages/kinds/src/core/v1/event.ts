@@ -8,8 +8,7 @@ import {
   type SelectableField,
 } from '@keelson/core';
 import { column, nameColumn, sinceText, wide } from '../../columns/columns.ts';
-import { checkOneOf, checkText, pushInvalid } from '../../validation/checks.ts';
-import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkOneOf, checkText, type Errors, newErrors, pushInvalid } from '../../validation/checks.ts';
 import { EventSchema, type Event as EventType } from './schema/index.ts';
 
 /** Events are removed one hour after their last update. */

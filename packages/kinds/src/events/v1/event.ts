@@ -1,8 +1,7 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition, type SelectableField } from '@keelson/core';
 import { Event as StoredKind, validateEvent } from '../../core/v1/event.ts';
 import type { Event as StoredEvent } from '../../core/v1/schema/index.ts';
-import { checkUnchanged, sameJson } from '../../validation/checks.ts';
-import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkUnchanged, type Errors, newErrors, sameJson } from '../../validation/checks.ts';
 import { eventConversion } from './event-conversion.ts';
 import { EventSchema, type Event as EventType } from './schema/index.ts';
 

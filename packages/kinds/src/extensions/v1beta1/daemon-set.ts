@@ -1,7 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkNonNegative, sameJson } from '../../validation/checks.ts';
-import { newErrors } from '../../validation/errors.ts';
+import { checkNonNegative, newErrors, sameJson } from '../../validation/checks.ts';
 import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/check-daemon-set.ts';
 import { daemonSetColumns } from '../../workload/workload-columns.ts';
 import { daemonSetConversion, dropGenerationAnnotation } from './daemon-set-conversion.ts';

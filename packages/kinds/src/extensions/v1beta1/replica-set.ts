@@ -2,7 +2,7 @@ import { defineKind, type KindDefinition } from '@keelson/core';
 import { ReplicaSet as StoredKind } from '../../apps/v1/replica-set.ts';
 import type { ReplicaSet as StoredReplicaSet } from '../../apps/v1/schema/index.ts';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { newErrors } from '../../validation/errors.ts';
+import { newErrors } from '../../validation/checks.ts';
 import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/check-replica-set.ts';
 import { replicaSetColumns } from '../../workload/workload-columns.ts';
 import { extensionsScale } from './scale.ts';

@@ -1,8 +1,7 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { checkIngressSpec, checkIngressStatus, checkResourceBackend } from '../../ingress/check-ingress.ts';
 import { ingressColumns } from '../../ingress/ingress-columns.ts';
-import { checkRequiredName, checkText } from '../../validation/checks.ts';
-import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkRequiredName, checkText, type Errors, newErrors } from '../../validation/checks.ts';
 import { checkPortNumber, checkPortNumberOrName } from '../../validation/ports.ts';
 import { ingressConversion } from './ingress-conversion.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';

@@ -1,6 +1,5 @@
 import { type FieldError, fieldError, qualifiedNameErrors, type Strategy } from '@keelson/core';
-import { pushInvalid } from '../../../validation/checks.ts';
-import { newErrors } from '../../../validation/errors.ts';
+import { newErrors, pushInvalid } from '../../../validation/checks.ts';
 import type { Namespace } from '../schema/index.ts';
 
 const ownFinalizer = 'kubernetes';

@@ -4,10 +4,11 @@ import {
   checkRequiredOneOf,
   checkText,
   checkUnique,
+  type Errors,
+  newErrors,
   pushInvalid,
   sameJson,
 } from '../../../validation/checks.ts';
-import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Node, Taint } from '../schema/index.ts';
 

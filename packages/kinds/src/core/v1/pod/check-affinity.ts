@@ -1,6 +1,6 @@
 import { fieldError, labelKeyErrors, labelValueErrors } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkName, checkRange, checkText, pushInvalid } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import type {
   Affinity,

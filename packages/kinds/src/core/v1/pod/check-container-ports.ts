@@ -1,6 +1,6 @@
 import { fieldError, portNameErrors } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkIp, checkRequiredOneOf, checkUnique, pushInvalid } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, protocols } from '../../../validation/ports.ts';
 import type { Container, EphemeralContainer } from '../schema/index.ts';
 

@@ -1,4 +1,5 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import {
   checkOneOf,
   checkRequiredName,
@@ -6,7 +7,6 @@ import {
   checkText,
   checkUnique,
 } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { Container, EphemeralContainer, PodSpec } from '../schema/index.ts';
 import { checkContainerPorts } from './check-container-ports.ts';
 import { checkEnv, checkEnvFrom } from './check-env.ts';

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { ObjectFieldSelector, ResourceFieldSelector } from '../schema/index.ts';
 
 const metadataPaths = [

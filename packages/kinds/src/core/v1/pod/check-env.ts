@@ -1,6 +1,6 @@
 import { configMapKeyErrors, envVarNameErrors, fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkRequiredName, checkText, pushInvalid } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { EnvFromSource, EnvVar, EnvVarSource } from '../schema/index.ts';
 import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './check-downward-references.ts';
 

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import { compareAmounts } from '../../../validation/quantities.ts';
 import type { EphemeralVolumeSource } from '../schema/index.ts';

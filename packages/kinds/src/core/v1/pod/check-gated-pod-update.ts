@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { sameJson } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { NodeSelectorTerm, PodSpec } from '../schema/index.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkRequiredOneOf, checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, checkPortNumberOrName } from '../../../validation/ports.ts';
 import type {
   ExecAction,

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkIp, checkName, checkOneOf, checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { PodSpec } from '../schema/index.ts';
 
 const dnsPolicies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];

@@ -1,4 +1,5 @@
 import { fieldError, type ObjectMeta } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import {
   checkName,
   checkNonNegative,
@@ -8,7 +9,6 @@ import {
   checkRequiredOneOf,
   checkUnique,
 } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkAnnotations, checkLabels } from '../../../validation/labels.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { PodSpec } from '../schema/index.ts';

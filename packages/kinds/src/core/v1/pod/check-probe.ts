@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkNonNegative, checkPositive } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { Probe } from '../schema/index.ts';
 import { checkHandler } from './check-handler.ts';
 

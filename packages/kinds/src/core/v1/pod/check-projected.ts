@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { ProjectedVolumeSource, VolumeProjection } from '../schema/index.ts';

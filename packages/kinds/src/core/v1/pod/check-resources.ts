@@ -1,6 +1,6 @@
 import { fieldError, qualifiedNameErrors } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { pushInvalid } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { compareAmounts, isNegativeAmount, isWholeQuantity } from '../../../validation/quantities.ts';
 import type { ResourceRequirements } from '../schema/index.ts';
 

@@ -1,4 +1,5 @@
 import { fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import {
   checkOneOf,
   checkPositive,
@@ -7,7 +8,6 @@ import {
   checkUnique,
   pushInvalid,
 } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import type { PodSpec, Toleration, TopologySpreadConstraint } from '../schema/index.ts';
 

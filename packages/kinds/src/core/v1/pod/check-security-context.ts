@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf, checkRange, checkRequiredOneOf, checkText, checkUnique } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkDescendingPath } from '../../../validation/paths.ts';
 import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../schema/index.ts';
 

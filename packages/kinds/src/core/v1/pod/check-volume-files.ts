@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { DownwardAPIVolumeFile, KeyToPath } from '../schema/index.ts';
 import { checkFieldRef, checkResourceFieldRef, volumeFieldPaths } from './check-downward-references.ts';

@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf, checkText } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import type { Container, EphemeralContainer, Volume, VolumeMount } from '../schema/index.ts';
 

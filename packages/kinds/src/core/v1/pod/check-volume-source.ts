@@ -1,6 +1,6 @@
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf, checkRange, checkRequiredName, checkText, checkUnique } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Volume } from '../schema/index.ts';

@@ -1,6 +1,5 @@
 import { type FieldError, fieldError, type Strategy } from '@keelson/core';
-import { checkName } from '../../../validation/checks.ts';
-import { newErrors } from '../../../validation/errors.ts';
+import { checkName, newErrors } from '../../../validation/checks.ts';
 import type { Pod } from '../schema/index.ts';
 import { checkPodSpec } from './check-pod-spec.ts';
 import { checkPodStatusUpdate, checkPodUpdate } from './check-pod-update.ts';

@@ -1,7 +1,5 @@
 import { type Strategy, statusErrors } from '@keelson/core';
-import { checkUnchanged } from '../../../validation/checks.ts';
-import { checkImmutableData } from '../../../validation/data-maps.ts';
-import { newErrors } from '../../../validation/errors.ts';
+import { checkImmutableData, checkUnchanged, newErrors } from '../../../validation/checks.ts';
 import type { Secret } from '../schema/index.ts';
 import { tokenSecretType, validateSecret } from './validate-secret.ts';
 

@@ -1,7 +1,6 @@
 import { type FieldError, fieldError } from '@keelson/core';
 import { base64Bytes } from '../../../validation/base64.ts';
-import { checkDataKeys, maxDataBytes } from '../../../validation/data-maps.ts';
-import { type Errors, newErrors } from '../../../validation/errors.ts';
+import { checkDataKeys, type Errors, maxDataBytes, newErrors } from '../../../validation/checks.ts';
 import type { Secret } from '../schema/index.ts';
 
 /** Type of secrets with tokens of service accounts. */

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { fieldError } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkIp, checkOneOf, checkUnique } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import type { ServiceSpec } from '../schema/index.ts';
 
 const families = ['IPv4', 'IPv6'];

@@ -1,6 +1,6 @@
 import { fieldError, qualifiedNameErrors } from '@keelson/core';
+import type { Errors } from '../../../validation/checks.ts';
 import { checkName, checkRequiredOneOf, checkText, checkUnique, pushInvalid } from '../../../validation/checks.ts';
-import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, checkPortNumberOrName, protocols } from '../../../validation/ports.ts';
 import type { ServicePort, ServiceSpec } from '../schema/index.ts';
 

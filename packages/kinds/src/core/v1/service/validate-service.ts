@@ -9,9 +9,10 @@ import {
   checkRequiredOneOf,
   checkText,
   checkUnchanged,
+  type Errors,
+  newErrors,
   pushInvalid,
 } from '../../../validation/checks.ts';
-import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { checkLabels } from '../../../validation/labels.ts';
 import type { Service, ServiceSpec } from '../schema/index.ts';
 import { checkClusterIps } from './check-cluster-ips.ts';
