@@ -1,8 +1,8 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 
 /**
- * What a daemon of CRI can do. CRI has no way to ask, and every daemon can do all of what it describes; what the
- * machine lacks (a kernel without AppArmor, no network plugin) shows when it is asked for.
+ * The capabilities of a CRI daemon. CRI has no call to query them, and every daemon supports the features of the
+ * protocol. When the machine lacks a feature (a kernel without AppArmor, no network plugin), its use fails.
  */
 export function criCapabilities({ events }: { readonly events: boolean }): RuntimeCapabilities {
   return {

@@ -18,21 +18,21 @@ import {
 import type { Clock } from '@keelson/core';
 import { Calls } from './api/calls.ts';
 import { ContainerMessage, ContainerStateNumber, ListContainersRequest } from './api/container.ts';
+import { sendConfiguredStopSignal } from './configured-stop-signal.ts';
 import { type CriConnection, withCode } from './connection/cri-connection.ts';
 import { fromContainer, fromContainerStatus, fromStats } from './convert/from-cri.ts';
 import { namespacesOf, type SandboxMessage, toContainerMessage, toResources } from './convert/to-cri.ts';
 import type { ImageCalls } from './image-calls.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';
-import { sendOwnStopSignal } from './own-stop-signal.ts';
 import { pause } from './pause.ts';
-import { removed, unlessGone } from './removed.ts';
+import { ignoreNotFound, removeWithRetries } from './removal.ts';
 import type { SandboxCalls } from './sandbox-calls.ts';
 
 const containerStateField = 6;
-const lookAgainMs = 50;
+const pollIntervalMs = 50;
 
-/** The part of the contract that is about containers. */
+/** The methods of the runtime for containers. */
 export class ContainerCalls {
   readonly #connection: CriConnection;
   readonly #sandboxes: SandboxCalls;
@@ -68,11 +68,11 @@ export class ContainerCalls {
       const { containerId = '' } = await this.#connection.call(Calls.createContainer, request, signal);
       return containerId;
     } catch (error) {
-      throw await this.#whyNotCreated(toRuntimeError(error), podSandboxId, config, signal);
+      throw await this.#creationError(toRuntimeError(error), podSandboxId, config, signal);
     }
   }
 
-  /** The protocol forbids a group without a user: the user is then that of the image, or root. */
+  /** Adds the user of the image, or root, to a group without a user, which the protocol forbids. */
   async #withUser(config: ContainerConfig, signal: AbortSignal | undefined): Promise<ContainerConfig> {
     const { securityContext: context = {} } = config;
     if (context.runAsGroup === undefined || context.runAsUser !== undefined || context.runAsUsername !== undefined)
@@ -93,17 +93,21 @@ export class ContainerCalls {
   }
 
   async stop(containerId: ContainerId, { gracePeriodMs }: StopRequest, signal?: AbortSignal): Promise<void> {
-    // CRI counts seconds; who asks for less gets no less.
+    // CRI counts in seconds, so the grace period is rounded up.
     const timeout = Math.ceil(gracePeriodMs / 1000);
     const signalled =
-      timeout > 0 && this.#machine.local && (await this.#signalOfItsOwn(containerId, gracePeriodMs, signal));
-    await unlessGone(
+      timeout > 0 && this.#machine.local && (await this.#signalAndWait(containerId, gracePeriodMs, signal));
+    await ignoreNotFound(
       this.#connection.call(Calls.stopContainer, { containerId, timeout: signalled ? 0 : timeout }, signal),
     );
   }
 
   async remove(containerId: ContainerId, signal?: AbortSignal): Promise<void> {
-    await removed(this.#clock, () => this.#connection.call(Calls.removeContainer, { containerId }, signal), signal);
+    await removeWithRetries(
+      this.#clock,
+      () => this.#connection.call(Calls.removeContainer, { containerId }, signal),
+      signal,
+    );
   }
 
   async list(filter: ContainerFilter = {}, signal?: AbortSignal): Promise<readonly Container[]> {
@@ -137,11 +141,11 @@ export class ContainerCalls {
   }
 
   async updateResources(containerId: ContainerId, resources: LinuxResources, signal?: AbortSignal): Promise<void> {
-    // Daemons change the records of a container that has ended, to no effect.
+    // Daemons accept the update of an exited container, although it has no effect.
     const [container] = await this.list({ id: containerId }, signal);
     if (container?.state === 'exited') throw new RuntimeError('InvalidState', `container ${containerId} has ended`);
     const linux = toResources(resources, this.#machine.unifiedCgroups);
-    await this.#ofRunning(
+    await this.#requiringRunning(
       containerId,
       this.#connection.call(Calls.updateContainerResources, { containerId, linux }, signal),
       signal,
@@ -149,7 +153,7 @@ export class ContainerCalls {
   }
 
   async reopenLog(containerId: ContainerId, signal?: AbortSignal): Promise<void> {
-    await this.#ofRunning(
+    await this.#requiringRunning(
       containerId,
       this.#connection.call(Calls.reopenContainerLog, { containerId }, signal),
       signal,
@@ -173,22 +177,23 @@ export class ContainerCalls {
   }
 
   /**
-   * Sends the signal of the configuration, if there is one; true when it was sent and the grace period is over or the
-   * container ended.
+   * Sends the configured stop signal, if any, and waits for the exit of the container or the end of the grace period.
+   *
+   * @returns whether a signal was sent
    */
-  async #signalOfItsOwn(containerId: ContainerId, gracePeriodMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (!(await sendOwnStopSignal(this.#connection, containerId, signal))) return false;
+  async #signalAndWait(containerId: ContainerId, gracePeriodMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (!(await sendConfiguredStopSignal(this.#connection, containerId, signal))) return false;
     const begin = this.#clock.monotonic();
     while (this.#clock.monotonic() - begin < gracePeriodMs) {
-      await pause(this.#clock, Math.min(lookAgainMs, gracePeriodMs), signal);
+      await pause(this.#clock, Math.min(pollIntervalMs, gracePeriodMs), signal);
       const [container] = await this.list({ id: containerId }, signal);
       if (container?.state !== 'running') break;
     }
     return true;
   }
 
-  /** Why a call to a container that must run was refused: `InvalidState` when it does not run. */
-  async #ofRunning(containerId: ContainerId, call: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  /** Changes the error of a call that requires a running container to `InvalidState` when it does not run. */
+  async #requiringRunning(containerId: ContainerId, call: Promise<unknown>, signal?: AbortSignal): Promise<void> {
     try {
       await call;
     } catch (error) {
@@ -198,7 +203,8 @@ export class ContainerCalls {
     }
   }
 
-  async #whyNotCreated(
+  /** Determines the error code of a rejected creation from the state of the sandbox and the image. */
+  async #creationError(
     error: RuntimeError,
     podSandboxId: SandboxId,
     config: ContainerConfig,
@@ -212,11 +218,14 @@ export class ContainerCalls {
   }
 }
 
-/** Daemons make what is missing below a mount, and do not make folders of log files. */
+/**
+ * Rejects missing mount sources, which daemons would create, and creates the folder of the log, which daemons do not
+ * create.
+ */
 async function prepareFiles(config: ContainerConfig, sandbox: SandboxMessage): Promise<void> {
   for (const { hostPath } of config.mounts ?? []) {
     await stat(hostPath).catch((cause: unknown) => {
-      throw new RuntimeError('InvalidArgument', `the source of a mount is not there: ${hostPath}`, { cause });
+      throw new RuntimeError('InvalidArgument', `the source of a mount does not exist: ${hostPath}`, { cause });
     });
   }
   if (sandbox.logDirectory && config.logPath)

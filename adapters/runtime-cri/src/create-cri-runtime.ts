@@ -28,12 +28,12 @@ import { StreamingCalls } from './streaming/streaming-calls.ts';
 const defaultProbeTimeoutMs = 2000;
 
 /**
- * The engine behind a CRI endpoint. The daemon need not be there, now or at any time: calls fail with `Unavailable`
- * while it is away and work again when it is back. Only what it can do is found out now: whether it tells events, and
- * of a service of this package all that its engine can do. Of a daemon that is away it is assumed that it tells no
- * events.
+ * Creates an engine on a CRI endpoint. The daemon may be unavailable at any time: calls fail with `Unavailable`
+ * meanwhile and succeed again afterwards. The capabilities are determined once, at the creation: whether the daemon
+ * supports events and, for a service of this package, the capabilities of its engine. A daemon that does not respond is
+ * assumed not to support events.
  *
- * @throws `InvalidArgument` for an endpoint that is none
+ * @throws `InvalidArgument` when the endpoint is malformed
  */
 export async function createCriRuntime(options: CriRuntimeOptions): Promise<ContainerEngine> {
   const { endpoint, imageEndpoint = endpoint, clock = systemClock, logger = silentLogger } = options;
@@ -41,8 +41,8 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   const imageConnection =
     imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger, options.tls);
   const source = new EventSource(connection, clock, logger);
-  const { name, capabilities } = await inquire(connection, source, clock, logger, options.probeTimeoutMs);
-  // Nobody will ask for them, should they come after all.
+  const { name, capabilities } = await probe(connection, source, clock, logger, options.probeTimeoutMs);
+  // Without the capability no caller subscribes to events.
   if (!capabilities.events) source.close();
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
@@ -98,10 +98,10 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
 }
 
 /**
- * What the daemon can do. Those of CRI tell whether they tell events, and services of this package what their engine
- * is.
+ * Determines the name and the capabilities of the engine: events by opening the event stream, everything else from the
+ * verbose status of a service of this package.
  */
-async function inquire(
+async function probe(
   connection: CriConnection,
   source: EventSource,
   clock: Clock,
@@ -109,20 +109,21 @@ async function inquire(
   timeoutMs = defaultProbeTimeoutMs,
 ): Promise<EngineInfo> {
   let events = false;
-  let told: EngineInfo | undefined;
+  let reported: EngineInfo | undefined;
   try {
     await boundedCall(clock, 'GetContainerEvents', { timeoutMs }, async ({ signal }) => {
       events = await source.open(signal);
-      told = parseEngineInfo((await connection.call(Calls.status, { verbose: true }, signal)).info);
+      reported = parseEngineInfo((await connection.call(Calls.status, { verbose: true }, signal)).info);
     });
   } catch (error) {
-    logger.warn('container runtime does not answer, it is tried again with every call', { err: error });
+    logger.warn('the container runtime does not respond, every call tries again to connect', { err: error });
   }
-  if (told === undefined) return { name: 'cri', capabilities: criCapabilities({ events }) };
-  return { name: told.name, capabilities: { ...told.capabilities, events: events && told.capabilities.events } };
+  if (reported === undefined) return { name: 'cri', capabilities: criCapabilities({ events }) };
+  const { name, capabilities } = reported;
+  return { name, capabilities: { ...capabilities, events: events && capabilities.events } };
 }
 
-/** Only what can be asked for is there. */
+/** The streaming calls that the engine supports. */
 function streamingOf(calls: StreamingCalls, { exec, attach, portForward }: RuntimeCapabilities): RuntimeStreaming {
   return {
     ...(exec && { exec: calls.exec.bind(calls) }),
@@ -140,11 +141,11 @@ type ConditionMessage = {
 
 function conditionOf(type: RuntimeCondition['type'], messages: readonly ConditionMessage[] = []): RuntimeCondition {
   const found = messages.find((message) => message.type === type);
-  const { reason, message } = found ?? { reason: 'NotReported', message: 'the runtime says nothing about it' };
+  const { reason, message } = found ?? { reason: 'NotReported', message: 'the runtime does not report this condition' };
   return { type, status: found?.status ?? false, ...(reason && { reason }), ...(message && { message }) };
 }
 
-/** Output ends a moment before the daemon knows that the container has ended. */
+/** Polls the status until it is exited, because output ends shortly before the daemon reports the exit. */
 async function endOf(containers: ContainerCalls, id: ContainerId, clock: Clock): Promise<ContainerStatus | undefined> {
   for (let round = 0; round < 40; round += 1) {
     try {

@@ -3,8 +3,8 @@ import { criCapabilities } from './capabilities.ts';
 import { isRecord, recordOf } from './convert/notes.ts';
 
 /**
- * In the information of a verbose `Status`, where the service of this package says what its engine is: CRI has no call
- * for it.
+ * Key in the `info` of a verbose `Status` under which the service of this package describes its engine; CRI has no call
+ * for this.
  */
 export const engineKey = 'keelson.cri/engine';
 
@@ -14,7 +14,7 @@ const rootFilesystems: readonly unknown[] = [
   'host',
 ] satisfies RuntimeCapabilities['rootFilesystem'][];
 
-/** What a client may know of the engine behind a service. */
+/** Description of the engine behind a service. */
 export interface EngineInfo {
   readonly name: string;
   readonly capabilities: RuntimeCapabilities;
@@ -24,14 +24,14 @@ export function formatEngineInfo({ name, capabilities }: EngineInfo): string {
   return JSON.stringify({ name, capabilities });
 }
 
-/** Undefined for daemons that say nothing of it. */
+/** Undefined for daemons that do not describe their engine. */
 export function parseEngineInfo(info: Readonly<Record<string, string>> | undefined): EngineInfo | undefined {
   const { name, capabilities } = recordOf(info?.[engineKey]);
   if (typeof name !== 'string' || !isRecord(capabilities)) return undefined;
   const entries = Object.entries(criCapabilities({ events: true })).map(([key, byProtocol]) => {
-    const said = capabilities[key];
-    if (typeof byProtocol === 'boolean') return [key, said === true];
-    return [key, rootFilesystems.includes(said) ? said : byProtocol];
+    const reported = capabilities[key];
+    if (typeof byProtocol === 'boolean') return [key, reported === true];
+    return [key, rootFilesystems.includes(reported) ? reported : byProtocol];
   });
   return { name, capabilities: Object.fromEntries(entries) as RuntimeCapabilities };
 }

@@ -6,16 +6,20 @@ import { ContainerEventResponse } from './api/stats.ts';
 import { type CriConnection, isGrpcError } from './connection/cri-connection.ts';
 
 const noRequest = Buffer.alloc(0);
-/** After the daemon has answered so many later calls on the same connection, it would have refused the stream. */
+/**
+ * Number of later calls on the same connection after whose responses the stream counts as open: a daemon that rejects
+ * the stream would have done so before.
+ */
 const laterCalls = 5;
 
-/** By number. What happens to the container that holds a sandbox open happens to the sandbox. */
+/**
+ * Event types by number in the protocol. An event of the sandbox container, which owns the namespaces of a sandbox,
+ * becomes an event of the sandbox.
+ */
 const ofContainers = ['containerCreated', 'containerStarted', 'containerExited', 'containerRemoved'] as const;
 const ofSandboxes = [undefined, 'sandboxReady', 'sandboxNotReady', 'sandboxRemoved'] as const;
 
-/**
- * Tells what a daemon with `GetContainerEvents` tells. The stream from the daemon is opened with the first one here.
- */
+/** Publishes the events of `GetContainerEvents`. The first stream opens the stream of the daemon. */
 export class EventSource {
   readonly #connection: CriConnection;
   readonly #logger: Logger;
@@ -30,7 +34,7 @@ export class EventSource {
     this.#feed = new EventFeed(() => clock.now());
   }
 
-  /** Opens the stream; false when the daemon has none. @throws a `RuntimeError` when it does not answer */
+  /** Opens the stream; false when the daemon does not support it. @throws a `RuntimeError` when it does not respond */
   open(signal?: AbortSignal): Promise<boolean> {
     this.#opening ??= this.#open(signal).finally(() => {
       this.#opening = undefined;
@@ -40,11 +44,11 @@ export class EventSource {
 
   stream(signal?: AbortSignal): AsyncIterable<RuntimeEvent> {
     const events = this.#feed.stream(signal);
-    // What happened while the daemon's stream was being opened is found by the list that follows `resync`.
+    // Changes during the opening of the daemon's stream are discovered by the list that follows `resync`.
     if (this.#upstream === undefined && !this.#closed)
       this.open().then(
-        (opened) => (opened ? this.#feed.resync() : this.#feed.fail('the daemon tells no events any more')),
-        () => this.#feed.fail('the daemon does not answer'),
+        (opened) => (opened ? this.#feed.resync() : this.#feed.fail('the daemon no longer supports events')),
+        () => this.#feed.fail('the daemon does not respond'),
       );
     return events;
   }
@@ -58,33 +62,33 @@ export class EventSource {
   async #open(signal?: AbortSignal): Promise<boolean> {
     if (this.#upstream !== undefined) return true;
     const stream = await this.#connection.stream('RuntimeService', 'GetContainerEvents', noRequest);
-    let lost: unknown;
-    stream.on('data', (message: Buffer) => this.#tell(message));
+    let failure: unknown;
+    stream.on('data', (message: Buffer) => this.#publish(message));
     stream.on('error', (error: unknown) => {
-      lost = error;
-      this.#lose(stream);
+      failure = error;
+      this.#disconnected(stream);
     });
     stream.on('end', () => {
-      lost ??= 'ended';
-      this.#lose(stream);
+      failure ??= 'ended';
+      this.#disconnected(stream);
     });
     this.#upstream = stream;
     if (this.#closed) stream.cancel();
-    for (let count = 0; count < laterCalls && lost === undefined; count += 1)
+    for (let count = 0; count < laterCalls && failure === undefined; count += 1)
       await this.#connection.call(Calls.version, {}, signal);
-    if (lost === undefined) return true;
-    if (!isGrpcError(lost) || lost.code !== status.UNIMPLEMENTED)
-      this.#logger.debug('stream of events was refused', { err: lost });
+    if (failure === undefined) return true;
+    if (!isGrpcError(failure) || failure.code !== status.UNIMPLEMENTED)
+      this.#logger.debug('the daemon rejected the event stream', { err: failure });
     return false;
   }
 
-  #lose(stream: ClientReadableStream<Buffer>): void {
+  #disconnected(stream: ClientReadableStream<Buffer>): void {
     if (this.#upstream !== stream) return;
     this.#upstream = undefined;
-    this.#feed.fail('the stream of events from the daemon has ended');
+    this.#feed.fail('the event stream of the daemon has ended');
   }
 
-  #tell(message: Buffer): void {
+  #publish(message: Buffer): void {
     const {
       containerId = '',
       containerEventType = 0,

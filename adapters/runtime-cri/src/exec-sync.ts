@@ -4,7 +4,7 @@ import type { CriConnection } from './connection/cri-connection.ts';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 
-/** Runs a command by CRI's own ExecSync: the daemon waits and kills, in whole seconds. */
+/** Runs a command by ExecSync. The daemon enforces the timeout, which is rounded up to whole seconds. */
 export async function execSync(
   connection: CriConnection,
   containerId: ContainerId,

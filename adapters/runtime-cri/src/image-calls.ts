@@ -15,34 +15,34 @@ import {
 import { Calls } from './api/calls.ts';
 import { type CriConnection, isGrpcError, withCode } from './connection/cri-connection.ts';
 import { fromFilesystem, fromImage, imageConfigOf } from './convert/from-cri.ts';
-import { pullTold } from './pull-told.ts';
+import { pullWithProgress } from './pull-with-progress.ts';
 
-const configsKept = 1024;
+const maxCachedConfigs = 1024;
 
 /** The images of a daemon. */
 export class ImageCalls implements ImageService {
   readonly #connection: CriConnection;
-  readonly #tellsProgress: boolean;
-  /** By id, under which a configuration never changes; lists do not carry it. */
+  readonly #reportsProgress: boolean;
+  /** Configurations by image id, because lists do not contain them; the configuration of an id never changes. */
   readonly #configs = new Map<string, ImageConfig>();
 
-  /** `tellsProgress`: the daemon is a service of this package. */
-  constructor(connection: CriConnection, tellsProgress = false) {
+  /** `reportsProgress`: the daemon is a service of this package, which reports the progress of pulls. */
+  constructor(connection: CriConnection, reportsProgress = false) {
     this.#connection = connection;
-    this.#tellsProgress = tellsProgress;
+    this.#reportsProgress = reportsProgress;
   }
 
   async listImages(reference?: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<readonly Image[]> {
     if (reference !== undefined) {
-      // Not all daemons look at the filter of a list.
+      // Some daemons ignore the filter of a list.
       const image = await this.#status(nameOf(reference), signal);
       return image === undefined ? [] : [image];
     }
     const { images = [] } = await this.#connection.call(Calls.listImages, {}, signal);
     const listed = await Promise.all(
       images.map(async (message) => {
-        const known = this.#configs.get(message.id ?? '');
-        return known === undefined ? this.#status(message.id ?? '', signal) : fromImage(message, known);
+        const cached = this.#configs.get(message.id ?? '');
+        return cached === undefined ? this.#status(message.id ?? '', signal) : fromImage(message, cached);
       }),
     );
     return listed.filter((image) => image !== undefined);
@@ -62,18 +62,18 @@ export class ImageCalls implements ImageService {
     const { onProgress } = request;
     try {
       const { imageRef = '' } =
-        this.#tellsProgress && onProgress !== undefined
-          ? await pullTold(this.#connection, message, onProgress, signal)
+        this.#reportsProgress && onProgress !== undefined
+          ? await pullWithProgress(this.#connection, message, onProgress, signal)
           : await this.#connection.call(Calls.pullImage, message, signal);
-      // Some daemons answer with a name by digest.
+      // Some daemons return a reference with a digest instead of the id.
       return (await this.#status(imageRef, signal))?.id ?? imageRef;
     } catch (error) {
-      throw whyNotPulled(toRuntimeError(error));
+      throw pullError(toRuntimeError(error));
     }
   }
 
   async removeImage(reference: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    // By its id it goes with all its names.
+    // Removing the image by its id removes all its names.
     const image = await this.#status(nameOf(reference), signal);
     if (image === undefined) return;
     await this.#connection.call(Calls.removeImage, { image: { image: image.id } }, signal).catch((error: unknown) => {
@@ -88,7 +88,7 @@ export class ImageCalls implements ImageService {
       imageFilesystems.map(async (message) => {
         const path = message.fsId?.mountpoint ?? '';
         const size = await statfs(path).catch((cause: unknown) => {
-          throw new RuntimeError('Unsupported', `the file system of the images is not on this machine: ${path}`, {
+          throw new RuntimeError('Unsupported', `the image file system does not exist on this machine: ${path}`, {
             cause,
           });
         });
@@ -110,12 +110,12 @@ export class ImageCalls implements ImageService {
     const config = imageConfigOf(info);
     this.#configs.set(image.id, config);
     const [oldest] = this.#configs.keys();
-    if (this.#configs.size > configsKept && oldest !== undefined) this.#configs.delete(oldest);
+    if (this.#configs.size > maxCachedConfigs && oldest !== undefined) this.#configs.delete(oldest);
     return fromImage(image, config);
   }
 }
 
-/** A reference with its tag; an id stays, and so does what is no reference: a daemon may have ids of another form. */
+/** Normalizes a reference. Ids and invalid references are returned unchanged: daemons may use other forms of ids. */
 function nameOf(reference: string): string {
   if (/^(sha256:)?[0-9a-f]{64}$/.test(reference)) return reference;
   try {
@@ -132,12 +132,13 @@ function toAuth({ registryToken, identityToken, username, password, serverAddres
   return { username, password, serverAddress };
 }
 
-/** Codes that are about the daemon or the request; every other one is about the registry or the image. */
-const notOfTheImage = new Set<RuntimeErrorCode>(['Aborted', 'Unavailable', 'Unsupported', 'InvalidArgument']);
+/** Codes of failures of the daemon or the request; all other codes concern the registry or the image. */
+const notAboutTheImage = new Set<RuntimeErrorCode>(['Aborted', 'Unavailable', 'Unsupported', 'InvalidArgument']);
 
-function whyNotPulled(error: RuntimeError): RuntimeError {
+function pullError(error: RuntimeError): RuntimeError {
   if (error.code === 'NotFound' || error.code === 'ImageNotFound') return withCode(error, 'ImageNotFound');
-  // A deadline of the daemon's own is one it set for the registry.
-  const ours = notOfTheImage.has(error.code) || (error.code === 'DeadlineExceeded' && !isGrpcError(error.cause));
-  return ours ? error : withCode(error, 'PullFailed');
+  // A deadline that the daemon reports is its own limit for the registry.
+  const unchanged =
+    notAboutTheImage.has(error.code) || (error.code === 'DeadlineExceeded' && !isGrpcError(error.cause));
+  return unchanged ? error : withCode(error, 'PullFailed');
 }

@@ -1,18 +1,18 @@
 import { WireReader } from '@keelson/protobuf-wire';
 
-interface Known<T> {
+interface CachedItem<T> {
   readonly state: number;
   readonly length: number;
   readonly item: T;
 }
 
-interface Answer<T> {
+interface CachedReply<T> {
   readonly reply: Buffer;
   readonly items: readonly T[];
 }
 
-const answersKept = 16;
-const itemsKept = 8192;
+const maxReplies = 16;
+const maxItems = 8192;
 
 interface Listed {
   readonly id: string;
@@ -20,40 +20,39 @@ interface Listed {
 }
 
 /**
- * Decodes lists that are asked for again and again and have hardly changed. Daemons write items, and the labels within
- * them, in another order each time, so equal lists seldom have equal bytes. But of a sandbox or container nothing
- * changes except its state: an item with the id, the state and the size of one that is known is that one. A list of
- * known items that has not changed is the same array.
+ * Decodes lists that are requested repeatedly and rarely change. Daemons write items and their labels in varying order,
+ * so equal lists seldom have equal bytes. Only the state of a sandbox or container can change: an item whose id, state
+ * and size equal those of a cached item is that cached item. An unchanged list is the same array.
  */
 export class ListCache<T extends Listed> {
   readonly #stateField: number;
   readonly #decode: (bytes: Buffer) => T;
-  readonly #known = new Map<string, Known<T>>();
-  readonly #answers = new Map<string, Answer<T>>();
+  readonly #items = new Map<string, CachedItem<T>>();
+  readonly #replies = new Map<string, CachedReply<T>>();
 
-  /** `stateField` is the number of the state in an item; the id is 1. */
+  /** `stateField` is the field number of the state in an item; that of the id is 1. */
   constructor(stateField: number, decode: (bytes: Buffer) => T) {
     this.#stateField = stateField;
     this.#decode = decode;
   }
 
-  /** The items of a reply, newest first. `request` tells the lists apart. */
+  /** The items of a reply, newest first. `request` identifies the list. */
   read(request: Buffer, reply: Buffer): readonly T[] {
     const key = request.toString('latin1');
-    const previous = this.#answers.get(key);
+    const previous = this.#replies.get(key);
     if (previous?.reply.equals(reply)) return previous.items;
-    const items = this.#itemsOf(reply);
+    const items = this.#decodeItems(reply);
     items.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
     const unchanged =
       previous?.items.length === items.length && items.every((item, position) => item === previous.items[position]);
-    const answer = { reply, items: unchanged ? previous.items : items };
-    this.#keep(key, answer);
-    // The list of everything says which items there are at all.
-    if (request.length === 0 && this.#known.size > items.length) this.#forgetAllBut(items);
-    return answer.items;
+    const cached = { reply, items: unchanged ? previous.items : items };
+    this.#store(key, cached);
+    // The unfiltered list contains every existing item, so all other items can be evicted.
+    if (request.length === 0 && this.#items.size > items.length) this.#retainOnly(items);
+    return cached.items;
   }
 
-  #itemsOf(reply: Buffer): T[] {
+  #decodeItems(reply: Buffer): T[] {
     const items: T[] = [];
     const reader = new WireReader(reply);
     for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -72,23 +71,23 @@ export class ListCache<T extends Listed> {
       else if (field === this.#stateField) state = reader.integer();
       else reader.skip();
     }
-    const known = this.#known.get(id);
-    if (known?.state === state && known.length === bytes.length) return known.item;
+    const cached = this.#items.get(id);
+    if (cached?.state === state && cached.length === bytes.length) return cached.item;
     const item = this.#decode(bytes);
-    if (this.#known.size >= itemsKept) this.#known.clear();
-    this.#known.set(id, { state, length: bytes.length, item });
+    if (this.#items.size >= maxItems) this.#items.clear();
+    this.#items.set(id, { state, length: bytes.length, item });
     return item;
   }
 
-  #keep(key: string, answer: Answer<T>): void {
-    this.#answers.delete(key);
-    this.#answers.set(key, answer);
-    const [oldest] = this.#answers.keys();
-    if (this.#answers.size > answersKept && oldest !== undefined) this.#answers.delete(oldest);
+  #store(key: string, cached: CachedReply<T>): void {
+    this.#replies.delete(key);
+    this.#replies.set(key, cached);
+    const [oldest] = this.#replies.keys();
+    if (this.#replies.size > maxReplies && oldest !== undefined) this.#replies.delete(oldest);
   }
 
-  #forgetAllBut(items: readonly T[]): void {
+  #retainOnly(items: readonly T[]): void {
     const ids = new Set(items.map(({ id }) => id));
-    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+    for (const id of this.#items.keys()) if (!ids.has(id)) this.#items.delete(id);
   }
 }

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { findNodeIp } from '@keelson/container-runtime';
 
-/** What the adapter knows of the machine that the daemon runs on. */
+/** Properties of the machine on which the daemon runs. */
 export interface Machine {
-  /** The daemon sees the files and processes that this process sees. */
+  /** The daemon runs on this machine, so it uses the same files and processes as this process. */
   readonly local: boolean;
-  /** The machine has the second version of cgroups and nothing else. */
+  /** The machine has only cgroups of version 2. */
   readonly unifiedCgroups: boolean;
   readonly nodeIp: () => string;
 }

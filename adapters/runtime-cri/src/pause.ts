@@ -1,7 +1,7 @@
 import { RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
-/** @throws `Aborted` when the signal fires before the time is over */
+/** Resolves after `ms` milliseconds. @throws `Aborted` when the signal fires before */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {

@@ -16,16 +16,16 @@ import { fromSandbox, fromSandboxStatus, sandboxState } from './convert/from-cri
 import { recallSandbox, type SandboxMessage, toSandboxMessage } from './convert/to-cri.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';
-import { removed, unlessGone } from './removed.ts';
+import { ignoreNotFound, removeWithRetries } from './removal.ts';
 
 const sandboxStateField = 3;
 
-/** The part of the contract that is about sandboxes. */
+/** The methods of the runtime for sandboxes. */
 export class SandboxCalls {
   readonly #connection: CriConnection;
   readonly #machine: Machine;
   readonly #clock: Clock;
-  /** The last stop of each sandbox that is under way; never rejects. */
+  /** The latest pending stop of each sandbox; the promises never reject. */
   readonly #stopping = new Map<SandboxId, Promise<void>>();
   readonly #lists = new ListCache(sandboxStateField, (bytes) => fromSandbox(PodSandboxMessage.decode(bytes)));
 
@@ -43,11 +43,11 @@ export class SandboxCalls {
   }
 
   /**
-   * One call after the other for each sandbox: of two at once daemons fail one, which finds its network half taken
-   * apart.
+   * Stops a sandbox. The calls for one sandbox are sequential: a daemon fails one of two concurrent calls, because the
+   * other one is removing the network.
    */
   stop(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
-    const call = () => unlessGone(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
+    const call = () => ignoreNotFound(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
     const before = this.#stopping.get(podSandboxId);
     const stopped = before === undefined ? call() : before.then(call);
     const settled = stopped.catch(() => {});
@@ -59,9 +59,13 @@ export class SandboxCalls {
   }
 
   async remove(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
-    // Daemons refuse to remove what runs, or leave its network behind.
+    // Daemons reject the removal of a running sandbox or do not remove its network.
     await this.stop(podSandboxId, signal);
-    await removed(this.#clock, () => this.#connection.call(Calls.removePodSandbox, { podSandboxId }, signal), signal);
+    await removeWithRetries(
+      this.#clock,
+      () => this.#connection.call(Calls.removePodSandbox, { podSandboxId }, signal),
+      signal,
+    );
   }
 
   async status(podSandboxId: SandboxId, signal?: AbortSignal): Promise<PodSandboxStatus> {
@@ -79,13 +83,13 @@ export class SandboxCalls {
       request,
       await this.#connection.raw('RuntimeService', 'ListPodSandbox', request, signal),
     );
-    // Daemons take the beginning of an id for the id.
+    // Daemons also match ids by prefix.
     return all ? items : items.filter((sandbox) => matchesSandbox(sandbox, filter));
   }
 
   /**
-   * The configuration in CRI's form, of which the sandbox itself keeps a note.
-   * @throws `NotFound`, `InvalidState` unless ready
+   * The configuration in CRI's form, restored from an annotation of the sandbox.
+   * @throws `NotFound`, `InvalidState` when the sandbox is not ready
    */
   async configOf(podSandboxId: SandboxId, signal?: AbortSignal): Promise<SandboxMessage> {
     const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);

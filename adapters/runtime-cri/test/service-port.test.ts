@@ -9,7 +9,7 @@ import { FakeClock } from '@keelson/core';
 import { createFakeRuntime, type FakePull, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { createCriRuntime, type PinnedTls, serveCriAtPort } from '../src/index.ts';
-import { Refusals } from '../src/service/tls-server.ts';
+import { RejectionLog } from '../src/service/tls-listener.ts';
 import { lackingForPairs, newPair } from './support/pair.ts';
 
 const over = lackingForPairs.length > 0 ? test.skip : test;
@@ -68,7 +68,7 @@ over(
       [{}, 'no certificate'],
       [{ key: other.key, cert: other.certificate }, 'another certificate'],
     ] as const) {
-      const sentence = `this service answers only whoever has the key it was started with: the client showed ${shown}`;
+      const sentence = `the client certificate is not the pinned certificate: the client presented ${shown}`;
       const session = connectHttp2(`https://127.0.0.1:${port}`, {
         ...own,
         ca: tls.peer,
@@ -109,7 +109,7 @@ over('the certificate without its key does not help, nor do plain text and older
     });
   const plain = connect(port, '127.0.0.1', () => plain.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'));
   t.notRegex(await ended(plain), /HTTP/);
-  t.regex(String(lines[0]?.fields['reason']), /did not speak TLS/);
+  t.regex(String(lines[0]?.fields['reason']), /the TLS handshake failed/);
   const old = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
   t.is(await ended(old), '');
   const runtime = await clientOf(t, service.endpoint, undefined, 200);
@@ -162,7 +162,7 @@ over('a port that is taken is not shared', async (t) => {
   const { tls, engine, port } = await serve(t);
   const error = await t.throwsAsync(serveCriAtPort({ engine, host: '127.0.0.1', port, tls }));
   t.true(isRuntimeError(error, 'AlreadyExists'));
-  t.is(error?.message, `somebody listens at 127.0.0.1:${port} already`);
+  t.is(error?.message, `another process already listens at 127.0.0.1:${port}`);
 });
 
 over('connections of strangers end by themselves, and so many at once are listened to', async (t) => {
@@ -186,7 +186,7 @@ over('connections of strangers end by themselves, and so many at once are listen
 test('refusals are logged once a minute, with how many there were', (t) => {
   const clock = new FakeClock();
   const { lines, logger } = recordingLogger();
-  const refusals = new Refusals(logger, clock);
+  const refusals = new RejectionLog(logger, clock);
   for (let count = 0; count < 5; count += 1) refusals.add(`r${count}`);
   t.deepEqual(lines, [{ message: 'connection refused', fields: { reason: 'r0' } }]);
   clock.advance(60_000);

@@ -63,7 +63,7 @@ test('a request without an upgrade, or with protocols that are not spoken, is re
   t.is((await fetch(plain)).status, 404);
   t.is(await visit(await server.offer(anyOffer), ['v1.other']), '400');
   await t.throwsAsync(forwardBySpdy(await server.offer(anyOffer), 80, undefined), {
-    message: /answered 403 to the upgrade/,
+    message: /responded with 403 to the upgrade/,
   });
 });
 

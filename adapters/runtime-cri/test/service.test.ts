@@ -9,7 +9,7 @@ import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { Calls, type CriCall } from '../src/api/calls.ts';
 import { createCriRuntime, serveCri } from '../src/index.ts';
-import { refusalOf } from '../src/service/handlers.ts';
+import { grpcErrorOf } from '../src/service/handlers.ts';
 import { fromAuth } from '../src/service/to-cri.ts';
 
 const image = 'registry.test/base:1';
@@ -146,7 +146,7 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
   t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
   const streams = await t.throwsAsync<ServiceError>(ask(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
   t.is(streams.code, status.UNIMPLEMENTED);
-  t.regex(streams.details, /the runtime fake has no exec/);
+  t.regex(streams.details, /the runtime fake does not support exec/);
   const garbage = new Promise((resolve, reject) => {
     const send = (bytes: Buffer) => bytes;
     client.makeUnaryRequest(
@@ -161,10 +161,10 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
 });
 
 test('every code of the contract has one of gRPC and travels along itself', (t) => {
-  const { code, details, metadata: trailer } = refusalOf(new RuntimeError('StartFailed', 'no such program'));
+  const { code, details, metadata: trailer } = grpcErrorOf(new RuntimeError('StartFailed', 'no such program'));
   t.deepEqual([code, details, trailer.get('keelson-error-code')], [status.UNKNOWN, 'no such program', ['StartFailed']]);
-  t.is(refusalOf(new Error('x')).code, status.INTERNAL);
-  t.is(refusalOf(new RuntimeError('InvalidState', 'x')).code, status.FAILED_PRECONDITION);
+  t.is(grpcErrorOf(new Error('x')).code, status.INTERNAL);
+  t.is(grpcErrorOf(new RuntimeError('InvalidState', 'x')).code, status.FAILED_PRECONDITION);
 });
 
 test('credentials of a pull come in parts or in one, and none are none', (t) => {
@@ -221,7 +221,7 @@ test('a socket of a dead process is replaced', async (t) => {
   await service[Symbol.asyncDispose]();
 });
 
-test('a socket at which somebody listens, and a file that is no socket, are left alone', async (t) => {
+test('a socket at which a process listens, and a file that is not a socket, are not replaced', async (t) => {
   const folder = await folderOf(t);
   const socketPath = join(folder, 'cri.sock');
   const other = createServer((socket) => socket.destroy());
@@ -229,10 +229,10 @@ test('a socket at which somebody listens, and a file that is no socket, are left
   const engine = createFakeRuntime(new FakeWorld());
   const taken = await t.throwsAsync(serveCri({ engine, socketPath }));
   t.true(isRuntimeError(taken, 'AlreadyExists'));
-  t.regex(taken?.message ?? '', /somebody listens/);
+  t.regex(taken?.message ?? '', /another process already listens/);
   t.true(other.listening && (await lstat(socketPath)).isSocket());
   await new Promise((resolve) => other.close(resolve));
   await writeFile(socketPath, 'words');
-  await t.throwsAsync(serveCri({ engine, socketPath }), { message: /is no socket/ });
+  await t.throwsAsync(serveCri({ engine, socketPath }), { message: /is not a socket/ });
   t.deepEqual(await readdir(folder), ['cri.sock']);
 });

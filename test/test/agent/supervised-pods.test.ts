@@ -126,7 +126,7 @@ real(
     t.true(isThere(supervisor) && isThere(sleep), 'both outlive the agent');
     t.is(
       await askAsStranger(port),
-      'this service answers only whoever has the key it was started with: the client showed no certificate\n',
+      'the client certificate is not the pinned certificate: the client presented no certificate\n',
     );
     const second = here.start();
     await isReady(second, 0);

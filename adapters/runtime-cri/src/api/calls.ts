@@ -40,7 +40,7 @@ import { AttachRequestMessage, ExecRequestMessage, PortForwardRequestMessage, St
 
 export type CriService = 'RuntimeService' | 'ImageService';
 
-/** A call of CRI: what goes there and what comes back. */
+/** A call of CRI with its request and response types. */
 export interface CriCall<Q, R> {
   readonly service: CriService;
   readonly name: string;

@@ -1,13 +1,11 @@
 import { flag, integer, list, text, textMap, time, wrappedCounter } from '../wire/kinds.ts';
 import { at, message } from '../wire/message.ts';
 
-// Messages of CRI that several calls share. Numbers are those of `runtime.v1`; `runtime.v1alpha2` has the same.
+// Messages of CRI that several calls share. The field numbers are the same in `runtime.v1` and `runtime.v1alpha2`.
 
 export const Nothing = message({});
 
-/**
- * The value is declared as text by some versions of the protocol and as bytes by others; on the wire that is the same.
- */
+/** Versions of the protocol declare the value as text or as bytes; both have the same encoding. */
 export const KeyValue = message({ key: at(1, text), value: at(2, text) });
 
 export const NamespaceOption = message({ network: at(1, integer), pid: at(2, integer), ipc: at(3, integer) });

@@ -67,7 +67,7 @@ export const CreateContainerRequest = message({
   sandboxConfig: at(3, PodSandboxConfigMessage),
 });
 
-/** Of every request and reply that names a container and nothing else. */
+/** The message of all requests and responses that contain only the id of a container. */
 export const ContainerIdMessage = message({ containerId: at(1, text) });
 /** `timeout` in seconds. */
 export const StopContainerRequest = message({ containerId: at(1, text), timeout: at(2, integer) });

@@ -16,7 +16,7 @@ export const ImageMessage = message({
 export const ListImagesRequest = message({ filter: at(1, message({ image: at(1, ImageSpec) })) });
 export const ListImagesResponse = message({ images: at(1, list(ImageMessage)) });
 
-/** Of every request that names an image and nothing else; `verbose` is for the status. */
+/** The message of all requests that contain only an image; `verbose` applies to the status. */
 export const ImageRequest = message({ image: at(1, ImageSpec), verbose: at(2, flag) });
 export const ImageStatusResponse = message({ image: at(1, ImageMessage), info: at(2, textMap) });
 
@@ -27,7 +27,7 @@ export const PullImageRequest = message({
     message({
       username: at(1, text),
       password: at(2, text),
-      /** User and password in one, as configuration files of clients have them: base64 of `user:password`. */
+      /** Base64 of `user:password`, as in the configuration files of clients. */
       auth: at(3, text),
       serverAddress: at(4, text),
       identityToken: at(5, text),
@@ -37,14 +37,14 @@ export const PullImageRequest = message({
   sandboxConfig: at(3, PodSandboxConfigMessage),
 });
 export const PullImageResponse = message({ imageRef: at(1, text) });
-/** Of {@link pullWithProgress}: how far the pull is, and at last what came of it. */
+/** A message of the stream of {@link pullWithProgressPath}: the progress or, in the last message, the result. */
 export const PullImageStep = message({
   imageRef: at(1, text),
   receivedBytes: at(2, counter),
   totalBytes: at(3, counter),
 });
 
-/** A call that CRI does not have and services of this package do: `PullImage`, answered by a stream of steps. */
-export const pullWithProgress = '/keelson.cri.v1.ImageService/PullImage';
+/** Path of a call outside of CRI that the service of this package provides: `PullImage` with a stream of progress. */
+export const pullWithProgressPath = '/keelson.cri.v1.ImageService/PullImage';
 
 export const ImageFsInfoResponse = message({ imageFilesystems: at(1, list(FilesystemUsageMessage)) });

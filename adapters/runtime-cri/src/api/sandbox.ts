@@ -55,7 +55,7 @@ export const SandboxStateNumber = { ready: 0, notReady: 1 } as const;
 
 export const RunPodSandboxRequest = message({ config: at(1, PodSandboxConfigMessage), runtimeHandler: at(2, text) });
 
-/** Of every request and reply that names a sandbox and nothing else. */
+/** The message of all requests and responses that contain only the id of a sandbox. */
 export const SandboxIdMessage = message({ podSandboxId: at(1, text) });
 
 export const PodSandboxStatusMessage = message({

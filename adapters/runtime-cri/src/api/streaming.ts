@@ -18,5 +18,5 @@ export const AttachRequestMessage = message({
 });
 export const PortForwardRequestMessage = message({ podSandboxId: at(1, text), port: at(2, integers) });
 
-/** Where the stream is to be had, once. */
+/** The URL of a stream, which is valid for one connection. */
 export const StreamUrlResponse = message({ url: at(1, text) });

@@ -6,36 +6,36 @@ import { isRuntimeError, RuntimeError, RuntimeErrorCode } from '@keelson/contain
 import { addAbortListener, type Logger, removeAbortListener } from '@keelson/core';
 import { Calls, type CriCall, type CriService } from '../api/calls.ts';
 
-/** Versions of the protocol, the preferred one first. Their messages are the same as far as they are used here. */
+/** Versions of the protocol, the preferred one first. The fields that this adapter uses are the same in both. */
 const versions = ['v1', 'v1alpha2'] as const;
 type ApiVersion = (typeof versions)[number];
 
 const channelOptions = {
-  // Output of commands comes in one message; daemons cut it at 16 MiB for each stream.
+  // The output of ExecSync is one message; daemons limit it to 16 MiB for each stream.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.max_send_message_length': 64 * 1024 * 1024,
-  // A daemon that comes back is found within a second.
+  // Connects within a second after the daemon becomes available again.
   'grpc.initial_reconnect_backoff_ms': 50,
   'grpc.min_reconnect_backoff_ms': 50,
   'grpc.max_reconnect_backoff_ms': 1000,
-  // Two connections to one daemon have nothing to do with each other.
+  // Each CriConnection has its own connection to the daemon.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_retries': 0,
 };
 
-/** Names are not compared, and an address is none that TLS may send. */
+/** TLS does not permit an address as the server name; the pinned certificate is checked instead of the name. */
 const tlsOptions = { 'grpc.ssl_target_name_override': 'localhost' };
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * Calls to one daemon. The connection is made by the first call and made again whenever it was lost; until then calls
- * fail with `Unavailable`. Which version of the protocol the daemon speaks is found out by the first call and again
- * when it stops speaking it.
+ * Calls one daemon. The first call connects, and later calls reconnect after an interruption; without a connection
+ * calls fail with `Unavailable`. The first call determines the version of the protocol, and a later call does so again
+ * when the daemon no longer supports that version.
  */
 export class CriConnection {
   readonly endpoint: Endpoint;
-  /** Absent: the connection is plain. */
+  /** Absent: the connection is not encrypted. */
   readonly tls: PinnedTls | undefined;
   readonly #client: Client;
   readonly #logger: Logger;
@@ -52,12 +52,12 @@ export class CriConnection {
     });
   }
 
-  /** One call with its messages decoded. @throws a `RuntimeError` */
+  /** Calls the daemon with decoded messages. @throws a `RuntimeError` */
   async call<Q, R>(call: CriCall<Q, R>, request: Q, signal?: AbortSignal): Promise<R> {
     return call.response.decode(await this.raw(call.service, call.name, call.request.encode(request), signal));
   }
 
-  /** One call whose reply comes as it is on the wire. @throws a `RuntimeError` */
+  /** Calls the daemon and returns the encoded response. @throws a `RuntimeError` */
   async raw(service: CriService, name: string, request: Buffer, signal?: AbortSignal): Promise<Buffer> {
     if (this.#closed) throw new RuntimeError('Unavailable', 'the runtime was closed');
     try {
@@ -68,12 +68,12 @@ export class CriConnection {
     }
   }
 
-  /** A stream of messages from the daemon; the caller listens to its events. */
+  /** Opens a stream of messages from the daemon; the caller handles its events. */
   async stream(service: CriService, name: string, request: Buffer): Promise<ClientReadableStream<Buffer>> {
     return this.streamAt(`/runtime.${await this.#apiVersion()}.${service}/${name}`, request);
   }
 
-  /** The same for a call that is none of CRI's. */
+  /** Opens a stream for a call outside of CRI. */
   streamAt(path: string, request: Buffer): ClientReadableStream<Buffer> {
     return this.#client.makeServerStreamRequest(path, asIs, asIs, request);
   }
@@ -94,39 +94,39 @@ export class CriConnection {
       return await this.#unary(version, service, name, request, signal);
     } catch (error) {
       if (!isUnknownService(error)) throw error;
-      // Another daemon has taken the place of the one that was asked.
+      // Another daemon now serves the endpoint, for example after an upgrade.
       this.#version = undefined;
       return await this.#unary(await this.#apiVersion(), service, name, request, signal);
     }
   }
 
-  /** Callers that come while the version is asked for share the question. */
+  /** The version of the protocol; concurrent callers share one query. */
   #apiVersion(): Promise<ApiVersion> {
     if (this.#version === undefined) {
-      const asking = this.#askVersion();
-      this.#version = asking;
-      asking.catch(() => {
-        if (this.#version === asking) this.#version = undefined;
+      const query = this.#queryVersion();
+      this.#version = query;
+      query.catch(() => {
+        if (this.#version === query) this.#version = undefined;
       });
     }
     return this.#version;
   }
 
-  async #askVersion(): Promise<ApiVersion> {
-    const question = Calls.version.request.encode({ version: '0.1.0' });
-    let refusal: unknown;
+  async #queryVersion(): Promise<ApiVersion> {
+    const request = Calls.version.request.encode({ version: '0.1.0' });
+    let lastError: unknown;
     for (const version of versions) {
       try {
-        await this.#unary(version, 'RuntimeService', 'Version', question, undefined);
-        this.#logger.debug('runtime speaks CRI', { version });
+        await this.#unary(version, 'RuntimeService', 'Version', request, undefined);
+        this.#logger.debug('the container runtime supports CRI', { version });
         return version;
       } catch (error) {
-        // Every service has this method: one that lacks it is another service.
+        // Every version of the service has this method, so UNIMPLEMENTED means an unsupported version.
         if (!isGrpcError(error) || error.code !== status.UNIMPLEMENTED) throw error;
-        refusal = error;
+        lastError = error;
       }
     }
-    throw new RuntimeError('Unsupported', 'the daemon speaks no known version of CRI', { cause: refusal });
+    throw new RuntimeError('Unsupported', 'the daemon does not support CRI v1 or v1alpha2', { cause: lastError });
   }
 
   #unary(
@@ -150,7 +150,7 @@ export class CriConnection {
   }
 }
 
-/** The daemon does not know the service; a method that it lacks in a service it has reads "unknown method". */
+/** True when the daemon lacks the service; for a missing method of an existing service the text differs. */
 function isUnknownService(error: unknown): boolean {
   return isGrpcError(error) && error.code === status.UNIMPLEMENTED && /unknown service/.test(error.details);
 }
@@ -161,18 +161,15 @@ interface GrpcError {
   readonly metadata?: unknown;
 }
 
-/** Under this name the service of this package tells the code of the contract, of which gRPC has no equal. */
+/** Trailer in which the service of this package sends the exact `RuntimeErrorCode`; gRPC has fewer codes. */
 export const codeKey = 'keelson-error-code';
 
 export function isGrpcError(error: unknown): error is GrpcError {
   return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
 }
 
-/**
- * Daemons answer with UNKNOWN what they have a code for; these are texts by which it is told apart, those of containerd
- * above all.
- */
-const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
+/** Error texts, mainly of containerd, that determine the code of errors for which daemons send UNKNOWN. */
+const codesByText: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
   [/server is not initialized yet|transport is closing|connection error/, 'Unavailable'],
   [/is reserved for|is already reserved|name .* is in use/, 'AlreadyExists'],
   [/is not a shared( or slave)? mount|seccomp is not (supported|enabled)|apparmor is not supported/i, 'Unsupported'],
@@ -184,10 +181,10 @@ const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
   [/failed to exec in container.*(not found|no such file|permission denied)/s, 'StartFailed'],
 ];
 
-/** What the code alone says; undefined where it says nothing. */
-const codes: ReadonlyMap<number, RuntimeErrorCode> = new Map([
-  // A caller who gave up is told before the daemon is: what comes here was cancelled by the daemon itself, on its way
-  // out.
+/** Error codes for the gRPC codes that determine them without the text. */
+const codesByStatus: ReadonlyMap<number, RuntimeErrorCode> = new Map([
+  // `raw` already handles a call that the caller has aborted, so here the daemon itself cancelled the call because it
+  // is shutting down.
   [status.CANCELLED, 'Unavailable'],
   [status.INVALID_ARGUMENT, 'InvalidArgument'],
   [status.DEADLINE_EXCEEDED, 'DeadlineExceeded'],
@@ -198,7 +195,7 @@ const codes: ReadonlyMap<number, RuntimeErrorCode> = new Map([
   [status.UNAVAILABLE, 'Unavailable'],
 ]);
 
-/** The one place where a failure of the daemon or of the connection to it becomes a {@link RuntimeError}. */
+/** Converts an error of the daemon or of the connection to a {@link RuntimeError}. */
 export function translateCriError(error: unknown): RuntimeError {
   if (isRuntimeError(error)) return error;
   if (!isGrpcError(error))
@@ -208,22 +205,22 @@ export function translateCriError(error: unknown): RuntimeError {
 
 function codeOf({ code, details, metadata }: GrpcError): RuntimeErrorCode {
   const [exact] = metadata instanceof Metadata ? metadata.get(codeKey) : [];
-  const known = Object.values(RuntimeErrorCode).find((name) => name === exact);
-  if (known !== undefined) return known;
-  const plain = codes.get(code);
-  if (plain !== undefined) return plain;
-  return texts.find(([pattern]) => pattern.test(details))?.[1] ?? 'Internal';
+  const reported = Object.values(RuntimeErrorCode).find((name) => name === exact);
+  if (reported !== undefined) return reported;
+  const byStatus = codesByStatus.get(code);
+  if (byStatus !== undefined) return byStatus;
+  return codesByText.find(([pattern]) => pattern.test(details))?.[1] ?? 'Internal';
 }
 
-/** The same failure under another code. */
+/** Returns the error with another code. */
 export function withCode(error: RuntimeError, code: RuntimeErrorCode): RuntimeError {
   return new RuntimeError(code, error.message, { cause: error.cause ?? error });
 }
 
 export interface Endpoint {
-  /** What the gRPC library dials. */
+  /** Target address for the gRPC library. */
   readonly target: string;
-  /** The daemon is on this machine: paths it tells or is told are those that this process sees. */
+  /** The daemon runs on this machine, so its paths are valid in this process. */
   readonly local: boolean;
 }
 
@@ -234,49 +231,48 @@ export function parseEndpoint(text: string): Endpoint {
   const address = /^tcp:\/\/([^/]+:\d+)\/?$/.exec(text)?.[1];
   if (address === undefined) {
     const forms = 'unix:///path, /path or tcp://host:port';
-    throw new RuntimeError('InvalidArgument', `not an endpoint of a container runtime (${forms}): "${text}"`);
+    throw new RuntimeError('InvalidArgument', `invalid endpoint of a container runtime "${text}": must be ${forms}`);
   }
   return { target: `dns:${address}`, local: /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/.test(address) };
 }
 
-/** Each end of a connection knows the one certificate that the other end must show; all of it PEM. */
+/** Key and certificate of one end, and the pinned certificate of the other end, all in PEM. */
 export interface PinnedTls {
   readonly key: string;
   readonly certificate: string;
-  /** The certificate of the other end. It vouches for itself, and its names and purposes mean nothing here. */
+  /** The only accepted certificate of the other end. Its issuer, names and purposes are not checked. */
   readonly peer: string;
 }
 
-/** Both ends are of the same making. */
-const oldestVersion = 'TLSv1.3';
+/** Both ends are implemented by this package, so older versions are not needed. */
+const minTlsVersion = 'TLSv1.3';
 
-/** What a server of TLS is given. */
+/** TLS options of a server. */
 export function serverTls({ key, certificate, peer }: PinnedTls) {
-  return { key, cert: certificate, ca: peer, minVersion: oldestVersion } as const;
+  return { key, cert: certificate, ca: peer, minVersion: minTlsVersion } as const;
 }
 
 /**
- * Whether a certificate that was shown is the one that was agreed on. That the other end has its key is proved by the
- * handshake.
+ * Whether the presented certificate equals the pinned one. The handshake proves that the other end has the private key.
  */
-export function isPinned(shown: PeerCertificate, peer: string): boolean {
-  // Nothing shown is an object without anything.
-  const raw = shown.raw as Buffer | undefined;
+export function isPinned(presented: PeerCertificate, peer: string): boolean {
+  // Without a certificate the object is empty.
+  const raw = presented.raw as Buffer | undefined;
   return raw?.equals(new X509Certificate(peer).raw) === true;
 }
 
-/** In place of the comparison of names. */
-function serverCheck({ peer }: PinnedTls): (host: string, shown: PeerCertificate) => Error | undefined {
-  return (_, shown) =>
-    isPinned(shown, peer) ? undefined : new Error('it shows another certificate than was agreed on');
+/** Compares the pinned certificate instead of the server name. */
+function serverCheck({ peer }: PinnedTls): (host: string, presented: PeerCertificate) => Error | undefined {
+  return (_, presented) =>
+    isPinned(presented, peer) ? undefined : new Error('the certificate of the server is not the pinned certificate');
 }
 
-/** What a client of TLS is given. */
+/** TLS options of a client. */
 export function clientTls(tls: PinnedTls) {
   return { ...serverTls(tls), checkServerIdentity: serverCheck(tls) } as const;
 }
 
-/** The same for gRPC. */
+/** Channel credentials of a gRPC client. */
 export function channelCredentials(tls: PinnedTls | undefined): ChannelCredentials {
   if (tls === undefined) return ChannelCredentials.createInsecure();
   return ChannelCredentials.createFromSecureContext(createSecureContext(serverTls(tls)), {

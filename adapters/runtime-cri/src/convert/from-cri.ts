@@ -33,10 +33,10 @@ const stateNames = new Map<number, ContainerState>(
 );
 const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-/** Of a container whose end nobody saw. */
-const lostExitCode = 137;
+/** Exit code of a container whose exit the daemon did not observe. */
+const unknownExitCode = 137;
 
-/** A state by its number; the protocol has one for a state that nobody knows. */
+/** Maps the number of a state; the protocol includes `unknown`. */
 export function containerState(state: number | undefined): ContainerState {
   return stateNames.get(state ?? 0) ?? 'unknown';
 }
@@ -56,7 +56,7 @@ export function fromContainer(message: Fields<typeof ContainerMessage>): Contain
   };
 }
 
-/** `info` is what the daemon tells in words of its own when asked to be verbose. */
+/** `info` is the daemon-specific information of a verbose response. */
 export function fromContainerStatus(
   message: Fields<typeof ContainerStatusMessage>,
   info: TextMap | undefined,
@@ -65,9 +65,9 @@ export function fromContainerStatus(
   const own = recordOf(info?.['info']);
   const { state } = container;
   const exited = state === 'exited';
-  // So containerd speaks of a container that ended while it did not look; the contract has a word of its own.
+  // containerd reports `Unknown` for a container that ended while containerd was not running.
   const lost = exited && (message.reason === 'Unknown' || message.reason === ExitReason.Lost);
-  const exitCode = lost ? lostExitCode : (message.exitCode ?? 0);
+  const exitCode = lost ? unknownExitCode : (message.exitCode ?? 0);
   const pid = own['pid'];
   const sandboxId = own['sandboxID'];
   const startError = exited && message.reason === 'StartError';
@@ -85,7 +85,7 @@ export function fromContainerStatus(
   };
 }
 
-/** CRI tells codes only, and by them a signal cannot be told from an `exit` with its code. */
+/** Derives the signal from the exit code, because CRI reports no signals. */
 function signalOf(exitCode: number): { signal?: string } {
   const signal = signalNames.get(exitCode - 128);
   return signal === undefined ? {} : { signal };
@@ -118,7 +118,7 @@ export function fromImage(message: Fields<typeof ImageMessage>, config: ImageCon
   };
 }
 
-/** The configuration of an image out of a verbose status: an OCI image specification. */
+/** Reads the configuration of an image from a verbose status, which contains an OCI image specification. */
 export function imageConfigOf(info: TextMap | undefined): ImageConfig {
   const { imageSpec } = recordOf(info?.['info']);
   const config = isRecord(imageSpec) && isRecord(imageSpec['config']) ? imageSpec['config'] : {};
@@ -157,7 +157,7 @@ export function fromSandbox(message: Fields<typeof PodSandboxMessage>): PodSandb
   };
 }
 
-/** `nodeIp` is asked for the address of a pod that uses the machine's network: daemons do not know that one. */
+/** `nodeIp` returns the address of pods that use the machine's network, which daemons do not report. */
 export function fromSandboxStatus(
   message: Fields<typeof PodSandboxStatusMessage>,
   nodeIp: () => string,
@@ -167,12 +167,12 @@ export function fromSandboxStatus(
   const { ip = '', additionalIps = [] } = message.network ?? {};
   const own = [ip, ...additionalIps.map((entry) => entry.ip ?? '')].filter((address) => address !== '');
   const onNode = namespaces.network === 'node' && own.length === 0 && sandbox.state === 'ready';
-  // A stopped sandbox has given its addresses back, whatever the daemon remembers of them.
+  // The addresses of a stopped sandbox are released, even if the daemon still reports them.
   const ips = sandbox.state === 'ready' ? (onNode ? [nodeIp()] : own) : [];
   return { ...sandbox, ips, namespaces };
 }
 
-/** Statistics of a container; undefined for one that uses nothing, because it does not run. */
+/** Statistics of a container; undefined when the daemon reports no usage, because the container does not run. */
 export function fromStats(
   message: Fields<typeof ContainerStatsMessage>,
   sandboxId: string,
@@ -212,7 +212,7 @@ function fromMemory(memory: MemoryMessage): NonNullable<ContainerStats['memory']
   };
 }
 
-/** What CRI tells of a file system; its size is for the machine to tell. */
+/** CRI reports the usage of a file system but not its size, which the caller determines. */
 export function fromFilesystem(
   message: Fields<typeof FilesystemUsageMessage>,
   size: { readonly capacityBytes: number; readonly availableBytes: number },

@@ -2,7 +2,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a JSON text says if it is an object, else nothing. */
+/** Parses a JSON object; the result is empty for any other text. */
 export function recordOf(json: string | undefined): Record<string, unknown> {
   if (json === undefined || json === '') return {};
   try {
@@ -14,21 +14,22 @@ export function recordOf(json: string | undefined): Record<string, unknown> {
 }
 
 /**
- * Annotations in which this adapter keeps what CRI gives back in no other way. They are not shown to anybody, and let
- * the next process work with sandboxes and containers that this one made.
+ * Annotations in which this adapter stores data that CRI does not return otherwise. Later processes restore sandboxes
+ * and containers from them. They are removed from the annotations that callers receive.
  */
 export const sandboxNote = 'keelson.cri/sandbox';
 export const containerNote = 'keelson.cri/container';
 
 export type TextMap = Readonly<Record<string, string>>;
 
-/** The annotations together with a note; a note of that name that somebody else wrote is replaced. */
+/** Adds a note to the annotations; an existing annotation of that name is replaced. */
 export function withNote(annotations: TextMap | undefined, note: string, value: string): TextMap {
   const all = { ...annotations };
   all[note] = value;
   return all;
 }
 
+/** Removes the notes of this adapter from the annotations. */
 export function withoutNotes(annotations: TextMap | undefined): TextMap {
   if (annotations === undefined) return {};
   if (!(sandboxNote in annotations) && !(containerNote in annotations)) return annotations;

@@ -21,7 +21,7 @@ import { containerNote, isRecord, recordOf, sandboxNote, type TextMap, withNote,
 
 export type SandboxMessage = Fields<typeof PodSandboxConfigMessage>;
 
-/** The configuration as CRI has it. CRI wants it again with every container, so it also keeps a note of itself. */
+/** Converts the configuration and stores it in an annotation, because CRI requires it again for every container. */
 export function toSandboxMessage(config: PodSandboxConfig, unifiedCgroups: boolean): SandboxMessage {
   const { dns, metadata, securityContext: security = {}, resources } = config;
   const settings: SandboxMessage = {
@@ -47,7 +47,7 @@ export function toSandboxMessage(config: PodSandboxConfig, unifiedCgroups: boole
   return { ...settings, metadata, labels: config.labels, annotations: withNote(config.annotations, sandboxNote, note) };
 }
 
-/** The configuration of a sandbox that another process made, as far as the daemon can tell. */
+/** Restores the configuration of a sandbox from its status, also when another process created the sandbox. */
 export function recallSandbox(status: Fields<typeof PodSandboxStatusMessage>): SandboxMessage {
   const note = status.annotations?.[sandboxNote];
   const settings: SandboxMessage =
@@ -65,14 +65,14 @@ export function namespacesOf(sandbox: SandboxMessage): NamespaceOptions {
   return fromNamespaces(sandbox.linux?.securityContext?.namespaceOptions ?? {});
 }
 
-/** What a container's note says. */
+/** Content of the annotation of a container. */
 export interface ContainerNote {
-  /** As in the configuration: daemons answer with another name of the same image. */
+  /** Image reference of the configuration; daemons may report another name of the same image. */
   readonly image?: string;
   readonly stopSignal?: string;
 }
 
-export interface SandboxFacts {
+export interface SandboxContext {
   readonly namespaces: NamespaceOptions;
   readonly unifiedCgroups: boolean;
 }
@@ -80,7 +80,7 @@ export interface SandboxFacts {
 /** @throws `InvalidArgument` */
 export function toContainerMessage(
   config: ContainerConfig,
-  sandbox: SandboxFacts,
+  sandbox: SandboxContext,
 ): Fields<typeof ContainerConfigMessage> {
   check(config);
   const { image, stopSignal, resources = {}, securityContext = {} } = config;
@@ -115,19 +115,19 @@ export function noteOf(annotations: TextMap | undefined): ContainerNote {
   return { ...(typeof image === 'string' && { image }), ...(typeof stopSignal === 'string' && { stopSignal }) };
 }
 
-/** Daemons take what no process can have, or what leads out of the log folder, and fail late or not at all. */
+/** Rejects environment variables and log paths that daemons would accept without an error or fail on later. */
 function check({ env = [], logPath }: ContainerConfig): void {
   for (const { name, value } of env) {
     if (name === '' || /[=\0]/.test(name) || value.includes('\0'))
-      throw new RuntimeError('InvalidArgument', `no process can have this environment variable: "${name}"`);
+      throw new RuntimeError('InvalidArgument', `invalid name or value of the environment variable "${name}"`);
   }
   if (logPath === undefined) return;
-  const inside = posix.normalize(logPath);
-  if (posix.isAbsolute(logPath) || inside === '..' || inside.startsWith('../'))
-    throw new RuntimeError('InvalidArgument', `the log path leads out of the log directory: "${logPath}"`);
+  const normalized = posix.normalize(logPath);
+  if (posix.isAbsolute(logPath) || normalized === '..' || normalized.startsWith('../'))
+    throw new RuntimeError('InvalidArgument', `log path is outside of the log directory: "${logPath}"`);
 }
 
-/** Daemons hide nothing by themselves: what a container must not see of the machine is the caller's to name. */
+/** Default masked paths, because daemons mask only the paths that the client lists. */
 const maskedPaths = [
   '/proc/acpi',
   '/proc/kcore',
@@ -146,7 +146,7 @@ export function toNamespaces({ network, pid, ipc }: NamespaceOptions): Fields<ty
   return { network: NamespaceMode[network], pid: NamespaceMode[pid], ipc: NamespaceMode[ipc] };
 }
 
-/** Absent options are those of the protocol: everything is the pod's. */
+/** Applies the defaults of the protocol to absent options: all namespaces are those of the pod. */
 export function fromNamespaces({ network, pid, ipc }: Fields<typeof NamespaceOption>): NamespaceOptions {
   const { container, node } = NamespaceMode;
   return {
@@ -165,14 +165,14 @@ export function toProfile(profile: SecurityProfile | undefined): Fields<typeof S
   return { profileType: profileTypes[profile.type], localhostRef: profile.localhostRef };
 }
 
-/** The same in the words of daemons that do not know the field yet. */
+/** The older text form of a profile, for daemons without the structured field. */
 export function toProfilePath(profile: SecurityProfile | undefined): string | undefined {
   if (profile === undefined) return undefined;
   if (profile.type === 'localhost') return `localhost/${profile.localhostRef ?? ''}`;
   return profile.type === 'runtimeDefault' ? 'runtime/default' : 'unconfined';
 }
 
-/** `namespaces` are those of the sandbox, for a container that names none. */
+/** `namespaces` are those of the sandbox, which apply when the context specifies none. */
 export function toSecurityContext(
   context: ContainerSecurityContext,
   namespaces: NamespaceOptions,
@@ -203,8 +203,8 @@ export function toSecurityContext(
 type ResourcesMessage = Fields<typeof LinuxContainerResources>;
 
 /**
- * CRI has no number of processes of its own; machines with nothing but the second version of cgroups take it under the
- * name of the file.
+ * CRI has no field for the limit of processes. On machines with only cgroups of version 2 it is sent as the content of
+ * the cgroup file `pids.max`.
  */
 export function toResources(resources: LinuxResources, unifiedCgroups: boolean): ResourcesMessage {
   const { pidsLimit } = resources;
@@ -239,7 +239,7 @@ function pidsLimitOf(file: string | undefined): number | undefined {
   return file !== undefined && /^\d+$/.test(file) ? Number(file) : undefined;
 }
 
-/** Resources as an OCI runtime was told to set them: what daemons show that do not tell them in CRI's own words. */
+/** Reads resources from an OCI runtime specification, for daemons that do not report them in CRI fields. */
 export function resourcesOfSpec(spec: unknown): LinuxResources {
   const { linux, process } = isRecord(spec) ? spec : {};
   const resources = isRecord(linux) && isRecord(linux['resources']) ? linux['resources'] : {};
@@ -261,7 +261,7 @@ export function resourcesOfSpec(spec: unknown): LinuxResources {
 const numberIn = (value: unknown) => (typeof value === 'number' && value !== 0 ? value : undefined);
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Without the fields that are not there. */
+/** Removes fields that are undefined, empty or zero. */
 function present(fields: { readonly [K in keyof LinuxResources]: LinuxResources[K] | undefined }): LinuxResources {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== '' && value !== 0),

@@ -1,36 +1,36 @@
 import { Server, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData } from '@grpc/grpc-js';
 import { type ContainerEngine, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
-import { pullWithProgress } from '../api/image.ts';
+import { pullWithProgressPath } from '../api/image.ts';
 import {
-  type Answer,
-  containerAnswers,
-  imageAnswers,
+  type CallHandler,
+  containerHandlers,
+  grpcErrorOf,
+  imageHandlers,
   pullSteps,
-  refusalOf,
-  runtimeAnswers,
-  sandboxAnswers,
+  runtimeHandlers,
+  sandboxHandlers,
 } from './handlers.ts';
-import { type StreamServer, streamAnswers } from './stream-handlers.ts';
+import { type StreamServer, streamHandlers } from './stream-handlers.ts';
 import { eventMessages } from './to-cri.ts';
 
-/** Calls that are under way when the service ends have this long. */
-const endingMs = 1000;
-/** Configurations of pods are far smaller. */
+/** Time that pending calls have to complete when the service shuts down. */
+const shutdownGraceMs = 1000;
+/** Limit of a request; configurations of pods are far smaller. */
 const maxRequestBytes = 16 * 1024 * 1024;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** The calls of CRI, wherever they come from. */
+/** A gRPC server for the calls of CRI, without a listener. */
 export interface CriServer {
   readonly grpc: Server;
-  /** Ends what goes on for long: events, and pulls whose progress is told. */
+  /** Ends event streams and pulls with progress. */
   endStreams(): void;
-  /** Ends the rest, with some time for calls under way. */
+  /** Shuts the server down after a grace period for pending calls. */
   shutDown(): Promise<void>;
 }
 
-/** Answers the calls of CRI by an engine; it listens nowhere yet. */
+/** Creates a server that handles the calls of CRI with an engine. The caller connects it to a listener. */
 export function createCriServer({
   engine,
   streams,
@@ -42,82 +42,87 @@ export function createCriServer({
 }): CriServer {
   const grpc = new Server({ 'grpc.max_receive_message_length': maxRequestBytes });
   const { runtime, images } = engine;
-  const answers = [
-    ...runtimeAnswers(runtime),
-    ...sandboxAnswers(runtime),
-    ...containerAnswers(runtime),
-    ...imageAnswers(images),
-    ...streamAnswers(runtime, streams),
+  const handlers = [
+    ...runtimeHandlers(runtime),
+    ...sandboxHandlers(runtime),
+    ...containerHandlers(runtime),
+    ...imageHandlers(images),
+    ...streamHandlers(runtime, streams),
   ];
-  for (const one of answers) {
+  for (const handler of handlers) {
     const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
-      reply(one, call, done, logger);
-    grpc.register(`/runtime.v1.${one.service}/${one.name}`, handle, asIs, asIs, 'unary');
+      reply(handler, call, done, logger);
+    grpc.register(`/runtime.v1.${handler.service}/${handler.name}`, handle, asIs, asIs, 'unary');
   }
   const ending = new AbortController();
   const stream = (path: string, messages: Messages) => {
-    const tell = (call: ServerWritableStream<Buffer, Buffer>) => void tellAll(call, messages, ending.signal);
-    grpc.register(path, tell, asIs, asIs, 'serverStream');
+    const handle = (call: ServerWritableStream<Buffer, Buffer>) => void sendAll(call, messages, ending.signal);
+    grpc.register(path, handle, asIs, asIs, 'serverStream');
   };
   stream('/runtime.v1.RuntimeService/GetContainerEvents', (_, signal) => eventMessages(runtime, signal));
-  stream(pullWithProgress, (request, signal) => pullSteps(images, request, signal));
+  stream(pullWithProgressPath, (request, signal) => pullSteps(images, request, signal));
   return { grpc, endStreams: () => ending.abort(), shutDown: () => shutDown(grpc) };
 }
 
-function reply(one: Answer, call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>, logger: Logger): void {
-  const gone = new AbortController();
-  call.once('cancelled', () => gone.abort(new RuntimeError('Aborted', 'the caller gave up')));
-  one.reply(call.request, gone.signal).then(
+function reply(
+  handler: CallHandler,
+  call: ServerUnaryCall<Buffer, Buffer>,
+  done: sendUnaryData<Buffer>,
+  logger: Logger,
+): void {
+  const cancelled = new AbortController();
+  call.once('cancelled', () => cancelled.abort(new RuntimeError('Aborted', 'the caller gave up')));
+  handler.reply(call.request, cancelled.signal).then(
     (bytes) => done(null, bytes),
     (error: unknown) => {
-      const refusal = refusalOf(error);
-      logger.debug('call refused', { call: one.name, reason: refusal.details });
-      done(refusal);
+      const failure = grpcErrorOf(error);
+      logger.debug('call failed', { call: handler.name, reason: failure.details });
+      done(failure);
     },
   );
 }
 
-/** What is told to one caller. */
+/** The messages of a stream to one client. */
 type Messages = (request: Buffer, signal: AbortSignal) => AsyncIterable<Buffer>;
 
-/** Ends when the caller goes, the service ends, or there is no more to tell. */
-async function tellAll(
+/** Sends all messages; ends early when the client cancels the call or the service shuts down. */
+async function sendAll(
   call: ServerWritableStream<Buffer, Buffer>,
   messages: Messages,
   ending: AbortSignal,
 ): Promise<void> {
-  const gone = new AbortController();
-  call.once('cancelled', () => gone.abort());
+  const cancelled = new AbortController();
+  call.once('cancelled', () => cancelled.abort());
   try {
-    for await (const bytes of messages(call.request, AbortSignal.any([gone.signal, ending]))) {
-      if (!call.write(bytes)) await drained(call, gone.signal);
+    for await (const bytes of messages(call.request, AbortSignal.any([cancelled.signal, ending]))) {
+      if (!call.write(bytes)) await drained(call, cancelled.signal);
     }
     call.end();
   } catch (error) {
-    call.emit('error', refusalOf(error));
+    call.emit('error', grpcErrorOf(error));
   }
 }
 
 /**
- * A caller who does not read holds nothing up but its own stream: the engine replaces what it has not fetched by one
- * event.
+ * Resolves when the client has read the sent messages. A slow client delays only its own stream: the engine replaces
+ * undelivered events by one `resync`.
  */
-function drained(call: ServerWritableStream<Buffer, Buffer>, gone: AbortSignal): Promise<void> {
+function drained(call: ServerWritableStream<Buffer, Buffer>, cancelled: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       call.off('drain', done);
-      gone.removeEventListener('abort', done);
+      cancelled.removeEventListener('abort', done);
       resolve();
     };
     call.once('drain', done);
-    gone.addEventListener('abort', done);
-    if (gone.aborted) done();
+    cancelled.addEventListener('abort', done);
+    if (cancelled.aborted) done();
   });
 }
 
 function shutDown(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    const force = setTimeout(() => server.forceShutdown(), endingMs);
+    const force = setTimeout(() => server.forceShutdown(), shutdownGraceMs);
     server.tryShutdown(() => {
       clearTimeout(force);
       resolve();

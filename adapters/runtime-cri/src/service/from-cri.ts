@@ -26,7 +26,7 @@ const protocols = new Map<number, PortMapping['protocol']>(
   Object.entries(Protocol).map(([name, number]) => [number, name as PortMapping['protocol']]),
 );
 
-/** What an outside caller wants a sandbox to be. @throws `InvalidArgument` */
+/** Converts the sandbox configuration of a client. @throws `InvalidArgument` */
 export function fromSandboxMessage(message: SandboxMessage): PodSandboxConfig {
   const { hostname, logDirectory, dnsConfig, portMappings, labels, annotations, linux = {} } = message;
   const dns = dnsConfig && dnsOf(dnsConfig);
@@ -48,11 +48,11 @@ export function fromSandboxMessage(message: SandboxMessage): PodSandboxConfig {
 function metadataOf({ metadata }: SandboxMessage): SandboxMetadata {
   const { name = '', namespace = '', uid = '', attempt = 0 } = metadata ?? {};
   if (name === '' || namespace === '' || uid === '')
-    throw new RuntimeError('InvalidArgument', 'a sandbox needs a name, a namespace and a uid in its metadata');
+    throw new RuntimeError('InvalidArgument', 'the metadata of a sandbox must contain a name, a namespace and a uid');
   return { name, namespace, uid, attempt };
 }
 
-/** A configuration that says nothing is none: the pod then has that of the machine. */
+/** An empty configuration counts as absent: the pod then uses the configuration of the machine. */
 function dnsOf({
   servers = [],
   searches = [],
@@ -74,10 +74,10 @@ function portOf(port: NonNullable<SandboxMessage['portMappings']>[number]): Port
 
 type SecurityMessage = NonNullable<NonNullable<SandboxMessage['linux']>['securityContext']>;
 
-/** What is not said of namespaces is the pod's, so says the protocol; the contract leaves it to the engine. */
+/** Absent namespace options become those of the pod, as CRI defines; without them the engine would choose. */
 function securityOf(message: SecurityMessage): SandboxSecurityContext {
   const { namespaceOptions, runAsUser, runAsGroup, supplementalGroups, privileged, readonlyRootfs } = message;
-  refuseLoneGroup(runAsUser !== undefined, runAsGroup);
+  rejectLoneGroup(runAsUser !== undefined, runAsGroup);
   return {
     namespaces: fromNamespaces(namespaceOptions ?? {}),
     ...(runAsUser && { runAsUser: runAsUser.value ?? 0 }),
@@ -94,12 +94,12 @@ const propagations = new Map<number, NonNullable<Mount['propagation']>>(
   Object.entries(MountPropagation).map(([name, number]) => [number, name as NonNullable<Mount['propagation']>]),
 );
 
-/** What an outside caller wants a container to be. @throws `InvalidArgument` */
+/** Converts the container configuration of a client. @throws `InvalidArgument` */
 export function fromContainerMessage(message: ConfigMessage): ContainerConfig {
   const { name = '', attempt = 0 } = message.metadata ?? {};
-  if (name === '') throw new RuntimeError('InvalidArgument', 'a container needs a name in its metadata');
+  if (name === '') throw new RuntimeError('InvalidArgument', 'the metadata of a container must contain a name');
   const image = message.image?.image ?? '';
-  if (image === '') throw new RuntimeError('InvalidArgument', 'a container needs an image');
+  if (image === '') throw new RuntimeError('InvalidArgument', 'the configuration of a container must contain an image');
   const {
     command = [],
     args = [],
@@ -112,7 +112,7 @@ export function fromContainerMessage(message: ConfigMessage): ContainerConfig {
     logPath,
     linux = {},
   } = message;
-  // The protocol has no field for it; the client of this package leaves a note.
+  // CRI has no field for the stop signal; the client of this package sends it in an annotation.
   const { stopSignal } = noteOf(annotations);
   return {
     metadata: { name, attempt },
@@ -159,7 +159,8 @@ function deviceOf({
 const profileTypes = ['runtimeDefault', 'unconfined', 'localhost'] as const;
 
 /**
- * The protocol has no difference between an empty list of paths and none: the engine protects its own paths then.
+ * Converts the security settings of a client. The protocol does not distinguish an empty list of paths from an absent
+ * one: in both cases the default paths of the engine apply.
  * @throws `InvalidArgument`
  */
 export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurityContext>): ContainerSecurityContext {
@@ -167,7 +168,7 @@ export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurit
     message;
   const seccomp = profileOf(message.seccomp, message.seccompProfilePath);
   const apparmor = profileOf(message.apparmor, message.apparmorProfile);
-  refuseLoneGroup(runAsUser !== undefined || Boolean(runAsUsername), runAsGroup);
+  rejectLoneGroup(runAsUser !== undefined || Boolean(runAsUsername), runAsGroup);
   const { maskedPaths = [], readonlyPaths = [] } = message;
   const { addCapabilities = [], dropCapabilities = [] } = capabilities ?? {};
   return {
@@ -188,8 +189,8 @@ export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurit
   };
 }
 
-/** The protocol requires it: the user that a group would belong to is not known here. @throws `InvalidArgument` */
-export function refuseLoneGroup(hasUser: boolean, group: { readonly value?: number | undefined } | undefined): void {
+/** Rejects a group without a user, as the protocol requires. @throws `InvalidArgument` */
+export function rejectLoneGroup(hasUser: boolean, group: { readonly value?: number | undefined } | undefined): void {
   if (group !== undefined && !hasUser)
     throw new RuntimeError('InvalidArgument', `user group "${group.value ?? 0}" is specified without user`);
 }
@@ -201,7 +202,7 @@ function absolute(paths: readonly string[]): readonly string[] {
   return paths;
 }
 
-/** A profile in the protocol's words, else in those it had before. */
+/** Converts the structured form of a profile or, if absent, the older text form. */
 function profileOf(
   message: Fields<typeof SecurityProfileMessage> | undefined,
   path: string | undefined,

@@ -29,66 +29,66 @@ import {
   toStats,
 } from './to-cri.ts';
 
-/** The calls about sandboxes. */
-export function sandboxAnswers(runtime: ContainerRuntime): readonly Answer[] {
-  const find = (word = '', signal?: AbortSignal) =>
-    findId(word, (id) => runtime.listPodSandboxes(id === undefined ? {} : { id }, signal && { signal }));
+/** Handlers of the calls for sandboxes. */
+export function sandboxHandlers(runtime: ContainerRuntime): readonly CallHandler[] {
+  const find = (prefix = '', signal?: AbortSignal) =>
+    findId(prefix, (id) => runtime.listPodSandboxes(id === undefined ? {} : { id }, signal && { signal }));
   return [
-    answer(Calls.runPodSandbox, async ({ config = {}, runtimeHandler }, signal) => {
-      if (runtimeHandler) throw new RuntimeError('InvalidArgument', `there is no runtime handler "${runtimeHandler}"`);
+    handler(Calls.runPodSandbox, async ({ config = {}, runtimeHandler }, signal) => {
+      if (runtimeHandler) throw new RuntimeError('InvalidArgument', `unknown runtime handler "${runtimeHandler}"`);
       return { podSandboxId: await runtime.runPodSandbox(fromSandboxMessage(config), { signal }) };
     }),
-    answer(Calls.stopPodSandbox, async ({ podSandboxId }, signal) => {
+    handler(Calls.stopPodSandbox, async ({ podSandboxId }, signal) => {
       await runtime.stopPodSandbox(await find(podSandboxId, signal), { signal });
       return {};
     }),
-    answer(Calls.removePodSandbox, async ({ podSandboxId }, signal) => {
+    handler(Calls.removePodSandbox, async ({ podSandboxId }, signal) => {
       await runtime.removePodSandbox(await find(podSandboxId, signal), { signal });
       return {};
     }),
-    answer(Calls.podSandboxStatus, async ({ podSandboxId }, signal) => {
+    handler(Calls.podSandboxStatus, async ({ podSandboxId }, signal) => {
       const status = await runtime.podSandboxStatus(await find(podSandboxId, signal), { signal });
       return { status: toSandboxStatus(status) };
     }),
-    answer(Calls.listPodSandbox, async ({ filter = {} }, signal) => {
+    handler(Calls.listPodSandbox, async ({ filter = {} }, signal) => {
       const { id, state, labelSelector } = filter;
       const wanted = {
         ...(state && { state: sandboxState(state.state) }),
         ...(labelSelector && { labels: labelSelector }),
       };
-      const items = startingWith(id, await runtime.listPodSandboxes(wanted, { signal }));
+      const items = withIdPrefix(id, await runtime.listPodSandboxes(wanted, { signal }));
       return { items: items.map(toSandbox) };
     }),
   ];
 }
 
-/** The calls about containers. */
-export function containerAnswers(runtime: ContainerRuntime): readonly Answer[] {
-  const find = (word = '', signal?: AbortSignal) =>
-    findId(word, (id) => runtime.listContainers(id === undefined ? {} : { id }, signal && { signal }));
-  const findSandbox = (word = '', signal?: AbortSignal) =>
-    findId(word, (id) => runtime.listPodSandboxes(id === undefined ? {} : { id }, signal && { signal }));
+/** Handlers of the calls for containers. */
+export function containerHandlers(runtime: ContainerRuntime): readonly CallHandler[] {
+  const find = (prefix = '', signal?: AbortSignal) =>
+    findId(prefix, (id) => runtime.listContainers(id === undefined ? {} : { id }, signal && { signal }));
+  const findSandbox = (prefix = '', signal?: AbortSignal) =>
+    findId(prefix, (id) => runtime.listPodSandboxes(id === undefined ? {} : { id }, signal && { signal }));
   return [
-    answer(Calls.createContainer, async ({ podSandboxId, config = {} }, signal) => {
+    handler(Calls.createContainer, async ({ podSandboxId, config = {} }, signal) => {
       const wanted = fromContainerMessage(config);
       return {
         containerId: await runtime.createContainer(await findSandbox(podSandboxId, signal), wanted, { signal }),
       };
     }),
-    answer(Calls.startContainer, async ({ containerId }, signal) => {
+    handler(Calls.startContainer, async ({ containerId }, signal) => {
       await runtime.startContainer(await find(containerId, signal), { signal });
       return {};
     }),
-    answer(Calls.stopContainer, async ({ containerId, timeout = 0 }, signal) => {
+    handler(Calls.stopContainer, async ({ containerId, timeout = 0 }, signal) => {
       const gracePeriodMs = Math.max(0, timeout) * 1000;
       await runtime.stopContainer(await find(containerId, signal), { gracePeriodMs }, { signal });
       return {};
     }),
-    answer(Calls.removeContainer, async ({ containerId }, signal) => {
+    handler(Calls.removeContainer, async ({ containerId }, signal) => {
       await runtime.removeContainer(await find(containerId, signal), { signal });
       return {};
     }),
-    answer(Calls.listContainers, async ({ filter = {} }, signal) => {
+    handler(Calls.listContainers, async ({ filter = {} }, signal) => {
       const { id, state, podSandboxId, labelSelector } = filter;
       const wanted = {
         ...(state && { state: containerState(state.state) }),
@@ -96,88 +96,92 @@ export function containerAnswers(runtime: ContainerRuntime): readonly Answer[] {
       };
       const sandboxId = podSandboxId ? await findSandbox(podSandboxId, signal) : undefined;
       const containers = await runtime.listContainers({ ...wanted, ...(sandboxId && { sandboxId }) }, { signal });
-      return { containers: startingWith(id, containers).map(toContainer) };
+      return { containers: withIdPrefix(id, containers).map(toContainer) };
     }),
-    answer(Calls.containerStatus, async ({ containerId, verbose = false }, signal) => {
+    handler(Calls.containerStatus, async ({ containerId, verbose = false }, signal) => {
       const status = await runtime.containerStatus(await find(containerId, signal), { signal });
       return { status: toContainerStatus(status), ...(verbose && { info: containerInfo(status) }) };
     }),
-    answer(Calls.updateContainerResources, async ({ containerId, linux = {} }, signal) => {
+    handler(Calls.updateContainerResources, async ({ containerId, linux = {} }, signal) => {
       if (runtime.updateContainerResources === undefined)
-        throw new RuntimeError('Unsupported', `the runtime ${runtime.name} cannot change the resources of a container`);
+        throw new RuntimeError(
+          'Unsupported',
+          `the runtime ${runtime.name} does not support updates of container resources`,
+        );
       await runtime.updateContainerResources(await find(containerId, signal), fromResources(linux), { signal });
       return {};
     }),
-    answer(Calls.reopenContainerLog, async ({ containerId }, signal) => {
+    handler(Calls.reopenContainerLog, async ({ containerId }, signal) => {
       await runtime.reopenContainerLog(await find(containerId, signal), { signal });
       return {};
     }),
-    answer(Calls.execSync, async ({ containerId, cmd = [], timeout = 0 }, signal) => {
+    handler(Calls.execSync, async ({ containerId, cmd = [], timeout = 0 }, signal) => {
       const request = { command: cmd, ...(timeout > 0 && { execTimeoutMs: timeout * 1000 }) };
       return await runtime.execSync(await find(containerId, signal), request, { signal });
     }),
-    answer(Calls.containerStats, async ({ containerId }, signal) => {
+    handler(Calls.containerStats, async ({ containerId }, signal) => {
       const id = await find(containerId, signal);
       const [stats] = await runtime.listContainerStats({ id }, { signal });
       if (stats !== undefined) return { stats: toStats(stats) };
-      // Says so if there is no such container.
+      // Throws `NotFound` when the container does not exist.
       const { state } = await runtime.containerStatus(id, { signal });
-      throw new RuntimeError('InvalidState', `container ${id} uses nothing: it is ${state}`);
+      throw new RuntimeError('InvalidState', `container ${id} has no statistics: it is ${state}`);
     }),
-    answer(Calls.listContainerStats, async ({ filter = {} }, signal) => {
+    handler(Calls.listContainerStats, async ({ filter = {} }, signal) => {
       const { id, podSandboxId, labelSelector } = filter;
       const sandboxId = podSandboxId ? await findSandbox(podSandboxId, signal) : undefined;
       const wanted = { ...(sandboxId && { sandboxId }), ...(labelSelector && { labels: labelSelector }) };
-      return { stats: startingWith(id, await runtime.listContainerStats(wanted, { signal })).map(toStats) };
+      return { stats: withIdPrefix(id, await runtime.listContainerStats(wanted, { signal })).map(toStats) };
     }),
   ];
 }
 
-interface NamesImage {
+interface ImageRequestFields {
   readonly image?: { readonly image?: string | undefined } | undefined;
 }
 
-function named({ image }: NamesImage): string {
-  if (!image?.image) throw new RuntimeError('InvalidArgument', 'an image must be named');
+function imageNameOf({ image }: ImageRequestFields): string {
+  if (!image?.image) throw new RuntimeError('InvalidArgument', 'the request must contain an image');
   return image.image;
 }
 
-/** What a request to pull asks for. @throws `InvalidArgument` */
+/** Converts a pull request. @throws `InvalidArgument` */
 export function pullOf(
   request: Fields<typeof PullImageRequest>,
 ): [reference: string, request: Pick<PullRequest, 'auth'>] {
   const auth = request.auth && fromAuth(request.auth);
-  return [named(request), auth === undefined ? {} : { auth }];
+  return [imageNameOf(request), auth === undefined ? {} : { auth }];
 }
 
-/** The calls about images. */
-export function imageAnswers(images: ImageService): readonly Answer[] {
+/** Handlers of the calls for images. */
+export function imageHandlers(images: ImageService): readonly CallHandler[] {
   return [
-    answer(Calls.listImages, async ({ filter }, signal) => {
+    handler(Calls.listImages, async ({ filter }, signal) => {
       const reference = filter?.image?.image || undefined;
       return { images: (await images.listImages(reference, { signal })).map(toImage) };
     }),
-    answer(Calls.imageStatus, async (request, signal) => {
-      const image = await images.imageStatus(named(request), { signal });
-      // That it is not there is an answer, too.
+    handler(Calls.imageStatus, async (request, signal) => {
+      const image = await images.imageStatus(imageNameOf(request), { signal });
+      // An empty response means that the image does not exist.
       if (image === undefined) return {};
       return { image: toImage(image), ...(request.verbose && { info: imageInfo(image) }) };
     }),
-    answer(Calls.pullImage, async (request, signal) => ({
+    handler(Calls.pullImage, async (request, signal) => ({
       imageRef: await images.pullImage(...pullOf(request), { signal }),
     })),
-    answer(Calls.removeImage, async (request, signal) => {
-      await images.removeImage(named(request), { signal });
+    handler(Calls.removeImage, async (request, signal) => {
+      await images.removeImage(imageNameOf(request), { signal });
       return {};
     }),
-    answer(Calls.imageFsInfo, async (_, signal) => ({
+    handler(Calls.imageFsInfo, async (_, signal) => ({
       imageFilesystems: (await images.imageFsInfo({ signal })).map(toFilesystem),
     })),
   ];
 }
 
 /**
- * A pull, step by step. Whoever reads slowly misses steps that later ones have overtaken, and never the last.
+ * Pulls an image and yields messages with the progress and, at the end, the result. A slow client receives only the
+ * latest progress.
  *
  * @throws a `RuntimeError`
  */
@@ -194,7 +198,7 @@ export async function* pullSteps(images: ImageService, bytes: Buffer, signal: Ab
     ended = true;
     wake();
   });
-  // It may fail while a step is on its way.
+  // Prevents an unhandled rejection while a message is being sent.
   pulling.catch(() => {});
   while (!ended || latest !== undefined) {
     if (latest === undefined) {
@@ -211,21 +215,21 @@ export async function* pullSteps(images: ImageService, bytes: Buffer, signal: Ab
   yield PullImageStep.encode({ imageRef: await pulling });
 }
 
-/** Version of the protocol that clients give and get in the call of that name; it has always been this. */
+/** Version of the kubelet runtime API in `Version` requests and responses, which is constant. */
 const protocolVersion = '0.1.0';
 
-/** The calls about the runtime as a whole. */
-export function runtimeAnswers(runtime: ContainerRuntime): readonly Answer[] {
+/** Handlers of the calls for the runtime itself. */
+export function runtimeHandlers(runtime: ContainerRuntime): readonly CallHandler[] {
   return [
-    answer(Calls.version, async (_, signal) => {
+    handler(Calls.version, async (_, signal) => {
       const { runtimeName, runtimeVersion } = await runtime.version({ signal });
       return { version: protocolVersion, runtimeName, runtimeVersion, runtimeApiVersion: 'v1' };
     }),
-    answer(Calls.status, async ({ verbose }, signal) => ({
+    handler(Calls.status, async ({ verbose }, signal) => ({
       status: await runtime.status({ signal }),
       ...(verbose && { info: { [engineKey]: formatEngineInfo(runtime) } }),
     })),
-    answer(Calls.updateRuntimeConfig, async ({ runtimeConfig }, signal) => {
+    handler(Calls.updateRuntimeConfig, async ({ runtimeConfig }, signal) => {
       const podCidr = runtimeConfig?.networkConfig?.podCidr;
       await runtime.updateConfig?.(podCidr ? { podCidr } : {}, { signal });
       return {};
@@ -238,48 +242,48 @@ interface Listed {
 }
 
 /**
- * The id that a caller means. Tools show the beginnings of ids and let people type them, as daemons do. What names
- * nothing stays as it is: the engine says what is to be said of it.
+ * Resolves an id or a unique prefix of an id, as containerd does for clients such as crictl. A prefix without a match
+ * is returned unchanged, so that the engine reports the error.
  *
- * @throws `InvalidArgument` when several begin so
+ * @throws `InvalidArgument` when several ids have this prefix
  */
-export async function findId(word: string, list: (id?: string) => Promise<readonly Listed[]>): Promise<string> {
-  if (word === '') throw new RuntimeError('InvalidArgument', 'an id is needed');
-  const [exact] = await list(word);
+export async function findId(prefix: string, list: (id?: string) => Promise<readonly Listed[]>): Promise<string> {
+  if (prefix === '') throw new RuntimeError('InvalidArgument', 'an id is required');
+  const [exact] = await list(prefix);
   if (exact !== undefined) return exact.id;
-  const [first, second] = startingWith(word, await list());
-  if (second !== undefined) throw new RuntimeError('InvalidArgument', `several ids begin with "${word}"`);
-  return first?.id ?? word;
+  const [first, second] = withIdPrefix(prefix, await list());
+  if (second !== undefined) throw new RuntimeError('InvalidArgument', `several ids begin with "${prefix}"`);
+  return first?.id ?? prefix;
 }
 
-/** Those whose id is this, or begins so; all of them for no word. */
-export function startingWith<T extends Listed>(word: string | undefined, items: readonly T[]): readonly T[] {
-  return word ? items.filter(({ id }) => id.startsWith(word)) : items;
+/** The items whose id begins with the prefix; all items for an absent or empty prefix. */
+export function withIdPrefix<T extends Listed>(prefix: string | undefined, items: readonly T[]): readonly T[] {
+  return prefix ? items.filter(({ id }) => id.startsWith(prefix)) : items;
 }
 
-/** What the service does when one call of CRI comes in. */
-export interface Answer {
+/** Handles one call of CRI. */
+export interface CallHandler {
   readonly service: CriService;
   readonly name: string;
-  /** Of bytes to bytes, as they are on the wire. @throws a `RuntimeError` */
+  /** Handles an encoded request and returns the encoded response. @throws a `RuntimeError` */
   reply(request: Buffer, signal: AbortSignal): Promise<Buffer>;
 }
 
-/** Answers a call by a function of its messages. */
-export function answer<Q, R>(call: CriCall<Q, R>, work: (request: Q, signal: AbortSignal) => Promise<R>): Answer {
+/** Creates a handler from a function of decoded messages. */
+export function handler<Q, R>(call: CriCall<Q, R>, work: (request: Q, signal: AbortSignal) => Promise<R>): CallHandler {
   const { service, name } = call;
   const reply = async (bytes: Buffer, signal: AbortSignal) =>
     call.response.encode(await work(decodeRequest(name, call.request, bytes), signal));
   return { service, name, reply };
 }
 
-/** @throws `InvalidArgument` for bytes that are no such message */
+/** @throws `InvalidArgument` when the bytes are not a valid message */
 export function decodeRequest<Q>(name: string, message: Message<Q>, bytes: Buffer): Q {
   try {
     return message.decode(bytes);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RuntimeError('InvalidArgument', `${name}: the request cannot be read: ${why}`, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new RuntimeError('InvalidArgument', `${name}: cannot decode the request: ${reason}`, { cause });
   }
 }
 
@@ -289,7 +293,7 @@ const codes: Readonly<Record<RuntimeErrorCode, status>> = {
   InvalidArgument: status.INVALID_ARGUMENT,
   InvalidState: status.FAILED_PRECONDITION,
   ImageNotFound: status.NOT_FOUND,
-  // Daemons have no code for these two either.
+  // gRPC has no codes for these two; containerd also sends UNKNOWN.
   PullFailed: status.UNKNOWN,
   StartFailed: status.UNKNOWN,
   Unsupported: status.UNIMPLEMENTED,
@@ -299,18 +303,15 @@ const codes: Readonly<Record<RuntimeErrorCode, status>> = {
   Internal: status.INTERNAL,
 };
 
-/** How a call of the service ends that the engine refused. */
-export interface Refusal {
+/** The gRPC status of a failed call. */
+export interface GrpcError {
   readonly code: status;
   readonly details: string;
   readonly metadata: Metadata;
 }
 
-/**
- * The one place where a failure of the engine becomes a status of gRPC; the exact code travels along for clients that
- * know it.
- */
-export function refusalOf(error: unknown): Refusal {
+/** Converts an error of the engine to a gRPC status; a trailer contains the exact code for this package's client. */
+export function grpcErrorOf(error: unknown): GrpcError {
   const { code, message } = toRuntimeError(error);
   const metadata = new Metadata();
   metadata.set(codeKey, code);

@@ -7,52 +7,53 @@ import { type Logger, silentLogger } from '@keelson/core';
 import type { PinnedTls } from '../connection/cri-connection.ts';
 import { createCriServer } from './cri-server.ts';
 import { StreamServer } from './stream-handlers.ts';
-import { openTlsDoor } from './tls-server.ts';
+import { listenTls } from './tls-listener.ts';
 
 export interface CriServiceOptions {
-  /** What the calls are about; it stays the caller's. */
+  /** The engine that handles the calls. The caller disposes of it. */
   readonly engine: ContainerEngine;
   /**
-   * Absolute path of the unix socket; the folder is made if it is not there. Whoever may open the socket may do
-   * anything.
+   * Absolute path of the unix socket; a missing folder is created. A process with access to the socket has full control
+   * of the engine.
    */
   readonly socketPath: string;
   readonly logger?: Logger;
 }
 
-/** A service that listens. */
+/** A running service at a unix socket. */
 export interface CriServiceHandle extends AsyncDisposable {
   readonly socketPath: string;
 }
 
 /**
- * Serves an engine as CRI v1 at a unix socket, for tools such as crictl. The socket is its owner's alone; one that a
- * dead process left is replaced. Clients must send `localhost` as authority, as those of cri-tools do from 1.31 on:
- * HTTP/2 of Node refuses a path there.
+ * Serves an engine as CRI v1 at a unix socket, for clients such as crictl. Only the owner can access the socket; the
+ * socket of an ended process is replaced. Clients must send `localhost` as authority, as cri-tools does since 1.31:
+ * HTTP/2 of Node rejects a path in this place.
  *
- * @throws `AlreadyExists` when somebody listens there; the system's error for a folder that cannot be made or written
+ * @throws `AlreadyExists` when another process listens at the path; the error of the file system when the folder cannot
+ * be created or written
  */
 export async function serveCri({
   engine,
   socketPath,
   logger = silentLogger,
 }: CriServiceOptions): Promise<CriServiceHandle> {
-  const place = await takeSocketPlace(socketPath);
+  const socket = await prepareSocket(socketPath);
   const streams = new StreamServer();
   const server = createCriServer({ engine, streams, logger });
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
       server.endStreams();
-      await place.release();
+      await socket.release();
       await streams.close();
       await server.shutDown();
     })();
     return closing;
   };
   try {
-    await bind(server.grpc, place.path);
-    await place.publish();
+    await bind(server.grpc, socket.path);
+    await socket.publish();
   } catch (error) {
     await close();
     throw error;
@@ -69,103 +70,105 @@ function bind(server: Server, path: string): Promise<void> {
 }
 
 export interface CriPortOptions {
-  /** What the calls are about; it stays the caller's. */
+  /** The engine that handles the calls. The caller disposes of it. */
   readonly engine: ContainerEngine;
   /** An address of this machine, such as `127.0.0.1` or `::1`. */
   readonly host: string;
-  /** 0: the system chooses. */
+  /** 0 selects a free port. */
   readonly port: number;
-  /** Whoever has the key of `peer` may do anything; nobody else may do something. */
+  /** A client with the key of `peer` has full control of the engine; all other clients are rejected. */
   readonly tls: PinnedTls;
   readonly logger?: Logger;
 }
 
-/** A service that listens. */
+/** A running service at a TCP port. */
 export interface CriPortHandle extends AsyncDisposable {
-  /** As {@link createCriRuntime} takes it. */
+  /** The `endpoint` option of {@link createCriRuntime}. */
   readonly endpoint: string;
 }
 
 /**
- * Serves an engine as CRI v1 at a TCP port with TLS in which each end has one certificate of the other pinned. Streams
- * come in at the same port, by the same rule, and need their token besides.
+ * Serves an engine as CRI v1 at a TCP port with mutual TLS, where each end has pinned the certificate of the other end.
+ * Streams use the same port and TLS, and additionally require their token.
  *
- * @throws `AlreadyExists` when somebody listens there; the system's error for an address that cannot be used
+ * @throws `AlreadyExists` when another process listens at the port; the error of the system when the address is not
+ * available
  */
 export async function serveCriAtPort(options: CriPortOptions): Promise<CriPortHandle> {
   const { engine, host, tls, logger = silentLogger } = options;
-  const streams = new StreamServer({ origin: () => `https://${place()}` });
+  const streams = new StreamServer({ origin: () => `https://${address()}` });
   const server = createCriServer({ engine, streams, logger });
   const injector = server.grpc.createConnectionInjector(ServerCredentials.createInsecure());
-  const door = await openTlsDoor({
+  const listener = await listenTls({
     ...{ host, port: options.port, tls, logger },
     calls: (socket) => injector.injectConnection(socket),
     streams: (socket) => streams.connected(socket),
   });
-  const place = () => `${host.includes(':') ? `[${host}]` : host}:${door.port}`;
+  const address = () => `${host.includes(':') ? `[${host}]` : host}:${listener.port}`;
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
       server.endStreams();
       await streams.close();
       await server.shutDown();
-      await door.close();
+      await listener.close();
     })();
     return closing;
   };
-  return { endpoint: `tcp://${place()}`, [Symbol.asyncDispose]: close };
+  return { endpoint: `tcp://${address()}`, [Symbol.asyncDispose]: close };
 }
 
-/** Where a server makes its socket, and how that becomes the one that clients see. */
-export interface SocketPlace {
-  /** The server listens here, out of everybody's reach. */
+/** A socket that is created at a temporary path and then moved to its final path. */
+export interface PreparedSocket {
+  /** Temporary path at which the server listens; other users cannot access its folder. */
   readonly path: string;
-  /** Puts the socket that is there now into its place, readable for its owner only. */
+  /** Restricts the socket to its owner and moves it to the final path. */
   publish(): Promise<void>;
-  /** Removes the socket, unless somebody else has put another one in its place. */
+  /** Removes the socket, unless another process has replaced it. */
   release(): Promise<void>;
 }
 
 /**
- * Prepares for a socket at a path. One that nobody listens at is replaced when the new one is ready, so that there is
- * no moment in which it is open to others.
+ * Prepares a socket for a path. A stale socket at the path is replaced atomically when the new one is ready, so that
+ * other users never have access to the new socket.
  *
- * @throws `AlreadyExists` when somebody listens there, or something else than a socket is there; the system's errors
+ * @throws `AlreadyExists` when another process listens at the path or the path is not a socket; errors of the file
+ * system
  */
-export async function takeSocketPlace(path: string): Promise<SocketPlace> {
+export async function prepareSocket(path: string): Promise<PreparedSocket> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o755 });
-  await refuseTaken(path);
-  const workshop = await mkdtemp(join(folder, '.cri-'));
-  const made = join(workshop, 's');
+  await rejectOccupied(path);
+  const temporaryFolder = await mkdtemp(join(folder, '.cri-'));
+  const temporaryPath = join(temporaryFolder, 's');
   let inode: bigint | undefined;
   return {
-    path: made,
+    path: temporaryPath,
     publish: async () => {
-      await chmod(made, 0o600);
-      inode = (await lstat(made, { bigint: true })).ino;
-      await rename(made, path);
-      await rm(workshop, { recursive: true, force: true });
+      await chmod(temporaryPath, 0o600);
+      inode = (await lstat(temporaryPath, { bigint: true })).ino;
+      await rename(temporaryPath, path);
+      await rm(temporaryFolder, { recursive: true, force: true });
     },
     release: async () => {
-      await rm(workshop, { recursive: true, force: true });
+      await rm(temporaryFolder, { recursive: true, force: true });
       if (inode !== undefined && (await lstat(path, { bigint: true }).catch(() => undefined))?.ino === inode)
         await rm(path, { force: true });
     },
   };
 }
 
-async function refuseTaken(path: string): Promise<void> {
+async function rejectOccupied(path: string): Promise<void> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new RuntimeError('AlreadyExists', `${path} is there already and is no socket`);
-  if (await somebodyListens(path)) throw new RuntimeError('AlreadyExists', `somebody listens at ${path} already`);
+  if (!found.isSocket()) throw new RuntimeError('AlreadyExists', `${path} already exists and is not a socket`);
+  if (await isListening(path)) throw new RuntimeError('AlreadyExists', `another process already listens at ${path}`);
 }
 
-function somebodyListens(path: string): Promise<boolean> {
+function isListening(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     socket.once('connect', () => {
@@ -174,7 +177,7 @@ function somebodyListens(path: string): Promise<boolean> {
     });
     socket.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false);
-      // Its queue is full: somebody is there and busy.
+      // The queue of the socket is full, so a process listens.
       else if (error.code === 'EAGAIN') resolve(true);
       else reject(error);
     });

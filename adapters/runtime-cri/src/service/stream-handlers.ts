@@ -19,31 +19,30 @@ import {
 } from '@keelson/container-streams';
 import { type Clock, systemClock } from '@keelson/core';
 import { Calls } from '../api/calls.ts';
-import { type Answer, answer, findId } from './handlers.ts';
+import { type CallHandler, findId, handler } from './handlers.ts';
 
-interface WantedStreams {
+interface RequestedStreams {
   readonly stdin?: boolean | undefined;
   readonly stdout?: boolean | undefined;
   readonly stderr?: boolean | undefined;
   readonly tty?: boolean | undefined;
 }
 
-/**
- * The calls that are answered with the address of a stream. What is wrong with the subject is said at once, not in the
- * stream.
- */
-export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): readonly Answer[] {
-  const running = async (word = '', signal?: AbortSignal): Promise<ContainerId> => {
+/** Handlers of the calls that return the URL of a stream. The call, not the stream, rejects invalid requests. */
+export function streamHandlers(runtime: ContainerRuntime, server: StreamServer): readonly CallHandler[] {
+  const running = async (prefix = '', signal?: AbortSignal): Promise<ContainerId> => {
     const options = signal && { signal };
-    const id = await findId(word, (exact) => runtime.listContainers(exact === undefined ? {} : { id: exact }, options));
+    const id = await findId(prefix, (exact) =>
+      runtime.listContainers(exact === undefined ? {} : { id: exact }, options),
+    );
     const { state } = await runtime.containerStatus(id, options);
     if (state !== 'running') throw new RuntimeError('InvalidState', `container ${id} is ${state}, not running`);
     return id;
   };
   return [
-    answer(Calls.exec, async ({ containerId, cmd = [], ...wanted }, signal) => {
+    handler(Calls.exec, async ({ containerId, cmd = [], ...wanted }, signal) => {
       const exec = methodOf(runtime, 'exec');
-      if (cmd.length === 0) throw new RuntimeError('InvalidArgument', 'a command is needed');
+      if (cmd.length === 0) throw new RuntimeError('InvalidArgument', 'a command is required');
       const id = await running(containerId, signal);
       const request = { ...streamsOf(wanted), command: cmd };
       const task = taskOf(() => exec(id, request), 'error executing command in container');
@@ -53,7 +52,7 @@ export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): 
       });
       return { url };
     }),
-    answer(Calls.attach, async ({ containerId, ...wanted }, signal) => {
+    handler(Calls.attach, async ({ containerId, ...wanted }, signal) => {
       const attach = methodOf(runtime, 'attach');
       const id = await running(containerId, signal);
       const request = streamsOf(wanted);
@@ -64,7 +63,7 @@ export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): 
       });
       return { url };
     }),
-    answer(Calls.portForward, async ({ podSandboxId = '', port: ports = [] }, signal) => {
+    handler(Calls.portForward, async ({ podSandboxId = '', port: ports = [] }, signal) => {
       const portForward = methodOf(runtime, 'portForward');
       const id = await findId(podSandboxId, (exact) =>
         runtime.listPodSandboxes(exact === undefined ? {} : { id: exact }, { signal }),
@@ -87,57 +86,62 @@ function taskOf(begin: ProcessTask['begin'], failure: string): ProcessTask {
 
 function methodOf<N extends keyof RuntimeStreaming>(runtime: ContainerRuntime, name: N): Required<RuntimeStreaming>[N] {
   const method = runtime.streaming[name];
-  if (method === undefined) throw new RuntimeError('Unsupported', `the runtime ${runtime.name} has no ${name}`);
+  if (method === undefined)
+    throw new RuntimeError('Unsupported', `the runtime ${runtime.name} does not support ${name}`);
   return method.bind(runtime.streaming) as Required<RuntimeStreaming>[N];
 }
 
-/** @throws `InvalidArgument` for what the protocol forbids */
-function streamsOf({ stdin = false, stdout = false, stderr = false, tty = false }: WantedStreams): StreamRequest {
-  if (tty && stderr) throw new RuntimeError('InvalidArgument', 'a terminal has no stderr of its own');
-  if (!(stdin || stdout || stderr)) throw new RuntimeError('InvalidArgument', 'at least one stream must be asked for');
+/** @throws `InvalidArgument` for combinations that the protocol forbids */
+function streamsOf({ stdin = false, stdout = false, stderr = false, tty = false }: RequestedStreams): StreamRequest {
+  if (tty && stderr) throw new RuntimeError('InvalidArgument', 'tty and stderr cannot both be true');
+  if (!(stdin || stdout || stderr))
+    throw new RuntimeError('InvalidArgument', 'one of stdin, stdout and stderr must be true');
   return { stdin, stdout, stderr, tty };
 }
 
-/** The ports of the connection, else those that were asked for with the call. */
-function portsOf(query: URLSearchParams, asked: readonly number[]): readonly number[] {
+/** The ports in the query of the connection or, if absent, those of the call. */
+function portsOf(query: URLSearchParams, requested: readonly number[]): readonly number[] {
   const given = query.getAll('port').flatMap((text) => text.split(',').map(Number));
-  const ports = given.length > 0 ? given : asked;
+  const ports = given.length > 0 ? given : requested;
   return ports.filter((port) => Number.isInteger(port) && port > 0 && port < 65_536);
 }
 
-/** What is done with the connection of a caller that has a token. */
+/** A stream that a client with its token can open once. */
 export interface StreamOffer {
-  /** `exec`, `attach` or `portforward`: part of the address, for those who read logs. */
+  /** `exec`, `attach` or `portforward`; part of the URL, so that it appears in logs. */
   readonly kind: string;
-  /** @throws UpgradeRefused before the connection is taken over */
+  /** Serves the stream. @throws UpgradeRefused while the connection can still receive an HTTP error */
   serve(upgrade: StreamUpgrade, query: URLSearchParams, limits: StreamLimits): Promise<void>;
 }
 
-/** Connections without traffic are ended after this time, as kubelet does by default. */
+/** Connections without traffic are closed after this time, which is the default of the kubelet. */
 const idleMs = 4 * 60 * 60 * 1000;
-/** Whoever has a token may use it once within this time. */
+/** Lifetime of an unused token. */
 const tokenLifeMs = 60_000;
-/** More would be somebody who asks and never comes. */
+/** Limit of unused tokens, which protects against clients that never connect. */
 const maxTokens = 1000;
 
 export interface StreamServerOptions {
   readonly clock?: Clock;
-  /** Where connections come in that are handed over by {@link StreamServer.connected}. Absent: it listens itself. */
+  /**
+   * Origin of the URLs when another listener passes connections to {@link StreamServer.connected}. Absent: the server
+   * listens itself.
+   */
   readonly origin?: () => string;
 }
 
 /**
- * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of
- * 128 random bits. On its own it listens at a port of the loopback that the system chooses, from the first address on.
+ * Issues URLs of streams, each of which is valid for one connection within a minute. A URL contains a secret token of
+ * 128 random bits. Without `origin` the server listens at a free port on loopback from the first URL on.
  */
 export class StreamServer {
   readonly #clock: Clock;
   readonly #origin: (() => string) | undefined;
   readonly #server = createServer((request, response) => {
-    const offer = this.#take(request);
+    const offer = this.#redeem(request);
     response
       .writeHead(offer === undefined ? 404 : 400)
-      .end(offer && 'streams need an upgrade to a WebSocket or to SPDY/3.1\n');
+      .end(offer && 'a stream requires an upgrade to WebSocket or SPDY/3.1\n');
   });
   readonly #offers = new Map<string, StreamOffer>();
   readonly #sockets = new Set<Duplex>();
@@ -150,17 +154,16 @@ export class StreamServer {
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
   }
 
-  /** Takes a connection that came in elsewhere. */
+  /** Serves a connection that another listener accepted. */
   connected(socket: Socket): void {
     this.#server.emit('connection', socket);
   }
 
-  /** The address at which the stream is to be had. @throws `Unavailable` */
+  /** Issues a URL for the stream. @throws `Unavailable` */
   async offer(offer: StreamOffer): Promise<string> {
-    if (this.#closed) throw new RuntimeError('Unavailable', 'the service ends');
-    if (this.#offers.size >= maxTokens)
-      throw new RuntimeError('Unavailable', 'too many streams were asked for and not used');
-    const origin = await this.#place();
+    if (this.#closed) throw new RuntimeError('Unavailable', 'the service is shutting down');
+    if (this.#offers.size >= maxTokens) throw new RuntimeError('Unavailable', 'too many stream URLs are unused');
+    const origin = await this.#currentOrigin();
     const token = randomBytes(16).toString('base64url');
     this.#offers.set(token, offer);
     this.#clock.after(tokenLifeMs, () => this.#offers.delete(token));
@@ -178,7 +181,7 @@ export class StreamServer {
     await new Promise((resolve) => server.close(resolve));
   }
 
-  async #place(): Promise<string> {
+  async #currentOrigin(): Promise<string> {
     if (this.#origin !== undefined) return this.#origin();
     this.#listening ??= this.#listen();
     const { port } = (await this.#listening).address() as AddressInfo;
@@ -195,9 +198,9 @@ export class StreamServer {
 
   #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => {});
-    const offer = this.#take(incoming);
+    const offer = this.#redeem(incoming);
     if (offer === undefined) {
-      refuse(socket, new UpgradeRefused(404, 'there is no such stream'));
+      refuse(socket, new UpgradeRefused(404, 'the stream does not exist or its URL has expired'));
       return;
     }
     this.#sockets.add(socket);
@@ -210,8 +213,8 @@ export class StreamServer {
     });
   }
 
-  /** A token is used up by whatever is done with it. */
-  #take({ url = '' }: IncomingMessage): StreamOffer | undefined {
+  /** Returns the stream of the token in the URL and invalidates the token. */
+  #redeem({ url = '' }: IncomingMessage): StreamOffer | undefined {
     const [, kind, token = ''] = /^\/cri\/([a-z]+)\/([\w-]+)(?:\?|$)/.exec(url) ?? [];
     const offer = this.#offers.get(token);
     if (offer === undefined || offer.kind !== kind) return undefined;

@@ -24,7 +24,7 @@ import { ContainerEventResponse, type ContainerStatsMessage } from '../api/stats
 import { toNamespaces, toResources } from '../convert/to-cri.ts';
 import type { Fields } from '../wire/message.ts';
 
-/** A container as lists have it. */
+/** Converts a container to an item of a list. */
 export function toContainer(container: Container): Fields<typeof ContainerMessage> {
   const { id, sandboxId, metadata, image, imageId, createdAt, labels, annotations } = container;
   return {
@@ -41,7 +41,7 @@ export function toContainer(container: Container): Fields<typeof ContainerMessag
   };
 }
 
-/** A container with all that the protocol has words for. */
+/** Converts the status of a container. */
 export function toContainerStatus(status: ContainerStatus): Fields<typeof ContainerStatusMessage> {
   const { id, metadata, image, imageId, createdAt, labels, annotations, logPath, reason } = status;
   return {
@@ -68,7 +68,7 @@ export function toContainerStatus(status: ContainerStatus): Fields<typeof Contai
   };
 }
 
-/** The rest, in the words that containerd has for it. */
+/** Status fields outside of CRI, in the form of containerd's `info`. */
 export function containerInfo({ sandboxId, pid }: ContainerStatus): Readonly<Record<string, string>> {
   return { info: JSON.stringify({ sandboxID: sandboxId, pid: pid ?? 0 }) };
 }
@@ -86,7 +86,7 @@ export function toImage(image: Image): Fields<typeof ImageMessage> {
   };
 }
 
-/** The configuration of an image as an OCI image specification, which is how containerd tells it. */
+/** The configuration of an image as an OCI image specification, in the form of containerd's `info`. */
 export function imageInfo({ config }: Image): Readonly<Record<string, string>> {
   const { user, env, entrypoint, cmd, workingDir, stopSignal, labels, volumes } = config;
   const imageSpec = {
@@ -106,7 +106,7 @@ export function imageInfo({ config }: Image): Readonly<Record<string, string>> {
 
 type AuthMessage = NonNullable<Fields<typeof PullImageRequest>['auth']>;
 
-/** Credentials of a pull; undefined when there are none in it. */
+/** Credentials of a pull; undefined when the message contains none. */
 export function fromAuth(message: AuthMessage): ImageAuth | undefined {
   const { registryToken, identityToken, serverAddress, auth } = message;
   const [, user, secret] = auth ? (/^([^:]*):(.*)$/s.exec(Buffer.from(auth, 'base64').toString('utf8')) ?? []) : [];
@@ -121,13 +121,13 @@ export function fromAuth(message: AuthMessage): ImageAuth | undefined {
   return { ...credentials, ...(serverAddress && { serverAddress }) };
 }
 
-/** A sandbox as lists have it. */
+/** Converts a sandbox to an item of a list. */
 export function toSandbox(sandbox: PodSandbox): Fields<typeof PodSandboxMessage> {
   const { id, metadata, createdAt, labels, annotations } = sandbox;
   return { id, metadata, state: SandboxStateNumber[sandbox.state], createdAt, labels, annotations };
 }
 
-/** A sandbox with all that is known of it. */
+/** Converts the status of a sandbox. */
 export function toSandboxStatus(status: PodSandboxStatus): Fields<typeof PodSandboxStatusMessage> {
   const [ip, ...others] = status.ips;
   return {
@@ -137,7 +137,7 @@ export function toSandboxStatus(status: PodSandboxStatus): Fields<typeof PodSand
   };
 }
 
-/** Numbers of the contract that are not there stay away from the wire, too. */
+/** Absent numbers are omitted from the message. */
 const wrapped = (value: number | bigint | undefined) => (value === undefined ? undefined : { value: BigInt(value) });
 
 export function toStats(stats: ContainerStats): Fields<typeof ContainerStatsMessage> {
@@ -169,10 +169,7 @@ export function toFilesystem(usage: FilesystemUsage): Fields<typeof FilesystemUs
 type EventMessage = Fields<typeof ContainerEventResponse>;
 type Change = Exclude<RuntimeEvent, { type: 'resync' }>;
 
-/**
- * The protocol has no events of sandboxes: what happens to one is told under its id, as of the container that holds it
- * open.
- */
+/** CRI has no events of sandboxes: they are sent as events of a sandbox container with the id of the sandbox. */
 const numbers: Readonly<Record<Change['type'], number>> = {
   containerCreated: 0,
   containerStarted: 1,
@@ -184,25 +181,25 @@ const numbers: Readonly<Record<Change['type'], number>> = {
 };
 
 /**
- * What the engine tells, as the protocol has it. The protocol has no word for events that were lost, so the stream then
- * fails, and whoever opens it anew lists again.
+ * Converts the events of the engine. CRI has no event for missed events, so the stream fails in that case. A client
+ * that opens the stream again must also list again.
  *
  * @throws `Unsupported` for an engine without events, `Unavailable`
  */
 export async function* eventMessages(runtime: ContainerRuntime, signal: AbortSignal): AsyncIterable<Buffer> {
   if (runtime.events === undefined)
-    throw new RuntimeError('Unsupported', `the runtime ${runtime.name} tells no events`);
-  let begun = false;
+    throw new RuntimeError('Unsupported', `the runtime ${runtime.name} does not support events`);
+  let started = false;
   for await (const event of runtime.events({ signal })) {
     if (event.type !== 'resync') yield ContainerEventResponse.encode(await messageOf(runtime, event, signal));
-    else if (begun) throw new RuntimeError('Unavailable', 'events were lost');
-    begun = true;
+    else if (started) throw new RuntimeError('Unavailable', 'events were missed');
+    started = true;
   }
 }
 
 async function messageOf(runtime: ContainerRuntime, event: Change, signal: AbortSignal): Promise<EventMessage> {
   const { type, sandboxId, at } = event;
-  // By now it may be gone; its id is known in any case.
+  // The sandbox may have been removed meanwhile; the event then contains only its id.
   const status = await runtime.podSandboxStatus(sandboxId, { signal }).catch(() => undefined);
   return {
     containerId: 'containerId' in event ? event.containerId : sandboxId,

@@ -6,7 +6,7 @@ import type { PinnedTls } from '../connection/cri-connection.ts';
 import { openSpdy } from './spdy-connection.ts';
 import { streamTls } from './stream-tls.ts';
 
-/** A connection to a port of a pod by SPDY, of which each direction ends by itself. @throws UpgradeRefused, Error */
+/** Connects to a port of a pod by SPDY, where each direction ends separately. @throws UpgradeRefused, Error */
 export async function forwardBySpdy(
   url: string,
   port: number,
@@ -19,7 +19,7 @@ export async function forwardBySpdy(
   const data = connection.open({ streamtype: 'data', ...names });
   for (const stream of [error, data]) stream.on('error', () => {});
   error.end();
-  // What comes there is why nobody answers at the port.
+  // The error stream contains the reason why the connection to the port failed.
   data.endsAfter = text(error).then(
     (message) => message !== '' && data.destroy(new Error(message.trim())),
     () => {},
@@ -30,7 +30,7 @@ export async function forwardBySpdy(
 
 const Channel = { data: 0, error: 1 } as const;
 
-/** The same by WebSocket, where the end of one direction cannot be told: it is that of the connection. @throws Error */
+/** Connects by WebSocket, where the end of one direction closes the whole connection. @throws Error */
 export async function forwardByWebSocket(
   url: string,
   port: number,
@@ -48,14 +48,14 @@ export async function forwardByWebSocket(
       done(error);
     },
   });
-  // It may fail before anybody has had a chance to listen; whoever reads it is told.
+  // Prevents an unhandled error before the caller listens; reading the stream reports the error.
   stream.on('error', () => {});
-  // Each channel begins with the number of the port.
-  const begun = new Set<number>();
+  // The first message of each channel contains the number of the port.
+  const started = new Set<number>();
   socket.on('message', (message: Buffer) => {
     const channel = message[0] ?? 0;
-    const content = message.subarray(begun.has(channel) ? 1 : 3);
-    begun.add(channel);
+    const content = message.subarray(started.has(channel) ? 1 : 3);
+    started.add(channel);
     if (content.length === 0) return;
     if (channel === Channel.error) stream.destroy(new Error(content.toString().trim()));
     else if (!stream.push(content)) socket.pause();

@@ -2,37 +2,37 @@ import type { Readable, Writable } from 'node:stream';
 import { type ProcessStreams, RuntimeError, type StreamRequest } from '@keelson/container-runtime';
 import type { RemoteSession, SessionEnd } from './remote-session.ts';
 
-/** What a process that was let go of counts as: one whose terminal has gone. */
-const letGoCode = 129;
+/** Exit code after `close`: that of a process ended by SIGHUP, because its terminal was closed. */
+const closedExitCode = 129;
 
 /**
- * The streams of a session as the contract has them. `whenTold` makes the exit code out of what the server said; a
- * session that ends without a word, and was not let go, is `Unavailable`.
+ * Converts a session to `ProcessStreams`. `exitOf` derives the exit code from the result that the server reported. A
+ * session that ends without a result, and was not closed by the caller, rejects with `Unavailable`.
  */
 export function toProcessStreams(
   session: RemoteSession,
   request: StreamRequest,
-  whenTold: (end: SessionEnd) => Promise<{ readonly exitCode: number } | undefined>,
+  exitOf: (end: SessionEnd) => Promise<{ readonly exitCode: number } | undefined>,
 ): ProcessStreams {
   const { stdin, stdout, stderr } = session;
-  let letGo: () => void = () => {};
-  const left = new Promise<{ exitCode: number }>((resolve) => {
-    letGo = () => resolve({ exitCode: letGoCode });
+  let markClosed: () => void = () => {};
+  const closed = new Promise<{ exitCode: number }>((resolve) => {
+    markClosed = () => resolve({ exitCode: closedExitCode });
   });
-  const told = session.end.then(async (end) => {
-    const answer = await whenTold(end);
-    if (answer === undefined) throw new RuntimeError('Unavailable', 'the streaming server closed the connection');
-    return answer;
+  const reported = session.end.then(async (end) => {
+    const exit = await exitOf(end);
+    if (exit === undefined) throw new RuntimeError('Unavailable', 'the streaming server closed the connection');
+    return exit;
   });
-  const ended = Promise.race([left, told]);
-  // Whoever does not ask for the end is not troubled by it.
+  const ended = Promise.race([closed, reported]);
+  // Prevents an unhandled rejection when the caller does not await the end.
   ended.catch(() => {});
   const close = () => {
-    letGo();
+    markClosed();
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
     session.close();
   };
-  // To destroy all of them before their ends is to let go.
+  // Destroying all streams before their ends closes the session.
   const unfinished = new Set([stdin, stdout, stderr].filter((stream) => stream !== undefined));
   let cutShort = unfinished.size > 0;
   for (const stream of unfinished) {

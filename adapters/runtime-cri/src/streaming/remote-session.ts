@@ -1,27 +1,25 @@
 import type { Readable, Writable } from 'node:stream';
 import type { TerminalSize } from '@keelson/container-runtime';
 
-/**
- * How a command or the watching of a container ended, as the streaming server told it; undefined when it told nothing.
- */
+/** The result of a session as the streaming server reported it; undefined when it reported none. */
 export type SessionEnd = { readonly exitCode: number } | undefined;
 
-/** The ends of a stream from a streaming server, whichever protocol carries them. */
+/** The streams of a session with a streaming server, independent of the transport. */
 export interface RemoteSession {
   readonly stdin?: Writable;
   readonly stdout?: Readable;
   readonly stderr?: Readable;
   resize(size: TerminalSize): void;
-  /** Resolves when the server has said how it ended, or has closed the connection without a word. */
+  /** Resolves when the server has reported the result or closed the connection without one. */
   readonly end: Promise<SessionEnd>;
   close(): void;
 }
 
-/** What a shell says of a command that is not there, and of one that could not be run. */
+/** Exit codes of a shell for a command that does not exist and for a command that cannot be executed. */
 const notFoundCode = 127;
 const notExecutableCode = 126;
 
-/** The status that comes at the end of a session: a Kubernetes Status in JSON. */
+/** Parses the result at the end of a session, which is a Kubernetes Status in JSON. */
 export function parseSessionEnd(json: string): SessionEnd {
   const text = json.trim();
   if (text === '') return { exitCode: 0 };

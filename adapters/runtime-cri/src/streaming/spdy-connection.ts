@@ -5,12 +5,12 @@ import type { PinnedTls } from '../connection/cri-connection.ts';
 import { controlFrame, dataFrame, type Frame, FrameType, HeaderBlocks, readFrame, uint32 } from './spdy-frames.ts';
 import { streamTls } from './stream-tls.ts';
 
-const largestFrame = 32 * 1024;
+const maxFrameBytes = 32 * 1024;
 
-/** The server speaks, but not this protocol. */
+/** The server responded, but rejected the upgrade to the protocol. */
 export class UpgradeRefused extends Error {}
 
-/** Opens a SPDY connection at `url`. @throws UpgradeRefused, Error when the server is not there */
+/** Opens a SPDY connection to `url`. @throws UpgradeRefused, Error when the server does not respond */
 export function openSpdy(
   url: string,
   protocol: string,
@@ -24,14 +24,14 @@ export function openSpdy(
     request.once('error', reject);
     request.once('response', (response) => {
       response.resume();
-      reject(new UpgradeRefused(`the streaming server answered ${response.statusCode} to the upgrade`));
+      reject(new UpgradeRefused(`the streaming server responded with ${response.statusCode} to the upgrade`));
     });
     request.once('upgrade', (_response, socket, head) => resolve(new SpdyConnection(socket, head)));
     request.end();
   });
 }
 
-/** The client's end of a connection with several streams. It begins all streams; the server only answers. */
+/** The client's end of a connection with several streams. Only the client opens streams. */
 export class SpdyConnection {
   readonly #socket: Duplex;
   readonly #blocks = new HeaderBlocks();
@@ -42,7 +42,7 @@ export class SpdyConnection {
   constructor(socket: Duplex, head: Buffer) {
     this.#socket = socket;
     socket.on('error', () => {});
-    socket.on('close', () => this.#lost());
+    socket.on('close', () => this.#disconnected());
     socket.on('end', () => socket.destroy());
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     if (head.length > 0) this.#onData(head);
@@ -75,28 +75,28 @@ export class SpdyConnection {
 
   #onFrame(frame: Frame): void {
     if (frame.kind === 'data') {
-      this.#streams.get(frame.streamId)?.arrived(frame.content, frame.last);
+      this.#streams.get(frame.streamId)?.receive(frame.content, frame.last);
       return;
     }
     if (frame.type === FrameType.ping) this.#socket.write(controlFrame(FrameType.ping, frame.content));
     else if (frame.type === FrameType.goAway) this.#socket.end();
     else if (frame.type === FrameType.reset)
-      this.#streams.get(frame.content.readUInt32BE(0))?.arrived(Buffer.alloc(0), true);
-    // Of an answer to a stream only the end of the stream matters; headers are not looked at.
-    else if (frame.last) this.#streams.get(frame.content.readUInt32BE(0) & 0x7fffffff)?.arrived(Buffer.alloc(0), true);
+      this.#streams.get(frame.content.readUInt32BE(0))?.receive(Buffer.alloc(0), true);
+    // Of a reply to a stream only the end of the stream is relevant; the headers are ignored.
+    else if (frame.last) this.#streams.get(frame.content.readUInt32BE(0) & 0x7fffffff)?.receive(Buffer.alloc(0), true);
   }
 
-  #lost(): void {
-    for (const stream of this.#streams.values()) stream.lost();
+  #disconnected(): void {
+    for (const stream of this.#streams.values()) stream.disconnected();
   }
 }
 
-/** One stream of a connection; each direction ends by itself. */
+/** One stream of a connection; each direction ends separately. */
 export class SpdyStream extends Duplex {
   readonly #id: number;
   readonly #socket: Duplex;
   #ended = false;
-  /** What has to be known before the end of what the server sends is told. */
+  /** When set, the end of the readable side is reported only after this promise has settled. */
   endsAfter: Promise<unknown> | undefined;
 
   constructor(id: number, socket: Duplex) {
@@ -106,18 +106,18 @@ export class SpdyStream extends Duplex {
   }
 
   /** Called by the connection. */
-  arrived(content: Buffer, last: boolean): void {
+  receive(content: Buffer, last: boolean): void {
     if (this.#ended || this.destroyed) return;
-    // There are no windows: who does not read holds up the whole connection, as the other end expects. At the end of a
-    // stream nobody asks for more of it, and other streams go on.
+    // Without flow control windows an unread stream pauses the whole connection, as the server expects. At the end of a
+    // stream the connection is not paused, because no later read would resume it.
     const full = content.length > 0 && !this.push(content);
     if (last) this.#finish();
     else if (full) this.#socket.pause();
   }
 
-  /** Called by the connection when it is gone. */
-  lost(): void {
-    // What came before is still read.
+  /** Called by the connection when it is closed. */
+  disconnected(): void {
+    // Data that has already arrived can still be read.
     this.once('end', () => this.destroy());
     this.#finish();
   }
@@ -127,9 +127,9 @@ export class SpdyStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    for (let begin = 0; begin < chunk.length; begin += largestFrame) {
-      const part = chunk.subarray(begin, begin + largestFrame);
-      const isLast = begin + largestFrame >= chunk.length;
+    for (let begin = 0; begin < chunk.length; begin += maxFrameBytes) {
+      const part = chunk.subarray(begin, begin + maxFrameBytes);
+      const isLast = begin + maxFrameBytes >= chunk.length;
       this.#socket.write(dataFrame(this.#id, part, false), isLast ? done : () => {});
     }
     if (chunk.length === 0) done();

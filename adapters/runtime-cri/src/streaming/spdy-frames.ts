@@ -1,4 +1,4 @@
-/** SPDY/3.1, as far as a client of a streaming server needs it. */
+/** The frame types of SPDY/3.1 that a client of a streaming server uses. */
 export const FrameType = { synStream: 1, reset: 3, ping: 6, goAway: 7 } as const;
 const finFlag = 1;
 const version = 3;
@@ -27,7 +27,7 @@ export function controlFrame(type: number, content: Buffer, flags = 0): Buffer {
   return frame;
 }
 
-/** The frame at the beginning of `bytes` and its length; undefined while it is not whole. */
+/** Reads the frame at the beginning of `bytes`; undefined when it is incomplete. */
 export function readFrame(bytes: Buffer): { readonly frame: Frame; readonly length: number } | undefined {
   if (bytes.length < headerBytes) return undefined;
   const length = headerBytes + (bytes.readUInt32BE(4) & 0xffffff);
@@ -39,15 +39,15 @@ export function readFrame(bytes: Buffer): { readonly frame: Frame; readonly leng
   return { frame: { kind: 'control', type: first & 0xffff, last, content }, length };
 }
 
-/** An empty stored block: readers hand out what came before it. */
+/** An empty stored block, after which readers deliver all preceding data. */
 const flush = Buffer.of(0, 0, 0, 0xff, 0xff);
 
 /**
- * Writes the blocks of headers of one connection. The protocol has them in one zlib stream; this one stores and does
- * not compress, and so never refers to the dictionary.
+ * Writes the header blocks of one connection, which form one zlib stream. The blocks are stored without compression, so
+ * the dictionary of the protocol is not needed.
  */
 export class HeaderBlocks {
-  #begun = false;
+  #started = false;
 
   write(headers: Readonly<Record<string, string>>): Buffer {
     const entries = Object.entries(headers);
@@ -58,8 +58,8 @@ export class HeaderBlocks {
     const stored = Buffer.alloc(5);
     stored.writeUInt16LE(plain.length, 1);
     stored.writeUInt16LE(~plain.length & 0xffff, 3);
-    const begin = this.#begun ? Buffer.alloc(0) : Buffer.of(0x78, 0x01);
-    this.#begun = true;
+    const begin = this.#started ? Buffer.alloc(0) : Buffer.of(0x78, 0x01);
+    this.#started = true;
     return Buffer.concat([begin, stored, plain, flush]);
   }
 }

@@ -8,7 +8,7 @@ import { openSpdy } from './spdy-connection.ts';
 const protocol = 'v4.channel.k8s.io';
 
 /**
- * Opens the stream at `url`; unlike the older protocols on WebSockets, this one has an end of input.
+ * Opens a session at `url` by SPDY, which can close the input separately, unlike the WebSocket protocols before v5.
  * @throws UpgradeRefused, Error
  */
 export async function openSpdySession(
@@ -18,7 +18,7 @@ export async function openSpdySession(
   tls?: PinnedTls,
 ): Promise<RemoteSession> {
   const connection = await openSpdy(url, protocol, signal, tls);
-  // The server begins when it has as many streams as were asked for.
+  // The server starts the command when all requested streams are open.
   const error = connection.open({ streamtype: 'error' });
   const stdin = request.stdin ? connection.open({ streamtype: 'stdin' }) : undefined;
   const stdout = request.stdout ? connection.open({ streamtype: 'stdout' }) : undefined;
@@ -35,13 +35,13 @@ export async function openSpdySession(
     ...(stdout && { stdout: stdout as Readable }),
     ...(stderr && { stderr: stderr as Readable }),
     resize: ({ width, height }) => resize?.write(`${JSON.stringify({ Width: width, Height: height })}\n`),
-    end: ending(error),
+    end: readSessionEnd(error),
     close: () => connection.close(),
   };
 }
 
-/** Success has a status of its own; no status at all means that the connection was cut. */
-async function ending(error: Readable): Promise<SessionEnd> {
+/** Reads the result. Success also has a status, so an empty one means that the connection was interrupted. */
+async function readSessionEnd(error: Readable): Promise<SessionEnd> {
   const status = await text(error).catch(() => '');
   return status === '' ? undefined : parseSessionEnd(status);
 }

@@ -1,8 +1,8 @@
 import { clientTls, type PinnedTls } from '../connection/cri-connection.ts';
 
 /**
- * How the streaming server at an address is verified: as the connection to the daemon is, if that is pinned. Otherwise
- * one on this machine has a certificate that it made for itself.
+ * TLS options for a streaming server. With a pinned certificate, the server is verified like the daemon. Otherwise a
+ * server on loopback is not verified, because it has a self-signed certificate.
  */
 export function streamTls(url: string, pinned: PinnedTls | undefined): object {
   if (pinned !== undefined) return clientTls(pinned);

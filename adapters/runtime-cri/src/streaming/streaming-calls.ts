@@ -20,20 +20,19 @@ import { UpgradeRefused } from './spdy-connection.ts';
 import { openSpdySession } from './spdy-session.ts';
 import { openWebSocketSession } from './websocket-session.ts';
 
-/** What happens when a stream of `attach` ends: the container's end, if it ended. */
+/** Returns the status of a container after its streams ended; undefined when the container has not exited. */
 export type EndOfContainer = (id: ContainerId, signal?: AbortSignal) => Promise<ContainerStatus | undefined>;
 
 /**
- * Commands, attached streams and connections to ports. The daemon answers a call with the URL of its streaming server,
- * good for one use. Streams are carried by WebSockets, except where one direction has to end before the other and the
- * server's WebSockets cannot tell that: those are carried by SPDY, and only a server that has no SPDY gets a WebSocket
- * for them.
+ * Runs commands with streams, attaches to containers and forwards ports. The daemon responds to a call with a URL of
+ * its streaming server, which is valid for one connection. The transport is a WebSocket. When one direction must end
+ * before the other and the server's WebSockets do not support that, the transport is SPDY if the server supports it.
  */
 export class StreamingCalls implements Required<RuntimeStreaming> {
   readonly #connection: CriConnection;
   readonly #endOfContainer: EndOfContainer;
   #webSocketHalfCloses = false;
-  #speaksSpdy = true;
+  #supportsSpdy = true;
 
   constructor(connection: CriConnection, endOfContainer: EndOfContainer) {
     this.#connection = connection;
@@ -81,7 +80,7 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
       return session;
     };
     const bySpdy = (address: string) => openSpdySession(address, request, signal, this.#connection.tls);
-    // Over the older WebSockets containerd closes a terminal whose input nobody asked for.
+    // With WebSocket protocols before v5 containerd closes a terminal without input.
     const needsSpdy = (request.stdin || request.tty) && !this.#webSocketHalfCloses;
     return this.#upgraded(url, needsSpdy ? bySpdy : undefined, byWebSocket, signal);
   }
@@ -93,12 +92,12 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     try {
-      if (bySpdy !== undefined && this.#speaksSpdy) {
+      if (bySpdy !== undefined && this.#supportsSpdy) {
         try {
           return await bySpdy((await url()) ?? '');
         } catch (error) {
           if (!(error instanceof UpgradeRefused)) throw error;
-          this.#speaksSpdy = false;
+          this.#supportsSpdy = false;
         }
       }
       return await byWebSocket((await url()) ?? '');
@@ -106,7 +105,9 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
       if (isRuntimeError(error)) throw error;
       if (signal?.aborted) throw new RuntimeError('Aborted', 'the caller gave up', { cause: signal.reason });
       const reason = error instanceof Error ? error.message : String(error);
-      throw new RuntimeError('Unavailable', `the streaming server did not answer: ${reason}`, { cause: error });
+      throw new RuntimeError('Unavailable', `cannot open a stream of the streaming server: ${reason}`, {
+        cause: error,
+      });
     }
   }
 }

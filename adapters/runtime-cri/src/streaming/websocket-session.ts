@@ -6,18 +6,18 @@ import type { PinnedTls } from '../connection/cri-connection.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
 import { streamTls } from './stream-tls.ts';
 
-/** First byte of each message. */
+/** Number of the channel, which is the first byte of each message. */
 const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 export const halfClosingProtocol = 'v5.channel.k8s.io';
 const protocols = [halfClosingProtocol, 'v4.channel.k8s.io'];
 
 export interface OpenedWebSocket {
   readonly session: RemoteSession;
-  /** The server takes the end of one channel apart from the end of the connection. */
+  /** The server can close one channel without closing the connection. */
   readonly halfCloses: boolean;
 }
 
-/** Opens the stream at `url`. @throws Error when the server is not there or takes none of the protocols */
+/** Opens a session at `url`. @throws Error when the server does not respond or supports none of the protocols */
 export async function openWebSocketSession(
   url: string,
   request: StreamRequest,
@@ -28,7 +28,7 @@ export async function openWebSocketSession(
     perMessageDeflate: false,
     ...streamTls(url, tls),
   });
-  // Messages may come together with the answer to the handshake.
+  // The session exists before the handshake ends, because messages may arrive together with its response.
   const session = new WebSocketSession(socket, request);
   await new Promise<void>((resolve, reject) => {
     const onAbort = () => socket.terminate();
@@ -51,11 +51,11 @@ class WebSocketSession implements RemoteSession {
   readonly end: Promise<SessionEnd>;
   readonly #socket: WebSocket;
   #status = '';
-  #told = false;
+  #hasStatus = false;
 
   constructor(socket: WebSocket, request: StreamRequest) {
     this.#socket = socket;
-    // Also when the end has come already: it is behind what waits to be read.
+    // Resumes also after the server closed the connection, because the close follows the unread messages.
     const read = () => socket.resume();
     if (request.stdin) this.stdin = this.#input();
     const destroy = (error: Error | null, done: (error?: Error | null) => void) => {
@@ -71,7 +71,7 @@ class WebSocketSession implements RemoteSession {
         this.stdout?.push(null);
         this.stderr?.push(null);
         this.stdin?.destroy();
-        resolve(this.#told ? parseSessionEnd(this.#status) : undefined);
+        resolve(this.#hasStatus ? parseSessionEnd(this.#status) : undefined);
       });
     });
   }
@@ -91,7 +91,7 @@ class WebSocketSession implements RemoteSession {
     if (channel === Channel.error) {
       // The first message of every channel is an empty one that opens it.
       if (content.length === 0) return;
-      this.#told = true;
+      this.#hasStatus = true;
       this.#status += content.toString();
     } else if (content.length > 0) {
       const target = channel === Channel.stdout ? this.stdout : channel === Channel.stderr ? this.stderr : undefined;
@@ -102,7 +102,7 @@ class WebSocketSession implements RemoteSession {
   #input(): Writable {
     return new Writable({
       write: (chunk: Buffer, _encoding, done) => this.#send(Channel.stdin, chunk, done),
-      // Without a protocol for it the end of input cannot be told apart from that of the session, which must go on.
+      // Before v5 the end of the input would also end the session, so it is not sent.
       final: (done) => {
         if (this.#socket.protocol === halfClosingProtocol) this.#send(Channel.close, Buffer.of(Channel.stdin), done);
         else done();

@@ -27,7 +27,7 @@ export const counter: FieldKind<bigint> = {
   read: (reader) => reader.bigint(),
 };
 
-/** Epoch nanoseconds on the wire, epoch milliseconds in here. */
+/** Epoch nanoseconds on the wire, epoch milliseconds as a value. */
 export const time: FieldKind<number> = {
   write: (writer, field, value) => writer.integer(field, BigInt(Math.round(value)) * 1_000_000n),
   read: (reader) => Number(BigInt.asIntN(64, reader.bigint()) / 1_000_000n),
@@ -42,7 +42,7 @@ export function list<T>(kind: FieldKind<T>): FieldKind<readonly T[]> {
   };
 }
 
-/** Texts of which empty ones count as well. */
+/** A list of texts, which may be empty texts. */
 export const texts: FieldKind<readonly string[]> = {
   write: (writer, field, values) => {
     for (const value of values) writer.bytes(field, Buffer.from(value, 'utf8'));
@@ -64,7 +64,7 @@ export const integers: FieldKind<readonly number[]> = {
 
 const entry = message({ key: at(1, text), value: at(2, text) });
 
-/** Any key is a key, also one that means something to objects. */
+/** A map of texts; keys such as `__proto__` are ordinary keys. */
 export const textMap: FieldKind<Readonly<Record<string, string>>> = {
   write: (writer, field, value) => {
     for (const [key, content] of Object.entries(value)) entry.write(writer, field, { key, value: content });
@@ -77,11 +77,11 @@ export const textMap: FieldKind<Readonly<Record<string, string>>> = {
   },
 };
 
-/** A number that is there or not, apart from being zero. */
+/** A number whose absence differs from zero. */
 export const wrappedInteger = message({ value: at(1, integer) });
 export const wrappedCounter = message({ value: at(1, counter) });
 
-/** Adds to a list that this decoding made; it is nobody else's yet. */
+/** Appends in place, because no other code has a reference to the list during decoding. */
 function append<T>(previous: readonly T[] | undefined, value: T): readonly T[] {
   if (previous === undefined) return [value];
   (previous as T[]).push(value);

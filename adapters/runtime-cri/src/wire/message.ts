@@ -1,9 +1,9 @@
 import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 
-/** How the values of one kind of field are written and read. */
+/** Writes and reads the values of one kind of field. */
 export interface FieldKind<T> {
   write(writer: WireWriter, field: number, value: T): unknown;
-  /** `previous` is what earlier occurrences of the field gave. */
+  /** `previous` is the value of earlier occurrences of the field. */
   read(reader: WireReader, previous: T | undefined): T;
 }
 
@@ -12,18 +12,18 @@ interface Field<T> {
   readonly kind: FieldKind<T>;
 }
 
-/** Says under which number a message has a field. */
+/** Assigns a field number to a kind. */
 export function at<T>(number: number, kind: FieldKind<T>): Field<T> {
   return { number, kind };
 }
 
-/** A message type. Every field is optional on both sides: what is absent has the empty value of its kind. */
+/** A message type. All fields are optional; an absent field has the empty value of its kind. */
 export interface Message<T> extends FieldKind<T> {
   encode(value: T): Buffer;
   decode(bytes: Buffer): T;
 }
 
-/** What a message type carries. */
+/** The value type of a message type. */
 export type Fields<M> = M extends Message<infer T> ? T : never;
 
 type ValueOf<F> = F extends Field<infer T> ? T : never;
@@ -65,7 +65,7 @@ export function message<F extends Record<string, AnyField>>(
       writeTo(inner, value);
       writer.message(field, inner);
     },
-    // Two occurrences of a message are one message, so says the format.
+    // Protobuf merges several occurrences of a message field.
     read: (reader, previous) => reader.within((inner) => readFrom(inner, Object.assign({} as Value, previous))),
   };
 }

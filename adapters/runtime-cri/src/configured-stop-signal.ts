@@ -7,17 +7,17 @@ import { fromContainerStatus } from './convert/from-cri.ts';
 import { noteOf } from './convert/to-cri.ts';
 
 /**
- * CRI has no stop signal but that of the image. Where the daemon is on this machine the one of the configuration is
- * sent from here, to the container's first process.
+ * Sends the stop signal of the container's configuration to the container's first process. CRI itself only supports the
+ * stop signal of the image. The daemon must run on this machine.
  *
- * @returns whether there was one and it was sent
+ * @returns whether a stop signal is configured and was sent
  */
-export async function sendOwnStopSignal(
+export async function sendConfiguredStopSignal(
   connection: CriConnection,
   containerId: ContainerId,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  // Whatever is wrong, the stop that follows says it better.
+  // The following StopContainer call reports errors.
   const reply = await connection
     .call(Calls.containerStatus, { containerId, verbose: true }, signal)
     .catch(() => undefined);
@@ -28,8 +28,8 @@ export async function sendOwnStopSignal(
 }
 
 /**
- * The process must be in the cgroup of the container, which has the container's id in its name with every daemon, so
- * that a number that was given to another process harms nobody.
+ * Sends a signal if the process is in the cgroup of the container, whose name contains the id of the container. The
+ * check protects other processes when the kernel has assigned the process id again.
  */
 async function sendSignal(pid: number, containerId: ContainerId, name: string): Promise<boolean> {
   const number = signalNumber(name);
@@ -38,7 +38,7 @@ async function sendSignal(pid: number, containerId: ContainerId, name: string): 
     const cgroups = await readFile(`/proc/${pid}/cgroup`, 'utf8');
     return cgroups.includes(containerId) && process.kill(pid, number);
   } catch {
-    // It has ended, or this process may not.
+    // The process has ended, or this process lacks the permission.
     return false;
   }
 }

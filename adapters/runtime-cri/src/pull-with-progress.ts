@@ -1,17 +1,17 @@
 import { type PullProgress, RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
-import { PullImageRequest, PullImageStep, pullWithProgress } from './api/image.ts';
+import { PullImageRequest, PullImageStep, pullWithProgressPath } from './api/image.ts';
 import { type CriConnection, translateCriError } from './connection/cri-connection.ts';
 import type { Fields } from './wire/message.ts';
 
-/** A pull from a service of this package, which tells how far it is. @throws a `RuntimeError` */
-export async function pullTold(
+/** Pulls an image from a service of this package, which reports the progress. @throws a `RuntimeError` */
+export async function pullWithProgress(
   connection: CriConnection,
   request: Fields<typeof PullImageRequest>,
   onProgress: (progress: PullProgress) => void,
   signal?: AbortSignal,
 ): Promise<{ readonly imageRef: string }> {
-  const stream = connection.streamAt(pullWithProgress, PullImageRequest.encode(request));
+  const stream = connection.streamAt(pullWithProgressPath, PullImageRequest.encode(request));
   const cancel = () => stream.cancel();
   let imageRef: string | undefined;
   stream.on('data', (bytes: Buffer) => {
@@ -37,7 +37,6 @@ export async function pullTold(
   } finally {
     removeAbortListener(signal, cancel);
   }
-  if (imageRef === undefined)
-    throw new RuntimeError('Unavailable', 'PullImage: the service says nothing of what came of it');
+  if (imageRef === undefined) throw new RuntimeError('Unavailable', 'PullImage: the stream ended without a result');
   return { imageRef };
 }
