@@ -115,7 +115,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
 
   #toClient(event: WatchEvent): ClientWatchEvent<T> {
     const kind = this.#service?.kind;
-    if (kind === undefined) throw new Error('an event before the watch was opened');
+    if (kind === undefined) throw new Error('the watch returned an event before it was opened');
     if (event.type !== 'BOOKMARK') return { type: event.type, object: this.#options.read(kind, event.object) as T };
     return { type: 'BOOKMARK', object: { ...event.object.value(), kind: kind.kind, apiVersion: kind.apiVersion } };
   }

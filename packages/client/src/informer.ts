@@ -160,7 +160,7 @@ export class Informer<T extends KubeObject, K = T> {
         if (signal.aborted) return;
         this.#recovered();
         if (await this.#watch(() => backoff.reset())) continue;
-        logger.debug('watch ended at once', { component: 'informer', resource: client.resourceName.resource });
+        logger.debug('watch ended immediately', { component: 'informer', resource: client.resourceName.resource });
       } catch (err) {
         if (signal.aborted) return;
         if (this.#plan(err)) continue;
@@ -273,7 +273,7 @@ export class Informer<T extends KubeObject, K = T> {
         const { resourceVersion } = event.object.metadata ?? {};
         if (resourceVersion !== undefined && isOlderVersion(resourceVersion, this.#resourceVersion)) {
           this.#next = 'latest';
-          throw new Error('the server went back behind what was seen');
+          throw new Error('the server sent an event that is older than the observed resourceVersion');
         }
         if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#mirror.put(keyOf(event.object), event.object);
         else if (event.type === 'DELETED') this.#mirror.remove(keyOf(event.object), event.object);

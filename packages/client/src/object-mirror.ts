@@ -41,7 +41,7 @@ export class ObjectMirror<T extends KubeObject, K> {
 
   /** Adds handlers and calls `added` for all cached objects. */
   addHandlers(handlers: InformerHandlers<K>, { first = false }: { readonly first?: boolean } = {}): () => void {
-    for (const [key, { kept }] of this.#entries) this.#tell(() => handlers.added?.(kept, key), key);
+    for (const [key, { kept }] of this.#entries) this.#notify(() => handlers.added?.(kept, key), key);
     this.#handlers = first ? [handlers, ...this.#handlers] : [...this.#handlers, handlers];
     return () => {
       this.#handlers = this.#handlers.filter((other) => other !== handlers);
@@ -60,12 +60,12 @@ export class ObjectMirror<T extends KubeObject, K> {
     if (remember?.(kept) === false) {
       if (before === undefined) return;
       this.#entries.delete(key);
-      for (const handlers of this.#handlers) this.#tell(() => handlers.updated?.(kept, before.kept, key), key);
+      for (const handlers of this.#handlers) this.#notify(() => handlers.updated?.(kept, before.kept, key), key);
       return;
     }
     this.#entries.set(key, { uid, resourceVersion, kept });
     for (const handlers of this.#handlers) {
-      this.#tell(
+      this.#notify(
         () => (before === undefined ? handlers.added?.(kept, key) : handlers.updated?.(kept, before.kept, key)),
         key,
       );
@@ -78,7 +78,7 @@ export class ObjectMirror<T extends KubeObject, K> {
    */
   remove(key: string, last: T): void {
     if (this.#entries.delete(key) || this.#options.remember !== undefined)
-      this.#tellDeleted(key, this.#options.keep(last));
+      this.#notifyDeleted(key, this.#options.keep(last));
   }
 
   /** Removes all other objects, with their last cached states. */
@@ -86,21 +86,21 @@ export class ObjectMirror<T extends KubeObject, K> {
     for (const [key, { kept }] of this.#entries) {
       if (keys.has(key)) continue;
       this.#entries.delete(key);
-      this.#tellDeleted(key, kept);
+      this.#notifyDeleted(key, kept);
     }
   }
 
   /** Calls `relisted`: changes of objects that are not remembered may have been missed. */
   relisted(): void {
-    for (const handlers of this.#handlers) this.#tell(() => handlers.relisted?.(), '');
+    for (const handlers of this.#handlers) this.#notify(() => handlers.relisted?.(), '');
   }
 
-  #tellDeleted(key: string, kept: K): void {
-    for (const handlers of this.#handlers) this.#tell(() => handlers.deleted?.(kept, key), key);
+  #notifyDeleted(key: string, kept: K): void {
+    for (const handlers of this.#handlers) this.#notify(() => handlers.deleted?.(kept, key), key);
   }
 
   /** An exception of a handler is logged and does not affect other handlers. */
-  #tell(call: () => void, key: string): void {
+  #notify(call: () => void, key: string): void {
     try {
       call();
     } catch (err) {

@@ -30,42 +30,52 @@ interface Meaning {
 }
 
 const meanings: Readonly<Record<number, Meaning>> = {
-  400: { reason: StatusReason.BadRequest, message: 'the server could not make sense of the request' },
+  400: { reason: StatusReason.BadRequest, message: 'the server rejected our request for an unknown reason' },
   401: { reason: StatusReason.Unauthorized, message: 'the server has asked for the client to provide credentials' },
-  403: { reason: StatusReason.Forbidden, message: 'the server does not allow this request' },
+  403: { reason: StatusReason.Forbidden, message: 'the server does not allow access to the requested resource' },
   404: { reason: StatusReason.NotFound, message: 'the server could not find the requested resource' },
   405: {
     reason: StatusReason.MethodNotAllowed,
-    message: 'the server does not know this method for the requested resource',
+    message: 'the server does not allow this method on the requested resource',
   },
   406: {
     reason: StatusReason.NotAcceptable,
-    message: 'the server has no form of the answer that this client can read',
+    message: 'the server was unable to respond with a content type that the client supports',
   },
   409: { reason: StatusReason.Conflict, message: 'the server reported a conflict' },
-  410: { reason: StatusReason.Gone, message: 'the server no longer has what was asked for' },
-  413: { reason: StatusReason.RequestEntityTooLarge, message: 'the server finds the request too large' },
-  415: { reason: StatusReason.UnsupportedMediaType, message: 'the server cannot read the form of the request' },
+  410: { reason: StatusReason.Gone, message: 'the requested data is no longer available on the server' },
+  413: { reason: StatusReason.RequestEntityTooLarge, message: 'the request is too large for the server' },
+  415: { reason: StatusReason.UnsupportedMediaType, message: 'the body of the request was in an unknown format' },
   422: { reason: StatusReason.Invalid, message: 'the server rejected our request due to an error in our request' },
-  429: { reason: StatusReason.TooManyRequests, message: 'the server has too much to do and asks to try later' },
-  503: { reason: StatusReason.ServiceUnavailable, message: 'the server cannot handle the request at this time' },
+  429: {
+    reason: StatusReason.TooManyRequests,
+    message: 'the server has received too many requests and has asked us to try again later',
+  },
+  503: { reason: StatusReason.ServiceUnavailable, message: 'the server is currently unable to handle the request' },
   504: {
     reason: StatusReason.Timeout,
-    message: 'the server gave no answer in time, but may still be working on the request',
+    message: 'the server was unable to return a response in the time allotted, but may still be processing the request',
   },
 };
 
-const shownBytes = 1024;
+/** Limit for the part of a body that is included in an error. */
+const maxCauseBytes = 1024;
 
 function meaningOf(code: number, method: string): Meaning {
   if (code === 409 && method === 'POST') {
-    return { reason: StatusReason.AlreadyExists, message: 'the server says that the object exists already' };
+    return { reason: StatusReason.AlreadyExists, message: 'the server reported a conflict' };
   }
-  const known = meanings[code];
-  if (known !== undefined) return known;
+  const meaning = meanings[code];
+  if (meaning !== undefined) return meaning;
   if (code >= 500)
-    return { reason: StatusReason.InternalError, message: 'an error on the server made the request fail' };
-  return { reason: StatusReason.Unknown, message: `the server answered with code ${code} and nothing else` };
+    return {
+      reason: StatusReason.InternalError,
+      message: 'an error on the server has prevented the request from succeeding',
+    };
+  return {
+    reason: StatusReason.Unknown,
+    message: `the server responded with the status code ${code} but did not return more information`,
+  };
 }
 
 function isStatus(value: unknown): value is Status {
@@ -96,11 +106,12 @@ export function answerError(answer: FailedAnswer, subject: RequestSubject): Stat
   }
   const { reason, message } = meaningOf(code, subject.method);
   const { resource, name } = subject;
-  const where = resource && (resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`);
-  const about = [subject.method.toLowerCase(), where, name]
-    .filter((word) => word !== undefined && word !== '')
+  const resourceName =
+    resource && (resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`);
+  const about = [subject.method.toLowerCase(), resourceName, name]
+    .filter((part) => part !== undefined && part !== '')
     .join(' ');
-  const text = body.toString('utf8', 0, shownBytes).trim();
+  const text = body.toString('utf8', 0, maxCauseBytes).trim();
   const details: StatusDetails = {
     ...(name === undefined ? {} : { name }),
     ...(resource === undefined || resource.group === '' ? {} : { group: resource.group }),

@@ -29,7 +29,7 @@ async function read(transport: HttpTransport, path: string, accept: string): Pro
   try {
     return { aggregated: contentType.includes('as=APIGroupDiscoveryList'), value: JSON.parse(body.toString('utf8')) };
   } catch (cause) {
-    throw new ConnectionError('BadAnswer', `GET ${path}: the answer is not JSON`, cause);
+    throw new ConnectionError('BadAnswer', `GET ${path}: the response is not JSON`, cause);
   }
 }
 

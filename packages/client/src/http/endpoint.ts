@@ -17,7 +17,7 @@ const idleMs = 30_000;
 function tlsOptions(options: HttpClientOptions): HttpsAgentOptions {
   const { ca, clientCertificate, clientKey, tlsServerName, insecureSkipTlsVerify } = options;
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
-    throw new Error('a client certificate needs its key, and a key its certificate');
+    throw new Error('a client certificate and its key must be specified together');
   }
   return {
     minVersion: 'TLSv1.2',
@@ -44,7 +44,7 @@ export class Endpoint {
   constructor(options: HttpClientOptions) {
     const url = new URL(options.server);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      throw new Error(`the server's address must begin with http:// or https://: ${options.server}`);
+      throw new Error(`the address of the server must begin with http:// or https://: ${options.server}`);
     }
     const secure = url.protocol === 'https:';
     this.origin = url.origin;

@@ -24,7 +24,7 @@ import { jsonBody, jsonFormat, type WireBody, type WireFormat } from './wire-for
 /** The resource of a client and its dependencies. */
 export interface HttpResource {
   readonly resource: GroupVersionResource;
-  /** Kind of the objects, if it is known. */
+  /** Kind of the objects, if the caller specified it. */
   readonly kind?: string;
   readonly namespace?: string;
   readonly metadataOnly?: boolean;
@@ -225,7 +225,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#scope.metadataOnly ? (metadataOf(object) as T) : object;
   }
 
-  /** Servers of other projects require the kind. */
+  /** Adds apiVersion and kind, which other servers require. */
   #encoded(object: T): WireBody {
     const { kind, resource, format } = this.#scope;
     return format.encode(kind === undefined ? object : { apiVersion: apiVersionOf(resource), kind, ...object });

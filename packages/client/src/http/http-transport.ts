@@ -23,7 +23,7 @@ export interface HttpCall extends RequestSubject {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The answer to a {@link HttpCall}. */
+/** The response to a {@link HttpCall}. */
 export interface HttpAnswer {
   readonly contentType: string;
   readonly body: Buffer;
@@ -129,7 +129,7 @@ export class HttpTransport {
   /** Ends watches, waits for requests, then closes every connection. Nothing can be sent afterwards. */
   retire(): void {
     this.#closed = true;
-    const reason = new ConnectionError('Interrupted', 'the client was replaced by another');
+    const reason = new ConnectionError('Interrupted', 'the client was replaced by another one');
     for (const controller of this.#streams) controller.abort(reason);
     this.#closeIfIdle();
   }
@@ -201,7 +201,7 @@ export class HttpTransport {
     try {
       return (await tokenProvider()).trim();
     } catch (cause) {
-      throw new ConnectionError('Unreachable', 'not sent: there is no token', cause);
+      throw new ConnectionError('Unreachable', 'not sent: the token provider failed', cause);
     }
   }
 }
@@ -217,7 +217,7 @@ async function refusal(answer: OpenAnswer, call: HttpCall, retries: number): Pro
   const body = await readBody(answer);
   const { code } = answer;
   const error = answerError({ code, body, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }, call);
-  // Too large a resourceVersion is not retried here: each attempt takes seconds on the server already.
+  // A resourceVersion that is too large is not retried: the server has already waited some seconds for it.
   const final = retryAfterSeconds === undefined || retries >= maxRetries || isTooLargeResourceVersion(error);
   if (final || (code !== 429 && code < 500)) throw error;
   return retryAfterSeconds * 1000;

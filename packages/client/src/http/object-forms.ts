@@ -5,8 +5,8 @@ import type { Brand, KubeList, KubeObject } from '@keelson/core';
  * the metadata.
  */
 export function metadataAccept(shape: 'one' | 'list', { metaGroup }: Brand): string {
-  const word = shape === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
-  return `application/json;as=${word};g=${metaGroup};v=v1,application/json`;
+  const kind = shape === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
+  return `application/json;as=${kind};g=${metaGroup};v=v1,application/json`;
 }
 
 /** apiVersion, kind and metadata of an object. */

@@ -28,7 +28,7 @@ export interface Attempt {
 }
 
 const inflate = promisify(gunzip);
-/** Longest string of JavaScript, and so longest JSON text. */
+/** Maximum length of a string, and therefore of a JSON text. */
 const maxBodyBytes = 512 * 1024 * 1024 - 1024;
 
 function messageOf(cause: unknown): string {
@@ -43,22 +43,26 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
   const { endpoint, request, body, signal, timeoutMs, clock } = attempt;
   const mutating = request.method !== 'GET';
   let connected = false;
-  let late = false;
+  let timedOut = false;
   const failure = (cause: unknown): ConnectionError => {
     if (isConnectionError(cause)) return cause;
     const what = `${request.method} ${request.path.split('?')[0]} at ${endpoint.origin}`;
-    const why = late ? `no answer within ${timeoutMs} ms` : signal.aborted ? 'aborted by the caller' : messageOf(cause);
+    const why = timedOut
+      ? `no response within ${timeoutMs} ms`
+      : signal.aborted
+        ? 'aborted by the caller'
+        : messageOf(cause);
     if (mutating && connected) {
       return new ConnectionError(
         'OutcomeUnknown',
-        `${what}: sent, but it is unknown whether it was carried out: ${why}`,
+        `${what}: sent, but it is unknown whether it was executed: ${why}`,
         cause,
       );
     }
     if (isConnectionError(signal.reason)) return signal.reason;
     if (signal.aborted) return new ConnectionError('Aborted', `${what}: ${why}`, signal.reason ?? cause);
     if (!connected) return new ConnectionError('Unreachable', `${what}: not connected: ${why}`, cause);
-    if (late) return new ConnectionError('Timeout', `${what}: ${why}`, cause);
+    if (timedOut) return new ConnectionError('Timeout', `${what}: ${why}`, cause);
     const malformed = cause instanceof Error && 'code' in cause && String(cause.code).startsWith('HPE_');
     return new ConnectionError(malformed ? 'BadAnswer' : 'Interrupted', `${what}: ${why}`, cause);
   };
@@ -68,10 +72,10 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
       return;
     }
     const sent = endpoint.start(request);
-    // Without an error, because the socket may have no error listener any more.
+    // Destroyed without an error, because the socket may no longer have an error listener.
     const abort = () => sent.destroy();
     const cancelTimeout = clock.after(timeoutMs, () => {
-      late = true;
+      timedOut = true;
       sent.destroy();
     });
     addAbortListener(signal, abort);
@@ -114,10 +118,10 @@ export async function readBody(answer: OpenAnswer): Promise<Buffer> {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBodyBytes)
-        throw new ConnectionError('BadAnswer', `the answer is longer than ${maxBodyBytes} bytes`);
+        throw new ConnectionError('BadAnswer', `the response is longer than ${maxBodyBytes} bytes`);
       chunks.push(chunk);
     }
-    if (!response.complete) throw new Error('the answer was cut off');
+    if (!response.complete) throw new Error('the response is incomplete');
   } catch (cause) {
     answer.destroy();
     throw answer.failure(cause);
@@ -127,6 +131,6 @@ export async function readBody(answer: OpenAnswer): Promise<Buffer> {
   try {
     return await inflate(body, { maxOutputLength: maxBodyBytes });
   } catch (cause) {
-    throw new ConnectionError('BadAnswer', `the compressed answer cannot be read: ${messageOf(cause)}`, cause);
+    throw new ConnectionError('BadAnswer', `the compressed response cannot be read: ${messageOf(cause)}`, cause);
   }
 }

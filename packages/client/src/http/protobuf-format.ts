@@ -35,7 +35,7 @@ class BodyReader {
     } catch (cause) {
       throw new ConnectionError('BadAnswer', `${what} is not protobuf`, cause);
     }
-    throw new ConnectionError('BadAnswer', `${what} is of the kind ${JSON.stringify(kind)}`);
+    throw new ConnectionError('BadAnswer', `${what} has the unexpected kind ${JSON.stringify(kind)}`);
   }
 }
 
@@ -85,7 +85,7 @@ export function protobufFormat(kind: KindDefinition, brand: Brand): WireFormat {
       }
     },
     decode: (answer) =>
-      isProtobuf(answer.contentType) ? bodies.read(answer.body, 'the answer') : jsonFormat.decode(answer),
+      isProtobuf(answer.contentType) ? bodies.read(answer.body, 'the response') : jsonFormat.decode(answer),
     events: (contentType) => (isProtobuf(contentType) ? new ProtobufEvents(bodies) : jsonFormat.events(contentType)),
   };
 }

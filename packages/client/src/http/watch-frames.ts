@@ -82,8 +82,8 @@ export class LineSplitter {
  */
 export class FrameSplitter {
   readonly #pending: Pending;
-  /** Size of the current frame including its prefix; undefined before it is known. */
-  #wanted: number | undefined;
+  /** Size of the current frame including its prefix; undefined until the prefix is complete. */
+  #frameBytes: number | undefined;
 
   constructor(maxBytes = maxFrameBytes) {
     this.#pending = new Pending(maxBytes);
@@ -94,21 +94,21 @@ export class FrameSplitter {
     const frames: Buffer[] = [];
     let rest = chunk;
     while (rest.length > 0) {
-      const missing = (this.#wanted ?? lengthBytes) - this.#pending.bytes;
+      const missing = (this.#frameBytes ?? lengthBytes) - this.#pending.bytes;
       if (rest.length < missing) {
         this.#pending.keep(rest);
         break;
       }
       const whole = this.#pending.take(rest.subarray(0, missing));
       rest = rest.subarray(missing);
-      if (this.#wanted === undefined) {
+      if (this.#frameBytes === undefined) {
         const size = whole.readUInt32BE();
         this.#pending.check(size);
-        this.#wanted = size === 0 ? undefined : lengthBytes + size;
+        this.#frameBytes = size === 0 ? undefined : lengthBytes + size;
         if (size > 0) this.#pending.keep(whole);
       } else {
         frames.push(whole.subarray(lengthBytes));
-        this.#wanted = undefined;
+        this.#frameBytes = undefined;
       }
     }
     return frames;

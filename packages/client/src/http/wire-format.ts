@@ -71,6 +71,6 @@ class JsonEvents implements EventReader {
 export const jsonFormat: WireFormat = {
   accept: jsonType,
   encode: (object) => jsonBody(object),
-  decode: ({ body }) => jsonValue(body, 'the answer'),
+  decode: ({ body }) => jsonValue(body, 'the response'),
   events: () => new JsonEvents(),
 };

@@ -27,8 +27,8 @@ async function contentOf(what: string, { path, data }: FileOrData): Promise<Buff
 function named<T>(entries: ReadonlyMap<string, T>, what: string, name: string): T {
   const entry = entries.get(name);
   if (entry !== undefined) return entry;
-  const known = [...entries.keys()].map((key) => JSON.stringify(key)).join(', ');
-  throw new KubeconfigError(`there is no ${what} ${JSON.stringify(name)}; known: ${known === '' ? 'none' : known}`);
+  const names = [...entries.keys()].map((key) => JSON.stringify(key)).join(', ');
+  throw new KubeconfigError(`there is no ${what} ${JSON.stringify(name)}; known: ${names === '' ? 'none' : names}`);
 }
 
 const refusals: Readonly<Record<string, string>> = {
@@ -50,7 +50,7 @@ async function clusterOptions(name: string, cluster: KubeconfigCluster): Promise
   if (cluster.server === '') throw new KubeconfigError(`${what}: server is missing`);
   const ca = await contentOf(what, cluster.certificateAuthority);
   if (ca !== undefined && cluster.insecureSkipTlsVerify) {
-    throw new KubeconfigError(`${what}: insecure-skip-tls-verify and certificate-authority exclude each other`);
+    throw new KubeconfigError(`${what}: insecure-skip-tls-verify and certificate-authority are mutually exclusive`);
   }
   return {
     server: cluster.server,
@@ -71,7 +71,7 @@ async function userOptions(
   const clientCertificate = await contentOf(what, user.clientCertificate);
   const clientKey = await contentOf(what, user.clientKey);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
-    throw new KubeconfigError(`${what}: client-certificate and client-key go together`);
+    throw new KubeconfigError(`${what}: client-certificate and client-key must be specified together`);
   }
   return {
     ...(clientCertificate === undefined || clientKey === undefined ? {} : { clientCertificate, clientKey }),
@@ -92,7 +92,7 @@ export async function kubeconfigAccess(
   config: Kubeconfig,
   { context: contextName = config.currentContext, clock }: { readonly context?: string; readonly clock?: Clock } = {},
 ): Promise<KubeconfigAccess> {
-  if (contextName === '') throw new KubeconfigError('no context is chosen: current-context is not set');
+  if (contextName === '') throw new KubeconfigError('no context is selected: current-context is not set');
   const context = named(config.contexts, 'context', contextName);
   const cluster = await clusterOptions(context.cluster, named(config.clusters, 'cluster', context.cluster));
   const user =

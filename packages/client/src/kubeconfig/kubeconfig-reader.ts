@@ -31,7 +31,7 @@ export class KubeconfigReader {
   text(fields: Fields, name: string, where: string): string | undefined {
     const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (value === undefined || value === null || value === '') return undefined;
-    return typeof value === 'string' ? value : this.fail(`${where}.${name}`, 'text');
+    return typeof value === 'string' ? value : this.fail(`${where}.${name}`, 'a string');
   }
 
   flag(fields: Fields, name: string, where: string): boolean {
@@ -43,7 +43,7 @@ export class KubeconfigReader {
   texts(value: unknown, where: string): string[] {
     if (value === undefined || value === null) return [];
     if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
-      return this.fail(where, 'a list of texts');
+      return this.fail(where, 'a list of strings');
     return value;
   }
 
@@ -69,7 +69,7 @@ export class KubeconfigReader {
     for (const [at, item] of (items as unknown[]).entries()) {
       const where = `${list}[${at}]`;
       const fields = this.fields(item, where);
-      const name = this.text(fields, 'name', where) ?? this.fail(`${where}.name`, 'text');
+      const name = this.text(fields, 'name', where) ?? this.fail(`${where}.name`, 'a string');
       if (!entries.has(name)) entries.set(name, read(this.fields(fields[key], `${where}.${key}`), `${where}.${key}`));
     }
     return entries;

@@ -94,11 +94,11 @@ function readContext(reader: KubeconfigReader, fields: Fields, where: string): K
 }
 
 /**
- * Reads the content of one client config file. Nothing is opened or connected; plugins that the file names are refused
- * only when their user is used.
+ * Parses the content of one kubeconfig file. Credential plugins and other unsupported settings are rejected only by
+ * `kubeconfigAccess`, for the user that is selected.
  *
- * @param source what messages call the file
- * @param resolvePath makes paths in the file absolute; they count from the file's folder
+ * @param source name of the file in error messages
+ * @param resolvePath makes paths in the file absolute; they are relative to the directory of the file
  * @throws KubeconfigError
  */
 export function parseKubeconfig(content: Buffer, source: string, resolvePath: (path: string) => string): Kubeconfig {
@@ -118,7 +118,7 @@ export function parseKubeconfig(content: Buffer, source: string, resolvePath: (p
   };
 }
 
-/** One config of several: the first file that names something decides. */
+/** Merges several kubeconfigs. Of several entries with the same name, the first is used. */
 export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   const merged = <T>(pick: (config: Kubeconfig) => ReadonlyMap<string, T>): Map<string, T> =>
     new Map(configs.toReversed().flatMap((config) => [...pick(config)]));

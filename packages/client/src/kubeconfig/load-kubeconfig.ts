@@ -25,17 +25,17 @@ async function loadFile(path: string, mustExist: boolean): Promise<Kubeconfig | 
 }
 
 /**
- * Loads a client config. Of the files in `KUBECONFIG` those that do not exist are passed over, and the first that names
- * a thing decides.
+ * Loads a kubeconfig. Files in `KUBECONFIG` that do not exist are skipped. Of several entries with the same name, the
+ * first is used.
  *
- * @throws KubeconfigError when no place is given, no file exists, or one cannot be read
+ * @throws KubeconfigError when no location is specified, no file exists, or a file cannot be read
  */
 export async function loadKubeconfig({ path, env = {}, home }: KubeconfigPlaces): Promise<Kubeconfig> {
   if (path !== undefined)
     return mergeKubeconfigs([await loadFile(path, true)].filter((config) => config !== undefined));
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((entry) => entry !== '');
   const paths = listed.length > 0 ? listed : home === undefined ? [] : [join(home, '.kube', 'config')];
-  if (paths.length === 0) throw new KubeconfigError('no client config: give a path, KUBECONFIG or a home folder');
+  if (paths.length === 0) throw new KubeconfigError('no client config: specify a path, KUBECONFIG or a home directory');
   const loaded = (await Promise.all(paths.map((file) => loadFile(file, false)))).filter(
     (config) => config !== undefined,
   );

@@ -1,26 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { type Clock, systemClock } from '@keelson/core';
 
-const freshMs = 60_000;
+const cacheMs = 60_000;
 
 /**
- * A token provider that reads a file again when what it read is a minute old: tokens of service accounts are replaced
- * while they run.
+ * A token provider that reads a file and caches the token for one minute, because the tokens of service accounts are
+ * rotated.
  */
 export function tokenFromFile(path: string, clock: Clock = systemClock): () => Promise<string> {
-  let known: { readonly token: string; readonly at: number } | undefined;
+  let cached: { readonly token: string; readonly at: number } | undefined;
   return async () => {
     const now = clock.monotonic();
-    if (known !== undefined && now - known.at < freshMs) return known.token;
+    if (cached !== undefined && now - cached.at < cacheMs) return cached.token;
     try {
       const token = (await readFile(path, 'utf8')).trim();
       if (token === '') throw new Error(`the token file is empty: ${path}`);
-      known = { token, at: now };
+      cached = { token, at: now };
       return token;
     } catch (error) {
-      // A file may be missing for a moment while it is replaced. The last token is valid for longer.
-      if (known === undefined) throw error;
-      return known.token;
+      // The file may be missing for a short time while it is replaced. The previous token is still valid then.
+      if (cached === undefined) throw error;
+      return cached.token;
     }
   };
 }

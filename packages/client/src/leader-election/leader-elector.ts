@@ -10,15 +10,16 @@ export interface LeaderElectorOptions {
   /** Unique identity of this candidate. */
   readonly identity: string;
   /**
-   * The work of the leader. Begins when leadership is won; the signal aborts when it is lost or given back, and the
-   * work should then stop at once. It may return early and keep leading. If it throws, leadership is given back.
+   * The work of the leader. It is called when leadership is acquired. The signal aborts when leadership is lost or
+   * released, and the work must then stop immediately. Leadership continues when it returns, and is released when it
+   * throws.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   /** Called when leadership was lost involuntarily: another candidate may be the leader. */
   readonly onLost?: () => void;
   /** Called when another leader is observed; '' for none. */
   readonly onLeader?: (identity: string) => void;
-  /** Time after its last renewal for which other candidates do not take a lease. Default 15 s. */
+  /** Time after the last renewal during which other candidates do not acquire the lease. Default 15 s. */
   readonly leaseDurationMs?: number;
   /** A leader that could not renew for this time stops leading; less than `leaseDurationMs`. Default 10 s. */
   readonly renewDeadlineMs?: number;
@@ -32,11 +33,11 @@ export interface LeaderElectorOptions {
 const releaseMs = 5_000;
 
 /**
- * Lets one of several candidates lead at a time. Candidates take turns on a Lease object: its holder renews it, others
- * take it when it has not changed for its duration. A leader that cannot renew stops before that time is over, measured
- * from the moment its last successful renewal was sent.
+ * Ensures that at most one of several candidates leads. The leader holds a Lease object and renews it. Other candidates
+ * acquire the lease when it has not changed for its duration. A leader that cannot renew stops before the duration has
+ * passed since it sent its last successful renewal.
  *
- * A process that is halted as a whole cannot stop in time; where two writers would do harm, write with preconditions.
+ * A process that is suspended cannot stop in time. Use preconditions for writes that must not come from two leaders.
  */
 export class LeaderElector {
   readonly #options: Required<Pick<LeaderElectorOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> &
@@ -51,9 +52,9 @@ export class LeaderElector {
   constructor(options: LeaderElectorOptions) {
     const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
     if (!(retryPeriodMs > 0 && retryPeriodMs * 1.2 < renewDeadlineMs && renewDeadlineMs < leaseDurationMs)) {
-      throw new Error('retryPeriodMs (and a fifth) < renewDeadlineMs < leaseDurationMs must hold');
+      throw new Error('retryPeriodMs * 1.2 < renewDeadlineMs < leaseDurationMs must hold');
     }
-    if (options.identity === '') throw new Error('a candidate needs an identity');
+    if (options.identity === '') throw new Error('identity must not be empty');
     this.#options = { ...options, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     this.#lock = new LeaseLock(this.#options);
   }
@@ -126,7 +127,7 @@ export class LeaderElector {
     if (failed) await pause(this.#options.clock, this.#period(), this.#stop.signal);
   }
 
-  /** Renews the lease until that fails for too long (true) or this side ends the term (false). */
+  /** Renews the lease until that fails for too long (true) or the term is ended locally (false). */
   async #renew(wonAt: number, ended: AbortSignal): Promise<boolean> {
     const { clock, renewDeadlineMs, identity } = this.#options;
     let renewedAt = wonAt;
@@ -141,7 +142,7 @@ export class LeaderElector {
     }
   }
 
-  /** One attempt with a timeout; a failure of the server counts as "not acquired". */
+  /** One attempt with a timeout; a failed request counts as "not acquired". */
   async #tryHold(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, name } = this.#options;
     const attempt = new AbortController();
@@ -151,15 +152,15 @@ export class LeaderElector {
     const aborted = new Promise<false>((resolve) =>
       attempt.signal.addEventListener('abort', () => resolve(false), { once: true }),
     );
-    const asked = this.#lock.tryHold(attempt.signal).then(
-      ({ held }) => held,
+    const held = this.#lock.tryHold(attempt.signal).then(
+      (outcome) => outcome.held,
       (err: unknown) => {
         logger.debug('the lease cannot be reached', { component: 'leader-election', lease: name, err });
         return false;
       },
     );
     try {
-      return await Promise.race([asked, aborted]);
+      return await Promise.race([held, aborted]);
     } finally {
       cancel();
       removeAbortListener(signal, abort);
@@ -174,7 +175,7 @@ export class LeaderElector {
     try {
       await this.#lock.release(deadline.signal);
     } catch (err) {
-      logger.debug('the lease was not given back', { component: 'leader-election', lease: name, err });
+      logger.debug('the lease was not released', { component: 'leader-election', lease: name, err });
     } finally {
       cancel();
       this.#report();

@@ -21,8 +21,8 @@ interface Observed {
 }
 
 /**
- * One candidate's view of a Lease. Whether the lease of another has run out is decided by how long its object has not
- * changed before the eyes of this process: times in the object come from clocks that may be wrong by hours.
+ * A Lease as observed by one candidate. The lease of another candidate has expired when its object has not changed for
+ * the lease duration by the clock of this process. Times in the object are not compared, because clocks may differ.
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
@@ -40,7 +40,9 @@ export class LeaseLock {
   }
 
   /**
-   * Takes the lease or renews it. False when another holds it, or was quicker; throws when the server cannot be asked.
+   * Acquires or renews the lease. `held` is false when another candidate holds the lease or acquired it concurrently.
+   *
+   * @throws StatusError, ConnectionError when a request fails
    */
   async tryHold(signal: AbortSignal): Promise<LockOutcome> {
     const { identity } = this.#options;
@@ -50,7 +52,7 @@ export class LeaseLock {
     }
     const lease = await this.#read(signal);
     if (lease === undefined) return this.#outcome(await this.#create(signal));
-    this.#see(lease);
+    this.#observe(lease);
     const holder = holderOf(lease);
     const leftMs = holder === '' || holder === identity ? 0 : this.#leftMs(lease);
     if (leftMs > 0) return { held: false, laterMs: leftMs };
@@ -83,7 +85,7 @@ export class LeaseLock {
   async #create(signal: AbortSignal): Promise<boolean> {
     const { name, namespace } = this.#options;
     try {
-      this.#see(
+      this.#observe(
         await this.#leases.create(
           {
             apiVersion: 'coordination.k8s.io/v1',
@@ -108,7 +110,7 @@ export class LeaseLock {
   /** The update contains the resourceVersion, so of two candidates only one succeeds. */
   async #put(lease: LeaseObject, signal: AbortSignal): Promise<boolean> {
     try {
-      this.#see(await this.#leases.update(lease, { signal }));
+      this.#observe(await this.#leases.update(lease, { signal }));
       return true;
     } catch (error) {
       if (isStatusError(error, StatusReason.Conflict) || isStatusError(error, StatusReason.NotFound)) {
@@ -124,7 +126,7 @@ export class LeaseLock {
     return { identity, leaseDurationMs, nowMs: clock.now() };
   }
 
-  #see(lease: LeaseObject): void {
+  #observe(lease: LeaseObject): void {
     const before = this.#observed;
     const same =
       before !== undefined &&

@@ -151,11 +151,11 @@ test('what cannot be used is refused by name, and only when it is used', async (
   await refused({}, { username: 'joe', password: 'hunter2' }, /passwords are not supported/);
   await refused({ 'proxy-url': 'socks5://x' }, {}, /proxies are not supported/);
   await refused({ server: '' }, {}, /server is missing/);
-  await refused({ 'insecure-skip-tls-verify': true, 'certificate-authority-data': 'QQ==' }, {}, /exclude each other/);
-  await refused({}, { 'client-certificate-data': 'QQ==' }, /go together/);
+  await refused({ 'insecure-skip-tls-verify': true, 'certificate-authority-data': 'QQ==' }, {}, /mutually exclusive/);
+  await refused({}, { 'client-certificate-data': 'QQ==' }, /must be specified together/);
   await refused({ 'certificate-authority': '/nowhere/ca' }, {}, /cannot read \/nowhere\/ca/);
   const config = parseKubeconfig(Buffer.from(''), 'test', (path) => path);
-  await t.throwsAsync(kubeconfigAccess(config), { message: /no context is chosen/ });
+  await t.throwsAsync(kubeconfigAccess(config), { message: /no context is selected/ });
   await t.throwsAsync(kubeconfigAccess(config, { context: 'a' }), { message: /no context "a"; known: none/ });
 });
 
@@ -164,10 +164,10 @@ test('files that are no client configs are refused with the place of the fault',
   t.throws(parse('a: [b'), { instanceOf: KubeconfigError, message: /^file: neither YAML nor JSON/ });
   t.throws(parse('[]'), { message: 'file: document: expected a map' });
   t.throws(parse('clusters: {}'), { message: 'file: clusters: expected a list' });
-  t.throws(parse('users: [{user: {}}]'), { message: 'file: users[0].name: expected text' });
-  t.throws(parse('users: [{name: u, user: {token: 5}}]'), { message: 'file: users[0].user.token: expected text' });
+  t.throws(parse('users: [{user: {}}]'), { message: 'file: users[0].name: expected a string' });
+  t.throws(parse('users: [{name: u, user: {token: 5}}]'), { message: 'file: users[0].user.token: expected a string' });
   t.throws(parse('users: [{name: u, user: {as: x, as-groups: y}}]'), {
-    message: /as-groups: expected a list of texts/,
+    message: /as-groups: expected a list of strings/,
   });
   t.throws(parse('clusters: [{name: c, cluster: {insecure-skip-tls-verify: "yes"}}]'), {
     message: /expected true or false/,
