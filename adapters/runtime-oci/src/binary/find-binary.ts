@@ -15,11 +15,11 @@ const versionTimeoutMs = 10_000;
  *   it does not support the cgroups of this machine
  */
 export async function findBinary(
-  wanted: string | undefined,
+  requested: string | undefined,
   cgroupMountpoint: string,
 ): Promise<{ readonly path: string; readonly version: BinaryVersion }> {
   const path =
-    wanted === undefined ? defaultBinaries.map(findTool).find((found) => found !== undefined) : locate(wanted);
+    requested === undefined ? defaultBinaries.map(findTool).find((found) => found !== undefined) : locate(requested);
   if (path === undefined)
     throw new RuntimeError('Unsupported', `found none of ${defaultBinaries.join(', ')} in ${toolPath}`);
   const version = await versionOf(path);
@@ -34,18 +34,18 @@ export async function findBinary(
   return { path, version };
 }
 
-function locate(wanted: string): string {
-  if (!wanted.includes('/')) {
-    const found = findTool(wanted);
-    if (found === undefined) throw new RuntimeError('Unsupported', `found no "${wanted}" in ${toolPath}`);
+function locate(requested: string): string {
+  if (!requested.includes('/')) {
+    const found = findTool(requested);
+    if (found === undefined) throw new RuntimeError('Unsupported', `found no "${requested}" in ${toolPath}`);
     return found;
   }
   try {
-    accessSync(wanted, constants.X_OK);
+    accessSync(requested, constants.X_OK);
   } catch (error) {
-    throw new RuntimeError('Unsupported', `cannot execute the OCI binary "${wanted}"`, { cause: error });
+    throw new RuntimeError('Unsupported', `cannot execute the OCI binary "${requested}"`, { cause: error });
   }
-  return wanted;
+  return requested;
 }
 
 function versionOf(path: string): Promise<BinaryVersion> {

@@ -46,23 +46,23 @@ export function ownCapabilities(status: string = readFileSync('/proc/self/status
 
 /** @throws RuntimeError `InvalidArgument` for an unknown name, `Unsupported` for a capability that the runtime lacks */
 export function capabilitiesOf(context: ContainerSecurityContext, own: readonly string[]): OciCapabilities {
-  const wanted = new Set(context.privileged ? own : defaults);
+  const selected = new Set(context.privileged ? own : defaults);
   const { add = [], drop = [] } = context.capabilities ?? {};
   for (const name of drop.map(withoutPrefix)) {
-    if (name === 'ALL') wanted.clear();
-    else wanted.delete(checkedName(name));
+    if (name === 'ALL') selected.clear();
+    else selected.delete(checkedName(name));
   }
   for (const name of add.map(withoutPrefix)) {
-    if (name === 'ALL') for (const each of own) wanted.add(each);
-    else if (own.includes(checkedName(name))) wanted.add(name);
+    if (name === 'ALL') for (const each of own) selected.add(each);
+    else if (own.includes(checkedName(name))) selected.add(name);
     else
       throw new RuntimeError(
         'Unsupported',
         `capability ${name} cannot be added: the runtime does not have it on this machine`,
       );
   }
-  for (const name of drop.map(withoutPrefix)) wanted.delete(name);
-  const set = [...wanted].filter((name) => own.includes(name)).map((name) => `CAP_${name}`);
+  for (const name of drop.map(withoutPrefix)) selected.delete(name);
+  const set = [...selected].filter((name) => own.includes(name)).map((name) => `CAP_${name}`);
   return { bounding: set, effective: set, permitted: set };
 }
 

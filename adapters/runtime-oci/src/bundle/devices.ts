@@ -20,10 +20,10 @@ const ownFolders = new Set(['pts', 'shm', 'mqueue', 'fd']);
 /**
  * Devices of an unprivileged container. A directory selects the devices in it. @throws RuntimeError `InvalidArgument`
  */
-export async function devicesOf(wanted: readonly Device[]): Promise<DeviceAccess> {
+export async function devicesOf(requested: readonly Device[]): Promise<DeviceAccess> {
   const devices: OciDevice[] = [];
   const rules = [forbidden];
-  for (const { hostPath, containerPath, permissions } of wanted) {
+  for (const { hostPath, containerPath, permissions } of requested) {
     if (!/^[rwm]{1,3}$/.test(permissions))
       throw new RuntimeError('InvalidArgument', `invalid device permissions "${permissions}"`);
     const found = await devicesAt(hostPath, containerPath);

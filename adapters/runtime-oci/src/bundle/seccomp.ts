@@ -101,7 +101,7 @@ async function profileOfFile(path: string, capabilities: readonly string[]): Pro
   const native = architectures[process.arch] ?? [];
   const mapped = archMap?.find(({ architecture }) => architecture === native[0]);
   const arches = [process.arch === 'x64' ? 'amd64' : process.arch, ...native];
-  const holds = (condition: Condition) =>
+  const isSatisfied = (condition: Condition) =>
     (condition.caps ?? []).every((name) => capabilities.includes(name)) &&
     (condition.arches === undefined ||
       condition.arches.length === 0 ||
@@ -112,7 +112,9 @@ async function profileOfFile(path: string, capabilities: readonly string[]): Pro
     ...rest,
     ...(mapped && { architectures: [mapped.architecture, ...(mapped.subArchitectures ?? [])] }),
     syscalls: (syscalls ?? [])
-      .filter(({ includes = {}, excludes = {} }) => holds(includes) && (isEmpty(excludes) || !holds(excludes)))
+      .filter(
+        ({ includes = {}, excludes = {} }) => isSatisfied(includes) && (isEmpty(excludes) || !isSatisfied(excludes)),
+      )
       .map(({ name, names, includes: _includes, excludes: _excludes, ...rule }) => ({
         ...rule,
         names: names ?? (name === undefined ? [] : [name]),

@@ -82,7 +82,7 @@ async function startDetached(
   request: OciProcessRequest,
   files: Files,
 ): Promise<OciProcess> {
-  const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
+  const pipe = (enabled: boolean) => (enabled ? 'pipe' : 'ignore');
   const commandLine = binary.commandLine(
     files.log,
     'exec',
@@ -136,7 +136,7 @@ async function startWithTerminal(
     files.terminal,
     ...commandLine,
   ]);
-  const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
+  const pipe = (enabled: boolean) => (enabled ? 'pipe' : 'ignore');
   const child = spawn(program, args, {
     // The pipe stays open without input, because its end would be sent to the terminal as an end of file.
     stdio: ['pipe', pipe(request.stdout), 'ignore'],

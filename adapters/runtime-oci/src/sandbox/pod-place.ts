@@ -27,8 +27,8 @@ export function podsFolder(state: StateDirectory): string {
 /** Paths of a pod. Without `podNetwork`, every pod uses the network of the machine, even when it requests its own. */
 export function podPlace(state: StateDirectory, id: string, config: PodSandboxConfig, podNetwork: boolean): PodPlace {
   const folder = join(podsFolder(state), id);
-  const wanted = config.securityContext?.namespaces ?? { network: 'pod', pid: 'container', ipc: 'pod' };
-  const namespaces: NamespaceOptions = { ...wanted, network: podNetwork ? wanted.network : 'node' };
+  const requested = config.securityContext?.namespaces ?? { network: 'pod', pid: 'container', ipc: 'pod' };
+  const namespaces: NamespaceOptions = { ...requested, network: podNetwork ? requested.network : 'node' };
   const own = namespaces.network === 'pod';
   return {
     folder,

@@ -11,7 +11,7 @@ export async function execStreams(
   pid: number,
   request: ExecRequest,
 ): Promise<ProcessStreams> {
-  const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
+  const pipe = (enabled: boolean) => (enabled ? 'pipe' : 'ignore');
   const stdio = [pipe(request.stdin), pipe(request.stdout), pipe(request.stderr)] as const;
   const child = await spawnInside(container.record.plan, pid, request.command, stdio);
   const { stdin, stdout, stderr } = child;
