@@ -55,7 +55,7 @@ asRoot('crun is refused where cgroups of both versions have controllers', async 
   });
 });
 
-asRoot('a binary that cannot run containers is refused with what it says', async (t) => {
+asRoot('a binary that cannot run containers is rejected with its message', async (t) => {
   const folder = await scratch(t);
   const text = `case $* in *--version*) echo fakec version 1.0 ;; *run*) while [ "$1" != --log ]; do shift; done
     echo '{"level":"error","msg":"no room at the inn"}' >> "$2"; exit 1 ;; esac`;
@@ -124,7 +124,7 @@ test('the last message of a binary is found in logs of both formats', (t) => {
   t.is(lastMessage('plain words\n'), 'plain words');
 });
 
-test('the reaper tells how a program and its orphans ended, and closes its report to them', async (t) => {
+test('the reaper reports the status of a program and its orphans, which do not inherit the report file', async (t) => {
   const folder = await scratch(t);
   const reaper = join(folder, 'reaper');
   writeFileSync(reaper, nativePrograms().reaper, { mode: 0o755 });

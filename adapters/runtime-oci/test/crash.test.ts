@@ -62,7 +62,7 @@ async function countedTo(folder: string, position: number): Promise<number> {
   return lines.length;
 }
 
-test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
+test('twenty containers survive the kill of their runtime: all are adopted, none restarts, exit codes are reported', async (t) => {
   t.timeout(120_000);
   const endings = Array.from(
     { length: 5 },
@@ -98,7 +98,7 @@ test('twenty containers outlive the death of their runtime: none is lost, none r
   }
 });
 
-test('a container outlives its monitor and its reaper, and goes on writing; its end is then known, its exit code is not', async (t) => {
+test('a container survives the kill of its monitor and reaper and continues to log; its exit code is unknown', async (t) => {
   t.timeout(60_000);
   const opened = await openOci({ ...options, relistPeriodMs: 200 });
   const context = contextOf(t, opened);
@@ -154,7 +154,7 @@ test('a killed log keeper is replaced, and what is written meanwhile is in the l
   }
 });
 
-test('after everything was killed, state is whole: ended containers say so, the pod is over, and a new one runs', async (t) => {
+test('after all processes were killed, containers are reported as exited, the pod is not ready, and a new pod runs', async (t) => {
   t.timeout(60_000);
   const started = await startHost([counting, 'sleep 1000 & wait', 'exit 3']);
   const { folder, ids, sandboxId } = started;

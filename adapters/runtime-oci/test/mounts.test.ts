@@ -69,7 +69,7 @@ test('a mount of what is not there, or at no absolute path, is refused', async (
     await t.throwsAsync(context.create(sandboxId, { kind: 'run' }, { mounts: [mount] }), { code: 'InvalidArgument' });
 });
 
-test('what was mounted for a pod is gone with it, whoever was started meanwhile', async (t) => {
+test('mounts of a pod are removed with it, also when other containers were started meanwhile', async (t) => {
   const { context, opened } = t.context;
   const sandboxId = await context.sandbox();
   for (const tty of [false, true]) await context.started({ kind: 'run' }, { tty });

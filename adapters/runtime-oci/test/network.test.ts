@@ -78,7 +78,7 @@ else {
     t.is(text, 'hello\n1024');
   });
 
-  test('port-forward reaches who listens on the loopback interface of the pod, and nobody else', async (t) => {
+  test('port-forward reaches a process that listens on the loopback interface of the pod, and fails for other ports', async (t) => {
     const { context } = t.context;
     const sandboxId = await context.sandbox();
     const web = { image, command: ['httpd', '-f', '-h', '/', '-p', '127.0.0.1:8080'] };

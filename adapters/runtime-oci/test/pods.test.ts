@@ -7,7 +7,7 @@ import { shell } from './support/oci-harness.ts';
 const test = benchTest();
 const own = { network: 'pod', pid: 'container', ipc: 'pod' } as const;
 
-test('without a network plugin a pod has the network and the name of the machine, and says so', async (t) => {
+test('without a network plugin a pod has the network and the host name of the machine, and its status reports this', async (t) => {
   const { context, run } = t.context;
   const id = await context.sandbox({ hostname: 'ignored' });
   const status = await context.runtime.podSandboxStatus(id);
@@ -108,7 +108,7 @@ test('kernel parameters of the pod are set in its namespaces, others are refused
   await t.throwsAsync(context.sandbox({ sysctls: { 'kernel.shmmax': 'nonsense' } }), { code: 'Internal' });
 });
 
-test('resolv.conf says what the pod asks for, else what that of the machine says', async (t) => {
+test('resolv.conf contains the DNS settings of the pod, by default those of the machine', async (t) => {
   const dns = { servers: ['192.0.2.53', '2001:db8::53'], searches: ['a.test', 'b.test'], options: ['ndots:5'] };
   const { text } = await t.context.run('cat /etc/resolv.conf', {}, { dns });
   t.is(text, 'nameserver 192.0.2.53\nnameserver 2001:db8::53\nsearch a.test b.test\noptions ndots:5');

@@ -51,7 +51,7 @@ test('a read-only root can be read and not written, its own file systems aside',
   t.regex(text, /^original\nrefused\nwritten/);
 });
 
-test('settings of the kernel can be read and not written, what tells of the machine cannot be seen', async (t) => {
+test('kernel settings are read-only, and files that expose the machine are masked', async (t) => {
   const { text } = await t.context.run(
     'echo 1 > /proc/sys/vm/swappiness || echo refused; wc -c < /proc/interrupts; ls /sys/firmware | wc -l',
   );
@@ -102,7 +102,7 @@ test('the default profile lets a shell work and keeps system calls of administra
   t.regex((await t.context.run("grep Seccomp: /proc/self/status | tr -d '\\t'")).text, /^Seccomp:0/);
 });
 
-test('a profile of a file is applied, with its conditions; one that is none is refused', async (t) => {
+test('a seccomp profile from a file is applied with its conditions; an invalid file is rejected', async (t) => {
   const { context, run } = t.context;
   const folder = await context.scratch();
   const path = join(folder, 'profile.json');

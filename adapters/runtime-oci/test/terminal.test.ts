@@ -63,7 +63,7 @@ test('letting go of a command with a terminal ends it', async (t) => {
   t.not((await streams?.ended)?.exitCode, 0);
 });
 
-test('a container with a terminal runs without anybody attached, takes input from who attaches, and ends with its code', async (t) => {
+test('a container with a terminal runs without an attached client, reads the input of attached clients, and reports its exit code', async (t) => {
   const { context } = t.context;
   const script =
     'echo started; while read -r line; do echo "<$line>"; [ "$line" = size ] && stty size; [ "$line" = quit ] && exit 5; done; exit 1';
@@ -88,14 +88,14 @@ test('a container with a terminal runs without anybody attached, takes input fro
   again?.close();
 });
 
-test('a terminal that nobody writes to stays silent, and the log has what was shown', async (t) => {
+test('a terminal without input produces no output of its own, and the log contains what was written to it', async (t) => {
   const { run } = t.context;
   const { text, exitCode } = await run('tty && echo out; echo err >&2; exit 3', { tty: true });
   t.is(exitCode, 3);
   t.regex(text, /^\/dev\/pts\/\d+\r\nout\r\nerr/);
 });
 
-test('a container with a terminal that cannot start says why', async (t) => {
+test('a container with a terminal that cannot start reports the reason', async (t) => {
   const { context } = t.context;
   const { image } = context.script('');
   const id = await context.create(await context.sandbox(), { image, command: ['/no/such'] }, { tty: true });

@@ -66,7 +66,7 @@ test('limits are written in the words of version 1, and new cpusets take after t
   t.is(readFileSync(file('cpuset/pods/sandbox/container/cpuset.cpus'), 'utf8'), '1');
 });
 
-test('a machine without cgroups has none, and nothing fails', async (t) => {
+test('a machine without cgroups is reported as such, and no operation fails', async (t) => {
   const none = await Cgroups.find({ mountpoint: '/no/such/folder' });
   t.false(none.has('memory'));
   t.deepEqual(await none.create(undefined, 's', 'c', limits), []);

@@ -60,7 +60,7 @@ async function countedTo(folder: string, position: number): Promise<number> {
   return lines.length;
 }
 
-test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
+test('twenty containers survive the kill of their runtime: all are adopted, none restarts, exit codes are reported', async (t) => {
   t.timeout(100_000);
   const endings = Array.from(
     { length: 5 },
@@ -142,7 +142,7 @@ test('a container outlives its monitor; its end is then known, its exit code is 
   }
 });
 
-test('after everything was killed, state is whole: ended containers say so, and a new pod runs', async (t) => {
+test('after all processes were killed, containers are reported as exited, and a new pod runs', async (t) => {
   t.timeout(60_000);
   const { folder, host, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
   // Nobody could tell it once its monitor is killed.

@@ -26,7 +26,7 @@ test('a burst passes at once, then as many per second as agreed, in the order of
   t.deepEqual(passed, [0, 1, 2, 3, 4, 5, 6, 7]);
 });
 
-test('who gives up returns its place, and rest never saves up more than a burst', async (t) => {
+test('an aborted request releases its token, and an idle bucket never exceeds the burst', async (t) => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 1, 2);
   const leaving = new AbortController();

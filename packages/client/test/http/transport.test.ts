@@ -7,7 +7,7 @@ import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 
 const thing = { kind: 'Thing', apiVersion: 'g.example.com/v1', metadata: { name: 'a', namespace: 'n' } };
 
-test('requests go out as the options say', async (t) => {
+test('requests are sent with the settings of the options', async (t) => {
   const { things, seen, client } = await fakeServer(
     t,
     (_request, response) => sendJson(response, { ...thing, items: [] }),
@@ -165,7 +165,7 @@ test('after ten repetitions the last refusal is handed on; without Retry-After t
   t.is(seen.length, 13);
 });
 
-test('a 4xx is never repeated, whatever it says, nor is a version that is too large', async (t) => {
+test('a 4xx response is never retried, even with Retry-After, nor is a resourceVersion that is too large', async (t) => {
   let body: object = statusBody(409, 'AlreadyExists');
   const { things, seen } = await fakeServer(t, (_request, response) =>
     sendJson(response, body, (body as { code: number }).code, { 'Retry-After': '1' }),
@@ -179,7 +179,7 @@ test('a 4xx is never repeated, whatever it says, nor is a version that is too la
   t.is(seen.length, 2);
 });
 
-test('a change whose connection breaks is not repeated, and the error says that its outcome is unknown', async (t) => {
+test('a change whose connection breaks is not retried and fails with OutcomeUnknown', async (t) => {
   for (const cut of ['before', 'within'] as const) {
     const { things, seen } = await fakeServer(t, (_request, response, raw) => {
       if (cut === 'within') {
@@ -215,7 +215,7 @@ test('a read whose connection breaks is repeated', async (t) => {
   t.is(seen.length, 4);
 });
 
-test('where nobody listens, the request was not seen, and the error says so', async (t) => {
+test('a request to a port without a listener fails with Unreachable', async (t) => {
   const { url, client } = await fakeServer(t, () => {});
   client.close();
   const unused = createHttpClient({ server: 'http://127.0.0.1:1' });
@@ -321,7 +321,7 @@ test('answers that are no Status get the meaning of their code', async (t) => {
   });
 });
 
-test('compressed answers and errors are read, broken ones are told', async (t) => {
+test('compressed responses and errors are decompressed; corrupt ones fail', async (t) => {
   const big = { ...thing, data: 'ü'.repeat(300_000) };
   let body = gzipSync(JSON.stringify(big));
   let code = 200;
@@ -339,7 +339,7 @@ test('compressed answers and errors are read, broken ones are told', async (t) =
   t.true(isConnectionError(await failureOf(things.get('a')), 'BadAnswer'));
 });
 
-test('answers that are no JSON or no HTTP are told as such', async (t) => {
+test('responses that are not JSON or not HTTP fail with BadAnswer', async (t) => {
   let raw = false;
   const { things } = await fakeServer(t, (_request, response, message) => {
     if (raw) message.socket.end('nonsense\r\n\r\n');

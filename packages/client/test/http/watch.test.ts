@@ -52,7 +52,7 @@ test('a line longer than allowed is refused as soon as it is, complete or not', 
   t.throws(() => splitter.push(Buffer.from('45678901')), { code: 'BadAnswer' });
 });
 
-test('events come one by one; the request says what was asked for', async (t) => {
+test('events are returned one by one; the request contains the options of the watch', async (t) => {
   const { things, seen } = await fakeServer(t, (_request, response) => {
     streamHead(response);
     const bytes = Buffer.from(
@@ -124,7 +124,7 @@ test('an ERROR event is thrown as its Status, after the events before it, and th
   await closed;
 });
 
-test('streams that break, end within an event or hold no events are told as such', async (t) => {
+test('streams that break, end within an event or contain no events fail with the matching error', async (t) => {
   const ends: Record<string, (response: ServerResponse) => void> = {
     broken: (response) => response.socket?.destroy(),
     within: (response) => response.end('{"type":'),
@@ -200,7 +200,7 @@ test('a server that does not end a watch at its time-out is left ten seconds lat
   t.deepEqual(await watching, []);
 });
 
-test('closing the client ends its watches with an error that says so', async (t) => {
+test('closing the client ends its watches with the error Closed', async (t) => {
   const { things, client, arrived } = await fakeServer(t, (_request, response) => streamHead(response));
   const watching = failureOf(collect(things.watch()));
   await arrived(1);

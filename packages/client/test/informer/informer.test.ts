@@ -98,7 +98,7 @@ test('a stream that ends is followed by another from the last version, without a
   t.deepEqual(script.lists.slice(1), [question, question, question], 'each time only whether the server is as far');
 });
 
-test('a server that is not as far as it was, or sends events of its past, is listed anew', async (t) => {
+test('a server that is behind the observed revision, or sends older events, is listed again', async (t) => {
   const script = new ScriptedClient();
   script.answers = [
     script.list(100, [thing('a', 3)]),
@@ -128,7 +128,7 @@ test('watches that end at once with nothing are paused between', async (t) => {
   await passing(() => script.watches.length === 2);
 });
 
-test('when history is gone it lists what is not older, whole, and tells the difference alone', async (t) => {
+test('after 410 it lists a revision that is not older, in one request, and handlers receive only the difference', async (t) => {
   const script = new ScriptedClient();
   script.answers = [
     script.list(10, [thing('same', 3), thing('changes', 4), thing('goes', 5), thing('again', 6)]),
@@ -235,7 +235,7 @@ test('stopping during a list or a watch calls no handler any more', async (t) =>
   t.is(script.watches.length, 0);
 });
 
-test('handlers: added late they learn what is known, taken away they learn nothing more, and a bad one harms nobody', async (t) => {
+test('handlers: those added later receive all cached objects, removed ones receive nothing more, and one that throws does not affect others', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('a', 3)])];
   const { informer: running, told } = informer(t, script);
@@ -260,7 +260,7 @@ test('handlers: added late they learn what is known, taken away they learn nothi
   t.deepEqual(told, ['+n/a@3', '+n/b@11', '-n/a@12', '+n/c@13']);
 });
 
-test('what is not remembered takes no place: it is told when it is deleted or ceases to be remembered, and after a relist', async (t) => {
+test('objects that are not remembered are not cached: handlers are called when one is deleted or is no longer remembered, and after a relist', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('plain-a', 3), thing('kept-b', 4)]), script.list(30, [thing('kept-b', 4)])];
   const told: string[] = [];
@@ -292,7 +292,7 @@ test('what is not remembered takes no place: it is told when it is deleted or ce
   t.is(told.length, 5);
 });
 
-test('a lister finds by its indexes, which are right when handlers look', async (t) => {
+test('a lister reads by its indexes, which are up to date when handlers are called', async (t) => {
   const script = new ScriptedClient();
   const owned = (name: string, version: number, owner: string, app: string): KubeObject => ({
     metadata: {

@@ -106,7 +106,7 @@ test('work may ask to be done again later; adding the key sooner comes before', 
   t.is(running.length, 3);
 });
 
-test('stopping tells running work, waits for it, and begins nothing more', async (t) => {
+test('stopping aborts running work, waits for it, and starts no more', async (t) => {
   const { queue: keys, running, clock } = queue(t);
   keys.add('a');
   keys.add('b');

@@ -63,7 +63,7 @@ test('an engine is what answers /_ping with the version of its API', async (t) =
   });
 });
 
-test('an engine that is not there, or does not answer in time, is none', async (t) => {
+test('an engine that does not listen, or does not answer in time, is not usable', async (t) => {
   const folder = await temporaryDirectory(t);
   t.like(await probeEngine(`unix://${folder}/none.sock`), {
     usable: false,

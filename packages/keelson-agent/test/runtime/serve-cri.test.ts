@@ -33,7 +33,7 @@ test('the runtime is served at the default of --container-runtime-endpoint, what
   t.is(criSocketOf(configOf(['--runtime-a-endpoint=unix:///e.sock']), asGiven), byDefault);
 });
 
-test('nothing is served of a remote runtime, of runtime-b, with --runonce, or where the environment says so', (t) => {
+test('no CRI socket is served for a remote runtime, for runtime-b, with --runonce, or when the environment disables it', (t) => {
   t.is(criSocketOf(configOf(['--container-runtime-endpoint=unix:///c.sock']), asGiven), undefined);
   t.is(criSocketOf(configOf(['--container-runtime=runtime-b']), asGiven), undefined);
   t.is(criSocketOf(configOf(['--runonce', '--pod-manifest-path=/x']), asGiven), undefined);

@@ -23,7 +23,7 @@ test("the key is made once, in a file and a folder that are their owner's alone"
   t.not((await pairOf(await temporaryDirectory(t))).key, made.key);
 });
 
-test('a key that others could read is not used, nor what is none', async (t) => {
+test('a key file that others can read is rejected, as is one without a key', async (t) => {
   const rootDir = await temporaryDirectory(t);
   await pairOf(rootDir);
   const { pair } = supervisorPlace(rootDir);
@@ -51,7 +51,7 @@ async function probe(t: ExecutionContext, port: number, timeoutMs = 10_000): Pro
   return listener;
 }
 
-test('who listens is told by the certificate alone', async (t) => {
+test('the listening process is identified by its certificate only', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const pair = await pairOf(rootDir);
   const own = await probePort({ host: '127.0.0.1', port: await tlsPort(t, pair), pair, timeoutMs: 10_000 });
@@ -119,7 +119,7 @@ test('a supervisor that has lost its record is not used blindly', async (t) => {
   });
 });
 
-test('a supervisor that cannot do its work says why, leaves no record, and its log has it, too', async (t) => {
+test('a supervisor that cannot start reports the reason, leaves no record, and logs the reason', async (t) => {
   t.timeout(60_000);
   const { ensure, place, rootDir } = await ensureAt(t, await freePort(), '/no/such/runc');
   const error = await t.throwsAsync(ensure(), { name: 'MachineError' });

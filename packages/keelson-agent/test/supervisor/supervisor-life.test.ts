@@ -47,7 +47,7 @@ async function someProcess(t: ExecutionContext, stubborn = false) {
   return { child, identity };
 }
 
-test('the record names a process that lives, and none that merely has its number', async (t) => {
+test('the record identifies a running process, and not another one with a reused process ID', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const place = supervisorPlace(rootDir);
   await mkdir(place.folder);
@@ -107,7 +107,7 @@ test('a supervisor that does not end is killed', async (t) => {
   t.is(logger.lines[0]?.message, 'supervisor does not end after SIGTERM, it is killed');
 });
 
-test('a supervisor that goes is seen to at once, again and again until it runs, and not when the agent has closed it', async (t) => {
+test('a supervisor that ends is restarted immediately, with retries until it runs, and not after the agent has closed the link', async (t) => {
   const pair = await pairOf(await temporaryDirectory(t));
   const sessions = new Map<number | undefined, ServerHttp2Session>();
   const port = await tlsPort(t, pair, (session) => void sessions.set(session.socket.remotePort, session));
