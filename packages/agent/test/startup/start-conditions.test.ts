@@ -15,7 +15,7 @@ const podOf = (uid: string, phase: string): Pod => ({
   status: { phase },
 });
 
-/** Time advances as soon as a caller waits for it, and is recorded. */
+/** A clock that advances at once when a caller waits, and records the delays. */
 class EagerClock extends FakeClock {
   readonly waits: number[] = [];
 
@@ -27,7 +27,7 @@ class EagerClock extends FakeClock {
   }
 }
 
-test('--runonce waits 1, 2, 4 … seconds, ten times, and then names what does not run', async (t) => {
+test('--runonce waits 1, 2, 4 … seconds, ten times, and then reports the pods that do not run', async (t) => {
   const clock = new EagerClock();
   const pods = [podOf('a', 'Pending'), podOf('b', 'Running')];
   const signal = new AbortController().signal;
@@ -41,7 +41,7 @@ test('--runonce waits 1, 2, 4 … seconds, ten times, and then names what does n
   );
 });
 
-test('--runonce gives sources one second, and has nothing to wait for without pods', async (t) => {
+test('--runonce waits one second for sources, and does not wait without pods', async (t) => {
   const clock = new EagerClock();
   const signal = new AbortController().signal;
   const none = { pods: () => [], seenAllSources: () => true };
@@ -61,7 +61,7 @@ test('--fail-swap-on: a machine with swap is refused, one without is not', async
   await t.notThrowsAsync(checkSwap(join(path, '..', 'nowhere')));
 });
 
-test('the options in effect are shown without what may be a credential', (t) => {
+test('the effective options are shown without values that may contain credentials', (t) => {
   const { values } = parseOptions([
     '--manifest-url=http://u:secret@h/',
     '--manifest-url-header=Authorization:secret',

@@ -32,8 +32,7 @@ export const maxTrialStarts = 10;
 
 /**
  * Selects the configuration of this start. With --dynamic-config-dir, the configuration that was downloaded last
- * replaces the file of --config. When it is invalid, the last known good configuration is used, else the local
- * configuration.
+ * replaces the file of --config. When it is invalid, the last known good configuration is used, else the local one.
  *
  * @throws UsageError when the local configuration is invalid
  */

@@ -22,7 +22,7 @@ function lines(row: AnyOption): string {
 export function helpText(): string {
   const sections = optionSections.map(({ title, options }) => `${title}:\n${options.map(lines).join('')}`);
   const gates = featureGates.map((gate) => `  ${gateText(gate)}\n`).join('');
-  return `Runs the pods of this node: pods from manifest files and URLs, and pods that the API server assigns to the node.
+  return `Runs the pods of this node: pods from manifest files and URLs, and pods that are assigned by the API server.
 
 Usage: keelson-agent [options]
 

@@ -13,7 +13,7 @@ export const otherOptions = [
     'dynamic-config-dir',
     text,
     '',
-    'Directory of downloaded configurations and their state; enables dynamic configuration; needs the gate DynamicAgentConfig.',
+    'Directory of downloaded configurations; enables dynamic configuration; needs the gate DynamicAgentConfig.',
     none,
   ),
   option('root-dir', text, defaultRootDir, "Directory of the agent's files, such as mounted volumes."),

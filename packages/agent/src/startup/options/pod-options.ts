@@ -22,7 +22,7 @@ export const podOptions = [
     'manifest-url-header',
     headerList,
     [],
-    'HTTP headers for --manifest-url, name:value separated by commas; may be repeated, and headers of one name are sent in order.',
+    'HTTP headers for --manifest-url, name:value separated by commas; headers of one name are sent in order.',
     none,
   ),
   option(
@@ -119,7 +119,7 @@ export const podOptions = [
     'protect-kernel-defaults',
     bool,
     false,
-    'Fails when one of six kernel settings differs from the required value; when false, the agent sets them while it runs.',
+    'Fails when one of six kernel settings differs from the required value; otherwise the agent sets them.',
   ),
   option('fail-swap-on', bool, true, 'Refuses to start on a machine with swap.'),
   option('oom-score-adj', int32, -999, 'Out-of-memory score adjustment of the agent, from -1000 to 1000.'),

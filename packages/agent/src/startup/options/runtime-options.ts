@@ -16,7 +16,7 @@ export const runtimeOptions = [
     'container-runtime-endpoint',
     text,
     defaultRuntimeEndpoint,
-    '[Experimental] Unix socket of a remote CRI runtime, with runtime-a; when absent, the local runtime is served there.',
+    '[Experimental] Socket of a remote CRI runtime, with runtime-a; when absent, the local runtime is served there.',
   ),
   option('image-service-endpoint', text, '', '[Experimental] Unix socket of a remote image service.', {
     shownDefault: 'that of --container-runtime-endpoint',
@@ -80,7 +80,7 @@ export const runtimeOptions = [
     'experimental-check-node-capabilities-before-mount',
     bool,
     false,
-    '[Experimental] Checks the requirements of a mount before the mount; has no effect with --experimental-mounter-path.',
+    '[Experimental] Checks the requirements before a mount; has no effect with --experimental-mounter-path.',
   ),
   option(
     'volume-plugin-dir',

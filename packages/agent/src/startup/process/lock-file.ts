@@ -76,8 +76,8 @@ async function waitForContention(path: string, holder: ChildProcess, clock: Cloc
   const waits = new RegExp(`^\\d+:\\s+->\\s+FLOCK\\s.*:${inode}\\s`, 'm');
   while (!signal.aborted) {
     const table = await readFile('/proc/locks', 'utf8').catch(() => '');
-    const lost = holder.exitCode !== null || holder.signalCode !== null || (await inodeOf(path)) !== inode;
-    if (!signal.aborted && (lost || waits.test(table))) return;
+    const released = holder.exitCode !== null || holder.signalCode !== null || (await inodeOf(path)) !== inode;
+    if (!signal.aborted && (released || waits.test(table))) return;
     await pause(clock, pollMs, signal);
   }
   // The lock was released by this process, which must not be reported as contention.

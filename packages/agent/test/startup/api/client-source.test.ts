@@ -126,7 +126,7 @@ test('--chaos-chance=1 delays and fails every request of every client; without i
   t.is(good.seen.length, 20);
 });
 
-test('--cluster-api-content-type: protobuf is requested and sent, with the credentials of --clusterconfig', async (t) => {
+test('--cluster-api-content-type: protobuf is used, with the credentials of --clusterconfig', async (t) => {
   const { clients, seen } = await open(t, (_, response) => json(response, node));
   await clients.main.resource(Node).get('n1');
   t.true(seen[0]?.accept.startsWith('application/vnd.kubernetes.protobuf'), seen[0]?.accept);

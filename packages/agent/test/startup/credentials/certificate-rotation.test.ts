@@ -61,7 +61,7 @@ test('a certificate is renewed at a random time between 70 and 90 percent of its
   t.is(Math.round(renewalTime(certificate, () => 0.999_999_9)), 1_900_000);
 });
 
-test('--rotate-certificates: a new certificate replaces the old one before it expires, also on new connections', async (t) => {
+test('--rotate-certificates: a new certificate replaces the old one before it expires', async (t) => {
   const { api, start, firstSerial } = await open(t);
   const { clients } = start();
   const nodes = clients.heartbeat.resource(Node);
@@ -150,7 +150,7 @@ test('the agent ends with an error when its certificate has expired and the serv
   api.behaviour = 'away';
   api.clock.advance(hourMs * 1.01);
   await goOn(api, () => api.seen.length >= 3);
-  t.is(failure, undefined, 'nobody knows whether the server would take it');
+  t.is(failure, undefined, 'it is unknown whether the server accepts the certificate');
   api.behaviour = 'unauthorized';
   await goOn(api, () => failure !== undefined);
   t.regex(failure?.message ?? '', /the client certificate expired at .*; start again with --bootstrap-clusterconfig$/);

@@ -56,7 +56,7 @@ async function usable(t: ExecutionContext, api: CertificateApi): Promise<void> {
   t.is(String(options.clientKey), await readFile(join(certDir, 'keelson-agent-client-current.pem'), 'utf8'));
 }
 
-test('--bootstrap-clusterconfig: without a client config a certificate is requested and the config is written', async (t) => {
+test('--bootstrap-clusterconfig: a certificate is requested and a missing client config is written', async (t) => {
   const api = await certificateApi(t);
   await joined(api);
   await usable(t, api);

@@ -17,10 +17,10 @@ const periodMs = 10_000;
 
 /** Counts the polls that have ended: each schedules the next. */
 class LookClock extends FakeClock {
-  looks = 0;
+  polls = 0;
 
   override after(ms: number, callback: () => void): () => void {
-    if (ms === periodMs) this.looks += 1;
+    if (ms === periodMs) this.polls += 1;
     return super.after(ms, callback);
   }
 }
@@ -62,15 +62,15 @@ async function machine(t: ExecutionContext, words: readonly string[] = []) {
       logger,
       ended: () => ended,
       /** Advances the clock by one poll, and waits until its effects are complete. */
-      async look() {
-        await until(() => clock.looks > 0);
-        const before = clock.looks;
+      async poll() {
+        await until(() => clock.polls > 0);
+        const before = clock.polls;
         clock.advance(periodMs);
-        await until(() => clock.looks > before);
+        await until(() => clock.polls > before);
       },
       /** Waits until the agent requests a restart, and stops it. */
       async end() {
-        await until(() => clock.looks > 0);
+        await until(() => clock.polls > 0);
         if (!ended) clock.advance(periodMs);
         await until(() => ended);
         await watch.stop();
@@ -95,10 +95,10 @@ async function machine(t: ExecutionContext, words: readonly string[] = []) {
 
 const trialMs = 600_000;
 
-test('--dynamic-config-dir: the assigned configuration is used by the next start, below the command line', async (t) => {
+test('--dynamic-config-dir: the next start uses the assigned configuration, below the command line', async (t) => {
   const { start, put, assign, dir } = await machine(t, ['--max-pods=9']);
   const first = await start();
-  await first.look();
+  await first.poll();
   t.is(first.resolved.config.syncMs, 60_000);
   t.like(first.watch.condition(), { type: 'ConfigOK', status: 'True', reason: 'LocalConfig' });
   put('one', document('syncFrequency: 7s\nmaxPods: 3\nfeatureGates: {MountPropagation: true}'));
@@ -114,7 +114,7 @@ test('--dynamic-config-dir: the assigned configuration is used by the next start
     reason: 'AssignedConfig',
     message: 'using config map kube-system/one, key agent (uid uid-one, resourceVersion 1), on trial',
   });
-  await second.look();
+  await second.poll();
   t.false(second.ended(), 'the assigned configuration is in use');
   t.deepEqual(await readdir(join(dir, 'checkpoints')), ['uid-one_1_agent']);
   put('one', document('syncFrequency: 8s'), '2');
@@ -134,7 +134,7 @@ test('an invalid configuration is rejected while the agent runs, and the conditi
   put('bad', document('syncFrequency: never'));
   assign('bad');
   const agent = await start();
-  await agent.look();
+  await agent.poll();
   t.false(agent.ended());
   const { status, reason, message } = agent.watch.condition();
   t.deepEqual([status, reason], ['False', 'ConfigRefused']);
@@ -142,9 +142,9 @@ test('an invalid configuration is rejected while the agent runs, and the conditi
     message ?? '',
     /^using the local configuration; not config map kube-system\/bad, .*: syncFrequency must be a duration/,
   );
-  t.is(agent.logger.lines.length, 1, 'it is looked at once');
+  t.is(agent.logger.lines.length, 1, 'it is checked once');
   put('bad', document('dynamicConfigDir: /elsewhere'), '2');
-  await agent.look();
+  await agent.poll();
   t.regex(agent.watch.condition().message ?? '', /dynamicConfigDir cannot be downloaded/);
   put('bad', document('syncFrequency: 5s'), '3');
   await agent.end();
@@ -158,11 +158,11 @@ test('a configuration is known good after ten minutes, and replaces later ones t
   await (await start()).end();
   const trial = await start();
   trial.clock.advance(trialMs - 30_000);
-  await trial.look();
+  await trial.poll();
   t.regex(trial.watch.condition().message ?? '', /on trial$/);
   trial.clock.advance(30_000);
   await until(() => !trial.watch.condition().message?.includes('on trial'));
-  await trial.look();
+  await trial.poll();
   put('next', document('syncFrequency: 6s'));
   assign('next');
   await trial.end();
@@ -177,10 +177,10 @@ test('a configuration is known good after ten minutes, and replaces later ones t
     message ?? '',
     /^using config map kube-system\/good.*; not config map kube-system\/next.*: .*unknown field noSuchField/,
   );
-  await back.look();
+  await back.poll();
   t.false(back.ended(), 'what was refused is not taken again');
   assign('good');
-  await back.look();
+  await back.poll();
   t.like(back.watch.condition(), { status: 'True', reason: 'AssignedConfig' });
 });
 
@@ -210,7 +210,7 @@ test('many valid and invalid updates: each valid one is used, and only needed te
     const good = version % 3 !== 0;
     put('one', document(good ? `syncFrequency: ${version}s` : 'syncFrequency: 0s'), String(version));
     if (!good) {
-      await agent.look();
+      await agent.poll();
       t.is(agent.watch.condition().reason, 'ConfigRefused');
       t.is(agent.resolved.config.syncMs, before);
       continue;
@@ -230,7 +230,7 @@ test('the same text in another version needs no restart', async (t) => {
   await (await start()).end();
   const agent = await start();
   put('one', document('syncFrequency: 5s'), '2');
-  await agent.look();
+  await agent.poll();
   t.false(agent.ended());
   t.regex(agent.watch.condition().message ?? '', /resourceVersion 2/);
   await agent.stop();
@@ -248,14 +248,14 @@ test('a config map that is missing, has another UID or lacks the key is reported
   ] as const) {
     put('one', document('syncFrequency: 5s'));
     assign(name, more);
-    await agent.look();
+    await agent.poll();
     const condition = agent.watch.condition();
     t.like(condition, { status: 'False', reason: 'ConfigNotFound' });
     t.regex(condition.message ?? '', message);
   }
   t.false(agent.ended());
   assign(undefined);
-  await agent.look();
+  await agent.poll();
   t.is(agent.watch.condition().status, 'True');
 });
 

@@ -48,8 +48,8 @@ test('--protect-kernel-defaults: every setting that differs is named, and none i
   await t.throwsAsync(keepKernelDefaults(settings(root, { protect: true })), {
     instanceOf: MachineError,
     message:
-      '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; vm.panic_on_oom is missing, ' +
-      'not 0; kernel.panic is 1, not 10',
+      '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; ' +
+      'vm.panic_on_oom is missing, not 0; kernel.panic is 1, not 10',
   });
   t.is(await readFile(join(root, 'kernel/panic'), 'utf8'), '1\n');
   await t.notThrowsAsync(keepKernelDefaults(settings(await kernel(t, wanted), { protect: true })));
@@ -200,7 +200,7 @@ test('the result of a program contains its output, its failure, or that it does 
   await t.throwsAsync(runProgram('/no/such/program', []), { message: /ENOENT/ });
 });
 
-test.serial('a program that is not there leaves nothing behind that holds this process', async (t) => {
+test.serial('a program that does not exist leaves no timer that keeps this process alive', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
   await t.throwsAsync(runProgram('/no/such/program', []));
