@@ -11,7 +11,8 @@ import {
 } from '@keelson/core';
 import { everything, podPrefix, textOf } from './objects.ts';
 
-const timeoutMs = 10_000;
+/** The cases of a suite run concurrently in one process, so a condition can take long on a loaded machine. */
+const timeoutMs = 60_000;
 
 /** Yields to other work of the process. */
 export function turn(): Promise<void> {
@@ -26,7 +27,7 @@ export async function turns(count = 20): Promise<void> {
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await condition())) {
-    if (Date.now() > end) assert.fail(`waited in vain until ${what}`);
+    if (Date.now() > end) assert.fail(`not reached: ${what}`);
     await turn();
   }
 }
