@@ -1,5 +1,6 @@
 // Checks which file may import which. A violation names file, line and the rule that is broken. The rules:
-// 1. Sources of a package import only the packages that the table below lists for it, and only their public entry points.
+// 1. Sources of a package import only the packages that the table below lists for it, and only their public entry
+//    points.
 // 2. Certain libraries are imported by certain files alone.
 // 3. Inside a package with layers, a lower layer never imports a higher one.
 // 4. The folders inside the sources of a package form no cycle; type-only imports count.
@@ -70,8 +71,8 @@ const packages = {
 };
 
 /**
- * Layers of packages by the first folder below `src`, the lowest layer first. A file imports from its own folder and from
- * the layers before; folders of the same layer do not import each other.
+ * Layers of packages by the first folder below `src`, the lowest layer first. A file imports from its own folder and
+ * from the layers before; folders of the same layer do not import each other.
  */
 const layers = {
   'packages/core': [
@@ -89,8 +90,8 @@ const layers = {
 };
 
 /**
- * Imports between folders that break rule 3 or 4 and are to be removed, by package: `importing folder -> imported folder`.
- * Nothing is added to this list.
+ * Imports between folders that break rule 3 or 4 and are to be removed, by package: `importing folder -> imported
+ * folder`. Nothing is added to this list.
  */
 const exemptions = {
   'packages/core': ['scope -> storage', 'runtime -> storage', 'storage -> codec'],

@@ -32,18 +32,20 @@ function commandLine() {
   ]);
   return `# Command line
 
-\`keelson serve\` and \`keelson up\` take the same options, but for \`--agent\`, which is for \`up\`. The strongest source wins: command line,
-environment, config file, default. An unknown option, variable or key is an error that suggests the right one. Exit codes: 0 ended as told,
-1 failed, 2 called wrongly.
+\`keelson serve\` and \`keelson up\` accept the same options, except for \`--agent\`, which is only for \`up\`. Sources in the order
+of their precedence: command line, environment, config file, default. An unknown option, variable or key is an error
+that suggests the nearest name. Exit codes: 0 ended on request, 1 failed, 2 invalid usage.
 
-\`keelson verify\` takes the same options and checks everything that is stored in each store of \`--storage\`, while no server uses it: every record
-passes its checksum and is an object under its own name, revisions are possible, history has no gap, and for LMDB every page of the data file
-is where it belongs. It changes nothing, prints one line per store with the number of objects per kind and one line per damage, and ends with
-exit code 1 when something is damaged or a store cannot be read. On etcd and PostgreSQL it may run beside servers.
+\`keelson verify\` accepts the same options and checks everything in each store of \`--storage\`, while no server uses it:
+every record passes its checksum and is an object under its own name, revisions are valid, history has no gap, and for
+LMDB every page of the data file is consistent. It changes nothing, prints one line per store with the number of objects
+per kind and one line per damaged record, and exits with code 1 when it finds damage or a store cannot be read. On etcd
+and PostgreSQL it can run beside servers.
 
-When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to \`DATA/kubeconfig\`. SIGTERM
-ends it, also at any point of its start: watches end cleanly, running writes finish. A start that waits for more than three seconds logs what it
-waits for. The server ends by itself, with exit code 1, when its store has stopped for good (another process wrote to an LMDB directory).
+When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to
+\`DATA/kubeconfig\`. SIGTERM ends it, also during its start: watches end, and running writes finish. A start that waits
+for more than three seconds logs the reason. The server exits with code 1 when its store has failed permanently (for
+example because another process wrote to an LMDB directory).
 
 ${table(['option', 'variable', 'key in the file', 'default', 'meaning'], rows)}
 `;
@@ -95,25 +97,27 @@ function agentOptions() {
 first occurrence replaces the default. Durations are written like \`300ms\`, \`10s\`, \`2h45m\`.
 
 An unknown option, a value out of range, and options that contradict each other end the command with
-exit code 2 and one sentence that names the option. Other exit codes: 0 ended as told, 1 failed.
+exit code 2 and one sentence that names the option. Other exit codes: 0 ended on request, 1 failed.
 
-Without an option that names a runtime, an engine that answers at the default socket of --runtime-a-endpoint runs the containers, else runc where
-the agent is root and it works, else they are processes of the machine; what was taken once is taken again. The variable
-\`KEELSON_AGENT_RUNTIME\` (\`process\`, \`oci\`, \`engine\`, \`cri\`, a package or a path) selects a runtime instead, and
-\`KEELSON_AGENT_RUNTIME_OPTIONS\` contains its options as a JSON object. See [container runtimes](../explanation/container-runtimes.md).
+Without an option that names a runtime, the agent uses an engine that answers at the default socket of
+--runtime-a-endpoint, otherwise runc if the agent runs as root and runc works, otherwise processes of the host. The
+choice is permanent. The variable \`KEELSON_AGENT_RUNTIME\` (\`process\`, \`oci\`, \`engine\`, \`cri\`, a package or a
+path) selects a runtime instead, and \`KEELSON_AGENT_RUNTIME_OPTIONS\` contains its options as a JSON object. See
+[container runtimes](../explanation/container-runtimes.md).
 
-Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
-place. An agent of root sets six settings of the kernel below \`/proc/sys\` while it runs, unless --protect-kernel-defaults is given;
-\`KEELSON_AGENT_SYSCTL_ROOT\` names another directory in its place, such as one that does not exist for an agent that is to change nothing.
-It also makes cgroups for pods where it can; \`KEELSON_AGENT_CGROUP_ROOT\` names another mount point than \`/sys/fs/cgroup\`.
+Where \`/var/log\` cannot be written, logs of containers are in \`log\` below --root-dir; the variable
+\`KEELSON_AGENT_LOG_ROOT\` names another directory. An agent that runs as root sets six kernel settings below
+\`/proc/sys\` while it runs, unless --protect-kernel-defaults is given; \`KEELSON_AGENT_SYSCTL_ROOT\` names another
+directory instead. With a directory that does not exist the agent changes no setting. It also creates cgroups for pods
+where it can; \`KEELSON_AGENT_CGROUP_ROOT\` names another mount point than \`/sys/fs/cgroup\`.
 
-With runtime-a and no --container-runtime-endpoint, the runtime is served as CRI at the default of that option, for tools such as crictl;
-\`KEELSON_AGENT_CRI_SOCKET\` names another path, and empty it means nowhere.
+With runtime-a and no --container-runtime-endpoint, the runtime is served as CRI at the default of that option, for
+tools such as crictl; \`KEELSON_AGENT_CRI_SOCKET\` names another path, and an empty value disables this.
 
 ${optionSections.map(chapter).join('\n')}
 ## Feature gates
 
-Set by --feature-gates. What is named wins over \`AllAlpha\`, which turns on every alpha gate that is not named.
+Set by --feature-gates. A named gate overrides \`AllAlpha\`, which turns on all other alpha gates.
 
 ${table(
   ['gate', 'stage', 'default'],

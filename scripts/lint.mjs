@@ -1,5 +1,5 @@
-// Every static check: format and lint, promises, dependencies between packages and folders, dead code. Runs all, then
-// fails if any failed.
+// Every static check: format and lint, promises, dependencies between packages and folders, reference pages, structure,
+// dead code. Runs all, then fails if any failed.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -15,6 +15,8 @@ const checks = [
   ],
   ['dependencies', process.execPath, ['scripts/dependencies.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
+  ['structure', process.execPath, ['scripts/structure.mjs', '--check']],
+  ['files per request', process.execPath, ['scripts/count-path-files.mjs', '--check']],
   ['dead code', bin('knip'), []],
 ];
 

@@ -1,5 +1,6 @@
 // Prints a random sample of comments, log messages and error texts, to be read without the code beside it:
-// `node scripts/sample-texts.mjs [--seed N] [--comments 100] [--logs 50] [--errors 50]`. The same seed gives the same sample.
+// `node scripts/sample-texts.mjs [--seed N] [--comments 100] [--logs 50] [--errors 50]`. The same seed gives the same
+// sample.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -6,8 +6,8 @@ import Runnable from '../node_modules/ava/lib/test.js';
 
 /**
  * Limit of a test, a hook and its teardowns, each counted from its last assertion. It is below the idle limit of the
- * runner (`timeout` in ava.config.js), which ends every running file and does not name the test. `t.timeout()` in a test
- * sets another limit.
+ * runner (`timeout` in ava.config.js), which ends every running file and does not name the test. `t.timeout()` in a
+ * test sets another limit.
  */
 const testLimitMs = 90_000;
 /** Packages that a file installs and tools that it compiles before its first test are included. */

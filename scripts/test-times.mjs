@@ -1,5 +1,5 @@
-// Runs test files and prints how much wall time and processor time each of them needed, the longest first. Arguments are
-// those of `npx ava`. Daemons that detach themselves are not part of the processor time.
+// Runs test files and prints how much wall time and processor time each of them needed, the longest first. Arguments
+// are those of `npx ava`. Daemons that detach themselves are not part of the processor time.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

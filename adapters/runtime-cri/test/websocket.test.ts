@@ -33,7 +33,7 @@ async function streamingServer(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/exec/token`;
 }
 
-/** Gives back what it is sent; ends when it is told of the end of input. */
+/** Echoes its input; ends at the end of input. */
 function echo(socket: WebSocket): void {
   socket.on('message', (data: Buffer) => {
     if (data[0] === 0) socket.send(Buffer.concat([Buffer.of(1), data.subarray(1)]));

@@ -38,9 +38,9 @@ export interface FakeRuntimeOptions {
    * Default true.
    */
   readonly deadlines?: boolean;
-  /** Claims that containers write logs; whoever claims it writes them in their place. Default false. */
+  /** Declares that containers write logs; the test writes them. Default false. */
   readonly logs?: boolean;
-  /** Ways into containers, played by whoever tests them. Default: none. */
+  /** Streams of containers, implemented by the test. Default: none. */
   readonly streaming?: RuntimeStreaming;
   /** What it claims in place of what it can do. */
   readonly capabilities?: Partial<RuntimeCapabilities>;

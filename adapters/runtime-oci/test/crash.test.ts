@@ -49,7 +49,7 @@ const pidsOf = (text: string) => processesWith([text]).map((line) => Number.pars
 const monitorsOf = ({ folder }: Started) => pidsOf(`${folder}/state/monitor.sh`).sort((a, b) => a - b);
 
 const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done';
-/** Counts to five, and on by five with each SIGUSR1. Its exit code tells how far it came. */
+/** Counts to five, and further by five with each SIGUSR1. Its exit code is the count. */
 const countingByFive =
   'i=0; five() { for _ in 1 2 3 4 5; do i=$((i+1)); echo $i; done; }; trap five USR1; trap "stop=1" TERM; five; while [ -z "$stop" ]; do sleep 0.05; done; exit $i';
 
@@ -158,7 +158,7 @@ test('after all processes were killed, containers are reported as exited, the po
   t.timeout(60_000);
   const started = await startHost([counting, 'sleep 1000 & wait', 'exit 3']);
   const { folder, ids, sandboxId } = started;
-  // Nobody could tell it once its monitor is killed.
+  // No process can read it after its monitor was killed.
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await started.host.kill();
   const holder = Number(readFileSync(join(folder, 'state/pods', sandboxId, 'holder/pid'), 'utf8'));

@@ -47,7 +47,7 @@ function killEverything(texts: readonly string[]): void {
 }
 
 const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done';
-/** Counts to five, and on by five with each SIGUSR1. Its exit code tells how far it came. */
+/** Counts to five, and further by five with each SIGUSR1. Its exit code is the count. */
 const countingByFive =
   'i=0; five() { for _ in 1 2 3 4 5; do i=$((i+1)); echo $i; done; }; trap five USR1; trap "stop=1" TERM; five; while [ -z "$stop" ]; do sleep 0.05; done; exit $i';
 
@@ -145,7 +145,7 @@ test('a container outlives its monitor; its end is then known, its exit code is 
 test('after all processes were killed, containers are reported as exited, and a new pod runs', async (t) => {
   t.timeout(60_000);
   const { folder, host, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
-  // Nobody could tell it once its monitor is killed.
+  // No process can read it after its monitor was killed.
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await host.kill();
   killEverything([folder, ...ids]);

@@ -12,18 +12,18 @@ const test = missing.length === 0 ? anyTest : anyTest.skip;
 const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;
 
 const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'];
-/** Where the checkout is in somebody's own folder, nobody else can run what is in it. */
+/** Other users cannot run programs of a checkout in a private folder. */
 const readable = missing.length === 0 && spawnSync('setpriv', [...nobody.slice(1), 'test', '-r', binary]).status === 0;
 const testNobody = readable ? test : anyTest.skip;
 
 interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
-  /** Messages of the log, or what else was said. */
+  /** Messages of the log, or other output. */
   lines(): string[];
 }
 
-/** The real command, below other words; its packet filter is that of a namespace, or of nobody. */
+/** The real command with a prefix; its packet filter is that of a network namespace, or none. */
 function agent(t: ExecutionContext, launch: readonly string[], directory: string, words: readonly string[]): Running {
   const [program = process.execPath, ...rest] = [...launch, process.execPath, binary];
   const quiet = [

@@ -197,7 +197,7 @@ onLinux('--runonce starts the pods of manifests and ends with 0 when they run, w
       { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
     ).ended;
     t.is(code, expected, stderr);
-    // What stands beside a container waits for its output to be kept, which nobody does when the directory is gone.
+    // The monitor of a container waits until its output is stored, which never happens after the directory was removed.
     const states = join(directory, 'root', 'runtime', 'run');
     await eventually(async () => (await readdir(states)).some((name) => name.endsWith('.logged')));
     for (const name of (await readdir(states)).filter((one) => one.endsWith('.monitor'))) {

@@ -78,7 +78,7 @@ onLinux(
     t.regex(first.stderr(), /another process waits for the lock file/);
     await second.said('agent started');
     const third = await run(t, [lock]);
-    // Waits, and ends when it is told to.
+    // Waits, and ends on request.
     await until(() => third.child.pid !== undefined);
     await waits(third.child.pid ?? 0);
     third.child.kill('SIGTERM');
@@ -99,7 +99,7 @@ async function waits(pid: number): Promise<void> {
   }
 }
 
-/** Makes the process throw what nobody catches, some time after the agent started. */
+/** Makes the process throw an uncaught error, some time after the agent started. */
 const fault = `--import data:text/javascript,${encodeURIComponent(
   `const write = process.stderr.write.bind(process.stderr);
    process.stderr.write = (text, ...rest) => {

@@ -11,7 +11,10 @@ import anyTest, { type TestFn } from 'ava';
 import { findKubectl } from '../../src/kubectl.ts';
 import { type NodeOfUp, runShells, startNodeOfUp } from '../../src/node-of-up.ts';
 
-/* kubectl in a container: through the server, which passes bytes on, to the agent, over each transport that kubectl has. */
+/**
+ * kubectl in a container: through the server, which passes bytes on, to the agent, over each transport that kubectl
+ * has.
+ */
 
 const waitMs = 60_000;
 const command = process.platform === 'linux' ? findKubectl() : undefined;

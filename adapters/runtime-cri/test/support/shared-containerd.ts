@@ -13,7 +13,7 @@ export class SharedContainerd {
    * neither.
    */
   readonly isOld: boolean;
-  /** Clocks and idle connections do not hold a process, and somebody does wait here. */
+  /** Timers and idle connections are unreferenced, and this wait has to keep the process alive. */
   readonly #hold = setInterval(() => {}, 1000);
   #names = 0;
 
@@ -87,7 +87,7 @@ export class SharedContainerd {
   }
 }
 
-/** A test that needs containerd: skipped, and said to be, without it. They run one after the other. */
+/** A test that needs containerd: skipped visibly without it. These tests run one after the other. */
 export function testsOn(shared: SharedContainerd | undefined) {
   if (shared !== undefined) ava.after.always(() => shared[Symbol.asyncDispose]());
   return (title: string, body: (t: ExecutionContext, shared: SharedContainerd) => Promise<void>): void => {

@@ -18,7 +18,7 @@ export function engineTest(title: string, run: EngineTest, change: Partial<Engin
   const implementation: ImplementationFn<[]> = async (t) => {
     t.timeout(100_000);
     const opened = await openEngine(podman, change);
-    // Clocks of runtimes do not hold a process, and somebody does wait here.
+    // Timers of runtimes are unreferenced, and this wait has to keep the process alive.
     const hold = setInterval(() => {}, 1000);
     t.teardown(async () => {
       await opened.dispose();

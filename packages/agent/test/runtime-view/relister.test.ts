@@ -7,7 +7,7 @@ import { settle } from '../support/bench.ts';
 
 const podCount = 200;
 
-/** A machine with many pods of one container each, and somebody who looks at it. */
+/** A host with many pods of one container each, and a relister. */
 async function machine(t: ExecutionContext) {
   const clock = new FakeClock();
   const world = new FakeWorld({ clock, images: ['app:1'] });

@@ -10,7 +10,7 @@ interface Running {
   readonly script: ScriptedClient;
   readonly clock: FakeClock;
   readonly informer: Informer<KubeObject>;
-  /** What the handlers were told, as text. */
+  /** The calls of the handlers, as text. */
   readonly told: string[];
   /** Moves the clock until the condition holds: the informer waits between failures. */
   passing(condition: () => boolean): Promise<void>;

@@ -34,7 +34,7 @@ export interface ScriptedWatch {
   fail(error: Error): void;
 }
 
-/** Answers lists and watches as the test says, and tells what was asked for. */
+/** Answers lists and watches as scripted by the test, and records the requests. */
 export class ScriptedClient {
   readonly lists: ListOptions[] = [];
   readonly watches: ScriptedWatch[] = [];

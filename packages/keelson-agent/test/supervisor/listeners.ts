@@ -47,5 +47,5 @@ export async function tlsPort(
 
 export const pairOf = (rootDir: string) => supervisorPair(supervisorPlace(rootDir));
 
-/** What somebody else may show. */
+/** What another program may present. */
 export const otherPair = () => createSelfSigned(['impostor'], systemClock.now());

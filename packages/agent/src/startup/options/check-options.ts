@@ -1,3 +1,4 @@
+import type { AgentConfig } from '../../base/config/agent-config.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { cgroupChecks } from './check-cgroups.ts';
 import { evictionChecks } from './check-eviction.ts';
@@ -6,6 +7,18 @@ import { podChecks } from './check-pods.ts';
 import { runtimeChecks } from './check-runtime.ts';
 import { servingChecks } from './check-serving.ts';
 import type { Check, CheckContext } from './option-checks.ts';
+import type { AgentOptions } from './option-table.ts';
+
+/** The feature gate of the renewal of client certificates. */
+export const rotationGate = 'RotateAgentClientCertificate';
+
+/** Warnings about credential options that have no effect, with the reason. */
+export function credentialWarnings({ api, gates }: Pick<AgentConfig, 'api' | 'gates'>, values: AgentOptions): string[] {
+  if (!values['rotate-certificates'] || api?.rotateCertificates) return [];
+  if (gates[rotationGate] !== true)
+    return [`--rotate-certificates has no effect: the feature gate ${rotationGate} is off`];
+  return ['--rotate-certificates has no effect: the agent runs without an API server'];
+}
 
 const checks: readonly Check[] = [
   ...servingChecks,
