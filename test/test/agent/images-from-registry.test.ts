@@ -149,7 +149,7 @@ asRoot('with wrong credentials a private image is ErrImagePull, then ImagePullBa
   await run('bad-secret', `${host}/app:1`, ['wrong']);
   t.deepEqual(await untilBackOff('bad-secret'), ['ErrImagePull', 'ImagePullBackOff']);
   const failed = told.find(({ pod, message }) => pod === 'bad-secret' && message.startsWith('Failed to pull image'));
-  t.regex(failed?.message ?? '', /refuses the credentials/);
+  t.regex(failed?.message ?? '', /rejected the credentials/);
   t.true(reasonsOf('bad-secret').includes('BackOff'));
 });
 
