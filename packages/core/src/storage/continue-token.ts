@@ -3,7 +3,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ListPosition } from './resource-storage.ts';
 
-/** How the places of chunked lists travel through clients that must not change or reuse them. */
+/** Encodes the position of a chunked list as a signed token, which clients cannot change or use for another list. */
 export interface ContinueTokens {
   /** `binding` names everything the pages of one list have in common: kind, namespace, selectors. Never the limit. */
   encode(position: ListPosition, binding: string): string;

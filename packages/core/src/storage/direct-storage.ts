@@ -111,7 +111,10 @@ export class DirectStorage implements ResourceStorage {
     return watch;
   }
 
-  /** The revision to pin a read to, undefined for the latest state, which satisfies every other wish as well. */
+  /**
+   * The revision at which a read is performed; undefined: the latest state, which also satisfies all other
+   * consistencies.
+   */
   async #reached(at: ReadPoint, signal: AbortSignal | undefined): Promise<Revision | undefined> {
     throwIfAborted(signal);
     if (at.at === 'latest' || at.at === 'any') return undefined;

@@ -76,7 +76,7 @@ export abstract class PullWatch implements ResourceWatch {
     this.#failure =
       error instanceof StorageError
         ? error
-        : new StorageError(StorageErrorCode.Unavailable, 'the watch cannot go on', { cause: error });
+        : new StorageError(StorageErrorCode.Unavailable, 'the watch cannot continue', { cause: error });
     this.wake();
   }
 

@@ -48,7 +48,7 @@ export class UsageBudget {
     if (!this.#sweeping) this.#sweepLater();
   }
 
-  /** Records that an owner has no data any more. */
+  /** Records that an owner has released its data. */
   forget(owner: Droppable): void {
     const bytes = this.#used.get(owner) ?? this.#idle.get(owner);
     if (bytes === undefined) return;

@@ -47,7 +47,7 @@ export function scaleMetadata({ metadata = {} }: Scalable): ObjectMeta {
   };
 }
 
-/** The subresource `scale` in one version of Scale. */
+/** The subresource `scale`, with the Scale kind of one API version. */
 export function scaleSubresource(
   bodyKind: GroupVersionKind,
   schema: Schema<ScaleBody>,
