@@ -38,6 +38,17 @@ async function writer(t: ExecutionContext, path: string, through: readonly strin
   return child;
 }
 
+/** Resolves when the process has reported a write above the revision; earlier reports may still be in the pipe. */
+async function written(child: ChildProcess, above: number): Promise<void> {
+  let text = '';
+  for await (const chunk of child.stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+    text += String(chunk);
+    if (text.split('\n').some((line) => / (?:create|update|delete) /.test(line) && Number.parseInt(line, 10) > above))
+      break;
+  }
+  child.stdout?.resume();
+}
+
 async function killed(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGKILL');
@@ -146,7 +157,7 @@ test('where the lock was bypassed, a process that finds writes of another one st
   t.teardown(() => store.close());
   const head = await store.currentRevision();
   const watch = await store.watch({ start: '/', end: '0' }, { after: head });
-  await once(child.stdout ?? process.stdin, 'data');
+  await written(child, head);
   const writes = Array.from({ length: 5 }, (_, i) =>
     store.write({ op: 'put', key: `/intruder${i}`, value: Buffer.from('x'), expect: 0 }),
   );
