@@ -168,7 +168,7 @@ function anchorsOf(path) {
 
 /** Documents that are not in this repository and that comments once cited by chapter. */
 const outside =
-  /(?<![-/])\b(?:api-conventions|(?:agent|clients|goals|findings|libraries|reliability)\.md|(?:design|performance|storage)\.md [A-D\d]|reliability \d)/;
+  /(?<!\/|-)\b(?:api-conventions|(?:agent|clients|goals|findings|libraries|reliability)\.md|(?:design|performance|storage)\.md [A-D\d]|reliability \d)/;
 const decisions = new Set(readdirSync(`${root}docs/adr`).map((name) => Number(name.slice(0, 4))));
 const decision = /\bADR (\d+)\b|\bdocs\/adr\/(\d{4})(?![\d-])/g;
 const cited = /\bdocs\/[\w./-]+\.md\b(?:#[\w-]+)?/g;
