@@ -156,15 +156,12 @@ export {
 } from './registry/resource-service.ts';
 export { type FailedOperation, translateError, watchErrorStatus } from './registry/translate-error.ts';
 export {
-  collectionPrefix,
-  kindPrefix,
-  objectKey,
   parseRequestAttributes,
   QueryParameters,
   type RequestAttributes,
   type ResourceVerb,
-  storageKindOf,
 } from './scope/request-attributes.ts';
+export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';

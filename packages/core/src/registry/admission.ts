@@ -2,7 +2,7 @@ import { statusErrors } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { objectKey } from '../scope/request-attributes.ts';
+import { objectKey } from '../scope/storage-key.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { signalOption } from './resource-binding.ts';

@@ -3,7 +3,7 @@ import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { objectKey } from '../scope/request-attributes.ts';
+import { objectKey } from '../scope/storage-key.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';

@@ -5,7 +5,7 @@ import { StatusReason } from '../meta/status.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { storageKindOf, storedFieldOf } from '../scope/request-attributes.ts';
+import { storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
 import { AdmissionChain, type AdmissionPlugin } from './admission.ts';

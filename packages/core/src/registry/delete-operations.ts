@@ -2,7 +2,7 @@ import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { type Status, StatusReason } from '../meta/status.ts';
-import { kindPrefix } from '../scope/request-attributes.ts';
+import { kindPrefix } from '../scope/storage-key.ts';
 import { ObjectList } from '../storage/object-list.ts';
 import type { UpdateDecision } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';

@@ -4,7 +4,7 @@ import { type FieldSelector, fieldSelectorOf, parseFieldSelector } from '../meta
 import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
 import { SelectorError } from '../meta/selector-error.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { objectKey, storageKindOf, storedFieldOf } from '../scope/request-attributes.ts';
+import { objectKey, storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ObjectPredicate, Pin } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
 import type { SelectableAttributes, StoredObject } from '../storage/stored-object.ts';

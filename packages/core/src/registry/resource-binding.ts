@@ -10,7 +10,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { collectionPrefix, objectKey, storageKindOf } from '../scope/request-attributes.ts';
+import { collectionPrefix, objectKey, storageKindOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ObjectCodec, ResourceStorage } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts';
-import { kindPrefix, storageKindOf } from '../scope/request-attributes.ts';
+import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
 import { DirectStorage } from './direct-storage.ts';
 import type { ResourceStorages } from './resource-storages.ts';
 import { StorageMemory } from './storage-memory.ts';

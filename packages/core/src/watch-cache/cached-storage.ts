@@ -2,7 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { kindPrefix, storageKindOf } from '../scope/request-attributes.ts';
+import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
 import { futureRevision } from '../storage/await-revision.ts';
 import { Coalesced } from '../storage/coalesced.ts';
 import { DirectStorage, pinnedPoint } from '../storage/direct-storage.ts';
