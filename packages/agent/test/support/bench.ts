@@ -270,8 +270,8 @@ const plenty: NodeUsage = {
   disk: async () => ({ device: '1', capacityBytes: 1e11, availableBytes: 9e10, inodes: 1e6, inodesFree: 9e5 }),
 };
 
-/** Work of the system that goes on without time: reading and writing of files, and programs. */
-const isWork = (name: string) => name.startsWith('FSReq') || name === 'ProcessWrap';
+/** Work of the system that does not depend on the clock: opening, reading, writing and closing files, and programs. */
+const isWork = (name: string) => name.startsWith('FSReq') || name === 'CloseReq' || name === 'ProcessWrap';
 
 /** Lets everything that can go on without time go on until `quiet` turns in a row show no such work. */
 export async function settle(quiet = 12): Promise<void> {
