@@ -16,6 +16,7 @@ const packages = {
   'packages/core': [],
   'packages/kinds': ['@keelson/core'],
   'packages/client': ['@keelson/core'],
+  'packages/access': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/agent': [
     '@keelson/core',

@@ -85,6 +85,7 @@ export type {
   ServerAddressByClientCIDR,
 } from './discovery/discovery-types.ts';
 export { printableText } from './errors/printable-text.ts';
+export { suggestion, UsageError } from './errors/usage-error.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,

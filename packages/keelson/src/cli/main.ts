@@ -1,6 +1,6 @@
 import { systemClock } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import { settledWithin } from '../base/settled-within.ts';
-import { UsageError } from '../base/usage-error.ts';
 import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
 import { optionTable, type ServerOptions } from '../config/options.ts';

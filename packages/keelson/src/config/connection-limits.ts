@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '@keelson/core/internal';
 import { duration, isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { KindDefinition } from '@keelson/core';
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '@keelson/core/internal';
 
 function isKind(value: unknown): value is KindDefinition {
   return (

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseYaml } from '@keelson/core';
-import { suggestion, UsageError } from '../base/usage-error.ts';
+import { suggestion, UsageError } from '@keelson/core/internal';
 import { optionTable, type ServerOptions } from './options.ts';
 import { valueParsers } from './parse-value.ts';
 

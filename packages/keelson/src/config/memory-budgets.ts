@@ -1,6 +1,6 @@
 import { defaultStorageBudgets, type StorageBudgets } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import type { HttpBudgets } from '@keelson/http-koa';
-import { UsageError } from '../base/usage-error.ts';
 import { isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { suggestion, UsageError } from '../base/usage-error.ts';
+import { suggestion, UsageError } from '@keelson/core/internal';
 import { parseConnectionLimits } from './connection-limits.ts';
 import { parseMemoryBudgets } from './memory-budgets.ts';
 import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';

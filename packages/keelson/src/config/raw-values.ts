@@ -1,5 +1,5 @@
 import { DurationError, durationMs } from '@keelson/core';
-import { suggestion, UsageError } from '../base/usage-error.ts';
+import { suggestion, UsageError } from '@keelson/core/internal';
 
 export type RawObject = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import type { Store, WindowLimits } from '@keelson/core';
-import { suggestion, UsageError } from '../base/usage-error.ts';
+import { suggestion, UsageError } from '@keelson/core/internal';
 import { duration, isObject, rejectUnknownKeys, text, wholeNumber } from './raw-values.ts';
 
 /**

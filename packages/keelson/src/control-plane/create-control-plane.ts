@@ -1,3 +1,4 @@
+import { groupAuthorizer, nodeRestriction } from '@keelson/access';
 import { createInProcessClient } from '@keelson/client';
 import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
 import {
@@ -22,8 +23,6 @@ import {
   systemClock,
 } from '@keelson/core';
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
-import { groupAuthorizer } from '../auth/authentication.ts';
-import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';

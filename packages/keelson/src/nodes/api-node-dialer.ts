@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type Clock, printableText, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
-import { UsageError } from '../base/usage-error.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
 import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from './node-address.ts';
 

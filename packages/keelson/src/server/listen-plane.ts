@@ -1,3 +1,4 @@
+import { authentication } from '@keelson/access';
 import type {
   AuthenticateToken,
   Authorizer,
@@ -11,7 +12,6 @@ import type {
 } from '@keelson/core';
 import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
-import { authentication } from '../auth/authentication.ts';
 import { settledWithin } from '../base/settled-within.ts';
 import { apiVersionInfo } from '../base/version.ts';
 import type { ConnectionLimits } from '../config/connection-limits.ts';

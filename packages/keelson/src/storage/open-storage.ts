@@ -15,7 +15,7 @@ import {
   type Store,
   StoreToken,
 } from '@keelson/core';
-import { suggestion, UsageError } from '../base/usage-error.ts';
+import { suggestion, UsageError } from '@keelson/core/internal';
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import { resolveToken } from './resolve-token.ts';

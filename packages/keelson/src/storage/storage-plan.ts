@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '@keelson/core/internal';
 import {
   type HistoryWindow,
   isRouting,

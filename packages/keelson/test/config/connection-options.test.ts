@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { connectionLimits, parseConnectionLimits } from '../../src/config/connection-limits.ts';
 
 test('connectionLimits has numbers and durations, each of them if it is wanted', (t) => {

@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from '../../src/config/memory-budgets.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';

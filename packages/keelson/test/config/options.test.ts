@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
 
 async function folder(t: { teardown: (fn: () => Promise<void>) => void }): Promise<string> {
@@ -151,4 +151,13 @@ test('a config file with an unknown or repeated key, broken YAML or no object is
   t.regex(await attempt('- a'), /must contain an object/);
   t.regex(await attempt('brand: {vendr: x}'), /brand has no key vendr \(did you mean vendor\?\)/);
   t.regex(await attempt('continueTokenLifetimeMs: -1'), /positive whole number/);
+});
+
+test('--token-auth-file is an absolute path, relative to the config file there, and not for --insecure', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-tokens-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'keelson.yaml'), 'tokenAuthFile: tokens.csv\n');
+  t.is((await loadOptions(['--config', join(folder, 'keelson.yaml')], {})).tokenAuthFile, join(folder, 'tokens.csv'));
+  t.is((await loadOptions([], { KEELSON_TOKEN_AUTH_FILE: '/t' })).tokenAuthFile, '/t');
+  await t.throwsAsync(loadOptions(['--insecure', '--token-auth-file', '/t'], {}), { message: /exclude each other/ });
 });

@@ -1,6 +1,6 @@
+import { UsageError } from '@keelson/core/internal';
 import { ConfigMap } from '@keelson/kinds';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { parseWatchWindow } from '../../src/config/storage-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { readAuthority } from '../../src/nodes/api-node-dialer.ts';
 import { createAuthority } from '../../src/tls/authority.ts';
 

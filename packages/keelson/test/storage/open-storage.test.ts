@@ -1,6 +1,6 @@
 import { type Metrics, noMetrics, type Store, silentLogger, systemClock } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { labelledMetrics } from '../../src/observe/labelled-metrics.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';

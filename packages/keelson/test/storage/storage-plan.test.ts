@@ -1,7 +1,7 @@
+import { UsageError } from '@keelson/core/internal';
 import { builtinKinds } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { parseHistory, type StorageChoice } from '../../src/config/storage-choice.ts';
 import { routeKinds } from '../../src/storage/kind-routes.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Logger, UserInfo } from '@keelson/core';
-import { UsageError } from '../base/usage-error.ts';
+import { UsageError } from '@keelson/core/internal';
 
 /** A token and its user. */
 export interface KnownToken {

@@ -2,10 +2,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { parseTokenFile, readTokenFile } from '../../src/auth/token-file.ts';
-import { UsageError } from '../../src/base/usage-error.ts';
-import { loadOptions } from '../../src/config/load-options.ts';
+import { parseTokenFile, readTokenFile } from '../../src/authentication/token-file.ts';
 
 test('a line is a token, its user, uid, and groups in quotes', (t) => {
   const text = '\uFEFFs3cret,jane,7,"dev,ops"\r\n\n"a""b", bob ,,\nplain,ann,9\none,kim,1,dev\n';
@@ -64,13 +63,4 @@ test('--token-auth-file that others may read is warned of, one that cannot be re
     instanceOf: UsageError,
     message: /^--token-auth-file .*\/no cannot be read: /,
   });
-});
-
-test('--token-auth-file is an absolute path, relative to the config file there, and not for --insecure', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'keelson-tokens-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'keelson.yaml'), 'tokenAuthFile: tokens.csv\n');
-  t.is((await loadOptions(['--config', join(folder, 'keelson.yaml')], {})).tokenAuthFile, join(folder, 'tokens.csv'));
-  t.is((await loadOptions([], { KEELSON_TOKEN_AUTH_FILE: '/t' })).tokenAuthFile, '/t');
-  await t.throwsAsync(loadOptions(['--insecure', '--token-auth-file', '/t'], {}), { message: /exclude each other/ });
 });

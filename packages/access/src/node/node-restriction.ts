@@ -10,7 +10,7 @@ import {
   statusErrors,
 } from '@keelson/core';
 import { Node, Pod } from '@keelson/kinds';
-import { isNodeUser, leaseNamespace, nodeNameOf } from './authentication.ts';
+import { isNodeUser, leaseNamespace, nodeNameOf } from './node-access.ts';
 import { forbiddenLabelChanges } from './node-labels.ts';
 import { apiReferenceOf } from './pod-references.ts';
 

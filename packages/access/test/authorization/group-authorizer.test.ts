@@ -1,7 +1,8 @@
 import { type AccessAttributes, type AccessRules, parseRequestAttributes, type UserInfo } from '@keelson/core';
 import test from 'ava';
 import fc from 'fast-check';
-import { groupAuthorizer, rulesAllow } from '../../src/auth/authentication.ts';
+import { groupAuthorizer } from '../../src/authorization/group-authorizer.ts';
+import { rulesAllow } from '../../src/authorization/rules.ts';
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const known: UserInfo = { name: 'jane', groups: ['system:authenticated'] };
