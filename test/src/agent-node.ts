@@ -14,7 +14,8 @@ import {
   readMachine,
   resolveConfig,
 } from '@keelson/agent';
-import { type ApiClient, silentLogger, systemClock } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 
 type Engine = Pick<Parameters<typeof createAgent>[1], 'runtime' | 'images'>;
 

@@ -5,7 +5,7 @@ import {
   type OpenedClient,
   registerClientConformance,
 } from '@keelson/conformance';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import { createControlPlane } from 'keelson';
 

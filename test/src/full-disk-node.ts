@@ -3,7 +3,7 @@
 // container of the last, and reports their states.
 import { join } from 'node:path';
 import { createAgent, type EventRecorder, parseOptions, resolveConfig } from '@keelson/agent';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { createProcessRuntime } from '@keelson/runtime-process';
 import { eventually } from '@keelson/testing';
 

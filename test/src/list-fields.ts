@@ -1,4 +1,5 @@
-import { childField, type KindDefinition, type MessageNode, type Schema, type SchemaNode } from '@keelson/core';
+import type { KindDefinition, Schema, SchemaNode } from '@keelson/core';
+import { childField, type MessageNode } from '@keelson/core/internal';
 
 /** A list or map somewhere in the objects of a kind. */
 export interface CollectionField {

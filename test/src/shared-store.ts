@@ -1,4 +1,5 @@
-import { StorageError, type Store } from '@keelson/core';
+import { StorageError } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 
 /** One server's connection to a store that several servers use. */
 export interface Connection {

@@ -1,18 +1,17 @@
 import type { IncomingMessage } from 'node:http';
+import type { KubeObject, Schema } from '@keelson/core';
 import {
   decodeEnvelope,
   decodeProtobufEvent,
   decoderOf,
   deleteOptionsSchema,
   encodeProtobufObject,
-  type KubeObject,
   listSchemaOf,
   parseProtobufBody,
   parseYaml,
-  type Schema,
   statusSchema,
   toYaml,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import { builtinKinds } from '@keelson/kinds';
 
 /** Whatever a body holds: an object, a list, a Status. */

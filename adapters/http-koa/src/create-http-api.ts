@@ -7,7 +7,7 @@ import {
   Representations,
   type RequestAttributes,
   reportBudgets,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 import { ApiDocuments } from './endpoints/api-documents.ts';

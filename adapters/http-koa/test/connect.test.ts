@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { FakeClock, type RequestAttributes, statusErrors } from '@keelson/core';
+import { statusErrors } from '@keelson/core';
+import type { RequestAttributes } from '@keelson/core/internal';
+import { FakeClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { FakeRegistry } from './support/fake-registry.ts';
 import { call, eventually, open, type ServeOptions, serve } from './support/serve.ts';

@@ -1,5 +1,5 @@
 import { crc32, gunzipSync } from 'node:zlib';
-import { pieceBytes } from '@keelson/core';
+import { pieceBytes } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import {

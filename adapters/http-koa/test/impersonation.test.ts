@@ -1,4 +1,5 @@
-import type { RequestAttributes, UserInfo } from '@keelson/core';
+import type { UserInfo } from '@keelson/core';
+import type { RequestAttributes } from '@keelson/core/internal';
 import test, { type ExecutionContext } from 'ava';
 import { configMap, FakeRegistry, stored } from './support/fake-registry.ts';
 import { call, serve } from './support/serve.ts';

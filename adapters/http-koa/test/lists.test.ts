@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import type { StoredList, StoredObject } from '@keelson/core';
+import type { StoredList, StoredObject } from '@keelson/core/internal';
 import test from 'ava';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
 import { call, eventually, open, serve } from './support/serve.ts';

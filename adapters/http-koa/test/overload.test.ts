@@ -1,4 +1,5 @@
-import { eventLoopTurns, type UserInfo } from '@keelson/core';
+import type { UserInfo } from '@keelson/core';
+import { eventLoopTurns } from '@keelson/core/runtime';
 import test from 'ava';
 import { configMap, FakeRegistry, stored } from './support/fake-registry.ts';
 import { admin, call, eventually, serve } from './support/serve.ts';

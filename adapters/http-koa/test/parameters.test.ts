@@ -1,4 +1,4 @@
-import type { DeleteParameters, SelectParameters, WriteParameters } from '@keelson/core';
+import type { DeleteParameters, SelectParameters, WriteParameters } from '@keelson/core/internal';
 import test from 'ava';
 import { acceptsGzip } from '../src/exchange/send.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';

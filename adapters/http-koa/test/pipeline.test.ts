@@ -1,14 +1,7 @@
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import {
-  FakeClock,
-  type Logger,
-  type Metrics,
-  noMetrics,
-  type RequestContext,
-  silentLogger,
-  statusErrors,
-} from '@keelson/core';
+import { type RequestContext, statusErrors } from '@keelson/core';
+import { FakeClock, type Logger, type Metrics, noMetrics, silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
 import { serverOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';

@@ -1,4 +1,4 @@
-import { encodeProtobufObject, parseProtobufBody } from '@keelson/core';
+import { encodeProtobufObject, parseProtobufBody } from '@keelson/core/internal';
 import { Binding, EventsV1Event, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { serveReal } from './support/real-plane.ts';

@@ -1,23 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
+import { defineKind, type KindDefinition, type KubeObject, optional, type Schema, s } from '@keelson/core';
 import {
   decodeEnvelope,
   decodeProtobufEvent,
   decoderOf,
-  defineKind,
   deleteOptionsSchema,
   encodeEnvelope,
   encodeProtobufObject,
-  type KindDefinition,
-  type KubeObject,
   listSchemaOf,
-  optional,
   parseProtobufBody,
   protobufDecoderOf,
-  type Schema,
-  s,
   statusSchema,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import { builtinKinds, ConfigMap, Deployment, ExtensionsV1beta1Deployment, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { type RealPlane, serveReal } from './support/real-plane.ts';

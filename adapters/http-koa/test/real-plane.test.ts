@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { serveReal } from './support/real-plane.ts';
 import { call, lines, open } from './support/serve.ts';

@@ -1,6 +1,7 @@
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { FakeClock, type RequestContext, type UserInfo } from '@keelson/core';
+import type { RequestContext, UserInfo } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import type { HttpApiOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { type KubeObject, parseYaml, StorageError, statusErrors, toYaml } from '@keelson/core';
+import { type KubeObject, StorageError, statusErrors } from '@keelson/core';
+import { parseYaml, toYaml } from '@keelson/core/internal';
 import test from 'ava';
 import { configMap, event, FakeRegistry, stored } from './support/fake-registry.ts';
 import { serveReal } from './support/real-plane.ts';

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { decodeEnvelope, protobufDecoderOf } from '@keelson/core';
+import { decodeEnvelope, protobufDecoderOf } from '@keelson/core/internal';
 import { SelfSubjectReview } from '@keelson/kinds';
 import test from 'ava';
 import { serveReal } from './support/real-plane.ts';

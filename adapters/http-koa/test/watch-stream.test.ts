@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
-import { FakeClock, StorageError, statusErrors, type WatchEvent } from '@keelson/core';
+import { StorageError, statusErrors } from '@keelson/core';
+import type { WatchEvent } from '@keelson/core/internal';
+import { FakeClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { configMap, event, FakeRegistry, type FakeWatch, stored } from './support/fake-registry.ts';
 import { call, eventually, lines, open, raw, type ServeOptions, serve } from './support/serve.ts';

@@ -15,7 +15,7 @@ import {
   type StopRequest,
   toRuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { Calls } from './api/calls.ts';
 import { ContainerMessage, ContainerStateNumber, ListContainersRequest } from './api/container.ts';
 import { sendConfiguredStopSignal } from './configured-stop-signal.ts';

@@ -10,7 +10,7 @@ import {
   type RuntimeStreaming,
   withDeadlines,
 } from '@keelson/container-runtime';
-import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core/runtime';
 import { Calls } from './api/calls.ts';
 import { criCapabilities } from './capabilities.ts';
 import { CriConnection } from './connection/cri-connection.ts';

@@ -1,6 +1,6 @@
 import { type ClientReadableStream, status } from '@grpc/grpc-js';
 import { EventFeed, type RuntimeEvent } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Calls } from './api/calls.ts';
 import { ContainerEventResponse } from './api/stats.ts';
 import { type CriConnection, isGrpcError } from './connection/cri-connection.ts';

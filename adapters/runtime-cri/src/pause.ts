@@ -1,5 +1,5 @@
 import { RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 /** Resolves after `ms` milliseconds. @throws `Aborted` when the signal fires before */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

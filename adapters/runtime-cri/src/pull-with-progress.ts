@@ -1,5 +1,5 @@
 import { type PullProgress, RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { PullImageRequest, PullImageStep, pullWithProgressPath } from './api/image.ts';
 import { type CriConnection, translateCriError } from './connection/cri-connection.ts';
 import type { Fields } from './wire/message.ts';

@@ -1,5 +1,5 @@
 import { isRuntimeError } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { pause } from './pause.ts';
 
 const pollIntervalMs = 50;

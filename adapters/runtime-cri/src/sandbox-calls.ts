@@ -8,7 +8,7 @@ import {
   type SandboxFilter,
   type SandboxId,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { Calls } from './api/calls.ts';
 import { ListPodSandboxRequest, PodSandboxMessage, SandboxStateNumber } from './api/sandbox.ts';
 import type { CriConnection } from './connection/cri-connection.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
 import { isRuntimeError, type PullProgress } from '@keelson/container-runtime';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import { createFakeRuntime, type FakePull, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { createCriRuntime, type PinnedTls, serveCriAtPort } from '../src/index.ts';

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { isRuntimeError, type ProcessStreams, type StreamRequest, type TerminalSize } from '@keelson/container-runtime';
 import { upgradeToProcess } from '@keelson/container-streams';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { type StreamOffer, StreamServer } from '../src/service/stream-handlers.ts';

@@ -7,7 +7,7 @@ import {
   RuntimeError,
   withDeadlines,
 } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { EngineHttp } from './api/engine-http.ts';
 import { type ConnectedEngine, EngineLink } from './api/engine-link.ts';
 import { compareVersions } from './api/negotiate.ts';

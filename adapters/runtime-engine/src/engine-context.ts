@@ -1,5 +1,5 @@
 import type { EventFeed } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { EngineHttp } from './api/engine-http.ts';
 import type { EngineLink } from './api/engine-link.ts';
 import type { LifeTracker } from './events/life-tracker.ts';

@@ -1,5 +1,5 @@
 import type { NetworkPlugin } from '@keelson/container-network';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 export interface EngineRuntimeOptions {
   /**

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { convertLines } from '../src/logs/convert-lines.ts';
 import { LogFollower } from '../src/logs/log-follower.ts';

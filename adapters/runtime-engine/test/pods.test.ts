@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createCniNetwork } from '@keelson/container-network';
 import { isRuntimeError } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { openEngine } from './support/engine-harness.ts';
 import { exec, sandbox, started, until } from './support/pods.ts';

@@ -8,7 +8,7 @@ import {
   type RuntimeErrorCode,
   type SandboxId,
 } from '@keelson/container-runtime';
-import { type Clock, systemClock } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import type { FakePull, FakeScript } from './behaviour.ts';
 import type { FakeContainer } from './fake-container.ts';
 import type { FakeSandbox } from './fake-sandbox.ts';

@@ -1,6 +1,6 @@
 import { registerRuntimeConformance } from '@keelson/conformance';
 import { withDeadlines, withMetrics } from '@keelson/container-runtime';
-import { noMetrics } from '@keelson/core';
+import { noMetrics } from '@keelson/core/runtime';
 import test from 'ava';
 import { fakeHarness } from './support/fake-harness.ts';
 

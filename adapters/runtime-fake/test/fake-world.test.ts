@@ -1,5 +1,5 @@
 import type { RuntimeEvent } from '@keelson/container-runtime';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { behaviours, createFakeRuntime, FakeWorld } from '../src/index.ts';
 

@@ -8,7 +8,7 @@ import {
   RuntimeError,
   withDeadlines,
 } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { findBinary } from './binary/find-binary.ts';
 import { OciBinary } from './binary/oci-binary.ts';
 import { tryBinary } from './binary/try-binary.ts';

@@ -1,7 +1,7 @@
 import type { RegistryOptions } from '@keelson/container-images';
 import type { CgroupOptions } from '@keelson/container-monitor';
 import type { NetworkPlugin } from '@keelson/container-network';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 export interface OciRuntimeOptions {
   /** Absolute path or name of the OCI binary. Default: the first of `runc` and `crun` that is installed. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createBridgeNetwork } from '@keelson/container-network';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { installPrograms } from '@keelson/test-support';
 import anyTest from 'ava';
 import { benchTest } from './support/bench.ts';

@@ -7,7 +7,7 @@ import {
   RuntimeError,
   withDeadlines,
 } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { ProcessContainer } from './container/process-container.ts';
 import type { ProcessContext } from './container/process-context.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';

@@ -1,6 +1,6 @@
 import type { RegistryOptions } from '@keelson/container-images';
 import type { CgroupOptions } from '@keelson/container-monitor';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 export interface ProcessRuntimeOptions {
   /**

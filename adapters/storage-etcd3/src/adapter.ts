@@ -1,4 +1,5 @@
-import { ClockToken, LoggerToken, MetricsToken, type StorageAdapter, StoreToken } from '@keelson/core';
+import { ClockToken, LoggerToken, MetricsToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { type Etcd3AdapterOptions, optionsSchema } from './adapter-options.ts';
 import { Etcd3Store, type Etcd3StoreOptions } from './etcd3-store.ts';
 import { parseUrl } from './parse-url.ts';

@@ -1,4 +1,6 @@
-import { type Clock, isStorageError, type Logger, type Revision } from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { HistoryBound } from './history-bound.ts';
 import type { CallOptions, Cluster } from './net/cluster.ts';
 import { encodeCompaction, encodePutIfVersion } from './wire/requests.ts';

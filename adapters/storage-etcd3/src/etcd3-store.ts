@@ -1,32 +1,32 @@
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
 import {
   addAbortListener,
   type Clock,
-  Coalesced,
-  checkKey,
-  type Entry,
-  isStorageError,
-  type Key,
-  type KeyRange,
-  type ListChunk,
   type Logger,
   type Metrics,
   noMetrics,
+  removeAbortListener,
+  silentLogger,
+  systemClock,
+} from '@keelson/core/runtime';
+import {
+  Coalesced,
+  checkKey,
+  type Entry,
+  type Key,
+  type KeyRange,
+  type ListChunk,
   OrderedRange,
   type ReadOptions,
   type Revision,
-  removeAbortListener,
-  StorageError,
-  StorageErrorCode,
   type Store,
   type StoreCapabilities,
   type StoreIdentity,
-  silentLogger,
-  systemClock,
   throwIfAborted,
   type WatchStream,
   type WriteOp,
   type WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { Compactor, compactTo } from './compactor.ts';
 import { HistoryBound } from './history-bound.ts';
 import { Leases } from './leases.ts';

@@ -1,4 +1,5 @@
-import { checkNotCompacted, isStorageError, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import { checkNotCompacted, type Revision } from '@keelson/core/storage-adapter';
 import type { CallOptions, Cluster } from './net/cluster.ts';
 import type { StoreLineage } from './store-lineage.ts';
 import type { KeySpace } from './wire/key-space.ts';

@@ -1,4 +1,6 @@
-import { type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Cluster } from './net/cluster.ts';
 import type { KeySpace } from './wire/key-space.ts';
 import { encodePut } from './wire/requests.ts';

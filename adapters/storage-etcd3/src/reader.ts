@@ -8,7 +8,7 @@ import {
   type ReadOptions,
   type Revision,
   throwIfAborted,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import type { HistoryBound } from './history-bound.ts';
 import { ListPages } from './list-pages.ts';
 import type { Cluster } from './net/cluster.ts';

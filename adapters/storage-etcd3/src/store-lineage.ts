@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { isStorageError, type Logger, StorageError, StorageErrorCode, type StoreIdentity } from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
+import type { StoreIdentity } from '@keelson/core/storage-adapter';
 import type { Cluster, ConfirmedPut, Lineage } from './net/cluster.ts';
 import type { InspectionCall } from './net/endpoint.ts';
 import { NotSentError, verdictOf } from './net/etcd-errors.ts';

@@ -1,4 +1,6 @@
-import { type Clock, isStorageError, type StorageError, type WriteOp, type WriteResult } from '@keelson/core';
+import { isStorageError, type StorageError } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import type { WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import type { Leases } from './leases.ts';
 import type { Cluster, Lineage } from './net/cluster.ts';
 import { verdictOf } from './net/etcd-errors.ts';

@@ -1,5 +1,5 @@
 import { type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
-import { createCachedStorages, createDirectStorages } from '@keelson/core';
+import { createCachedStorages, createDirectStorages } from '@keelson/core/internal';
 import test from 'ava';
 import { etcdForThisFile, etcdHarness, type OpenedEtcd } from './support/etcd-harness.ts';
 

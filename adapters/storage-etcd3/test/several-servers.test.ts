@@ -1,4 +1,4 @@
-import { FakeClock, type Labels, type Metrics, noMetrics } from '@keelson/core';
+import { FakeClock, type Labels, type Metrics, noMetrics } from '@keelson/core/runtime';
 import test from 'ava';
 import { Etcd3Store } from '../src/index.ts';
 import { etcdForThisFile, newPrefix, openEtcd, theServer } from './support/etcd-harness.ts';

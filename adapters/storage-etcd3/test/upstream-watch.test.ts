@@ -1,5 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { noMetrics, type Revision, type StorageError, silentLogger } from '@keelson/core';
+import type { StorageError } from '@keelson/core';
+import { noMetrics, silentLogger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import { WireReader } from '@keelson/protobuf-wire';
 import test from 'ava';
 import type { Cluster } from '../src/net/cluster.ts';

@@ -1,4 +1,4 @@
-import { noMetrics } from '@keelson/core';
+import { noMetrics } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { Etcd3 } from 'etcd3';
 import { Etcd3Store, type Etcd3StoreOptions } from '../src/index.ts';

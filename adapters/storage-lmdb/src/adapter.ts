@@ -1,13 +1,6 @@
-import {
-  ClockToken,
-  type Infer,
-  LoggerToken,
-  optional,
-  required,
-  type StorageAdapter,
-  StoreToken,
-  s,
-} from '@keelson/core';
+import { type Infer, optional, required, s } from '@keelson/core';
+import { ClockToken, LoggerToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { LmdbStore } from './lmdb-store.ts';
 
 const historySchema = s.message(

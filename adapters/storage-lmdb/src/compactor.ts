@@ -1,4 +1,6 @@
-import { type Clock, type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Environment } from './environment.ts';
 import { commitLength, decodeCommit, historyKey, type LoggedChange, readRevision } from './records.ts';
 

@@ -3,7 +3,8 @@ import { chmodSync, closeSync, openSync, readdirSync, realpathSync, renameSync, 
 import { connect, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { type Logger, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 
 const prefix = 'keelson.lock.';
 /** Prefix of a socket that does not accept connections yet; other processes ignore it. */

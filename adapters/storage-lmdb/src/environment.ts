@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Key,
-  type Logger,
-  type Revision,
-  StorageError,
-  StorageErrorCode,
-  type StoreIdentity,
-  tightenMode,
-} from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { type Logger, tightenMode } from '@keelson/core/runtime';
+import type { Key, Revision, StoreIdentity } from '@keelson/core/storage-adapter';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { reserveFile } from './disk-reserve.ts';
 import { commitLength, corrupt, decodeRow, type Row, readRevision, revisionKey } from './records.ts';

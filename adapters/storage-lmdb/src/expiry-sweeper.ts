@@ -1,4 +1,5 @@
-import type { Clock, Key, Logger, Revision, WriteResult } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
+import type { Key, Revision, WriteResult } from '@keelson/core/storage-adapter';
 import type { Environment } from './environment.ts';
 import { expiryKey, readExpiryKey } from './records.ts';
 

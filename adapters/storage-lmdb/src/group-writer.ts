@@ -1,14 +1,6 @@
-import {
-  type Clock,
-  type Entry,
-  isStorageError,
-  type Key,
-  type Revision,
-  StorageError,
-  StorageErrorCode,
-  type WriteOp,
-  type WriteResult,
-} from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import type { Entry, Key, Revision, WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import type { DiskReserve } from './disk-reserve.ts';
 import type { Environment } from './environment.ts';
 import { encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';

@@ -1,5 +1,5 @@
-import type { Change, Entry, Key, OrderedRange, Revision, WatchBatch } from '@keelson/core';
-import { orderedForm } from '@keelson/core';
+import type { Change, Entry, Key, OrderedRange, Revision, WatchBatch } from '@keelson/core/storage-adapter';
+import { orderedForm } from '@keelson/core/storage-adapter';
 import type { Environment } from './environment.ts';
 import { corrupt, decodeCommit, historyEnd, historyKey, keyOfHistory, readRevision, revisionKey } from './records.ts';
 

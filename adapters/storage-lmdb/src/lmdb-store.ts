@@ -1,27 +1,23 @@
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core/runtime';
 import {
-  type Clock,
   checkKey,
   checkNotCompacted,
   type Entry,
   type Key,
   type KeyRange,
   type ListChunk,
-  type Logger,
   OrderedRange,
   type ReadOptions,
   type Revision,
-  StorageError,
-  StorageErrorCode,
   type Store,
   type StoreCapabilities,
   type StoreIdentity,
-  silentLogger,
-  systemClock,
   throwIfAborted,
   type WatchStream,
   type WriteOp,
   type WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import type { ScanPosition } from './history-reader.ts';
 import { OpenStore } from './open-store.ts';
 import type { WriteOptions } from './write-settlement.ts';

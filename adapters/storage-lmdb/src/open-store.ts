@@ -1,17 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type ChangeLog,
-  type Clock,
-  checkNotCompacted,
-  type Key,
-  type Logger,
-  makePrivateDirectory,
-  type Revision,
-  StorageError,
-  StorageErrorCode,
-  WatchHub,
-} from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { type Clock, type Logger, makePrivateDirectory } from '@keelson/core/runtime';
+import { type ChangeLog, checkNotCompacted, type Key, type Revision, WatchHub } from '@keelson/core/storage-adapter';
 import { checkPages } from './check-pages.ts';
 import { Compactor, type HistoryWindow } from './compactor.ts';
 import { DirectoryLock } from './directory-lock.ts';

@@ -1,4 +1,11 @@
-import { type Change, type Entry, type OrderedRange, orderedForm, type Revision, type WatchBatch } from '@keelson/core';
+import {
+  type Change,
+  type Entry,
+  type OrderedRange,
+  orderedForm,
+  type Revision,
+  type WatchBatch,
+} from '@keelson/core/storage-adapter';
 
 /** Two of the largest commits: watchers that follow the store are rarely further behind, and others read from disk. */
 const maxChanges = 2048;

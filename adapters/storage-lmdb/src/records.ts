@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
-import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Entry, Key, Revision } from '@keelson/core/storage-adapter';
 
 /*
  * Layout on disk, all integers big endian:

@@ -1,4 +1,5 @@
-import { addAbortListener, type Clock, removeAbortListener, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 /**
  * Most writes are on disk sooner. Only calls that wait longer than this listen to their abort signal, because a

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Random } from '@keelson/conformance';
-import type { Change, Store } from '@keelson/core';
+import type { Change, Store } from '@keelson/core/storage-adapter';
 import test, { type ExecutionContext } from 'ava';
 import { LmdbStore } from '../src/index.ts';
 import { temporaryDirectory } from './support/lmdb-harness.ts';

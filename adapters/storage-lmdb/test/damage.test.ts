@@ -1,7 +1,8 @@
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Random } from '@keelson/conformance';
-import { type Entry, isStorageError, type Store } from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type { Entry, Store } from '@keelson/core/storage-adapter';
 import test, { type ExecutionContext } from 'ava';
 import { open } from 'lmdb';
 import { LmdbStore } from '../src/index.ts';

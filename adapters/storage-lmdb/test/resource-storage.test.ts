@@ -1,5 +1,5 @@
 import { type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
-import { createCachedStorages, createDirectStorages } from '@keelson/core';
+import { createCachedStorages, createDirectStorages } from '@keelson/core/internal';
 import test from 'ava';
 import { lmdbHarness, type OpenedLmdb } from './support/lmdb-harness.ts';
 

@@ -1,4 +1,6 @@
-import { ClockToken, type Infer, optional, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { type Infer, optional, s } from '@keelson/core';
+import { ClockToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { MemoryStore } from './memory-store.ts';
 
 const historySchema = s.message(

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { type Expiry, ExpiryQueue } from './expiry-queue.ts';
 
 /** Timers follow monotonic time. This bounds the delay after which a step of the wall clock takes effect. */

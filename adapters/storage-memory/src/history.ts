@@ -1,4 +1,4 @@
-import type { Revision } from '@keelson/core';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Version } from './versioned-state.ts';
 
 const chunkBits = 10;

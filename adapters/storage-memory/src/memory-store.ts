@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import {
-  type Clock,
   checkKey,
   checkNotCompacted,
   type Entry,
@@ -11,18 +12,15 @@ import {
   orderedForm,
   type ReadOptions,
   type Revision,
-  StorageError,
-  StorageErrorCode,
   type Store,
   type StoreCapabilities,
   type StoreIdentity,
-  systemClock,
   throwIfAborted,
   WatchHub,
   type WatchStream,
   type WriteOp,
   type WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { Expirer } from './expirer.ts';
 import { VersionedState } from './versioned-state.ts';
 

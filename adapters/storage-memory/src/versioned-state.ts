@@ -7,7 +7,7 @@ import {
   type OrderedRange,
   type Revision,
   type WatchBatch,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { History } from './history.ts';
 
 /** Maximum number of entries or children of a node; a split halves it. */

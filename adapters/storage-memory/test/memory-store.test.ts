@@ -1,4 +1,4 @@
-import { ClockToken, FakeClock, StoreToken } from '@keelson/core';
+import { ClockToken, FakeClock, StoreToken } from '@keelson/core/runtime';
 import test from 'ava';
 import memory, { MemoryStore } from '../src/index.ts';
 

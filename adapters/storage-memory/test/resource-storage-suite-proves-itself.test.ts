@@ -1,5 +1,5 @@
 import { type ResourceStorageHarness, resourceStorageCases, runResourceStorageCase } from '@keelson/conformance';
-import { createCachedStorages } from '@keelson/core';
+import { createCachedStorages } from '@keelson/core/internal';
 import test from 'ava';
 import { type BrokenStorages, breakStorages, brokenStorages } from './support/broken-resource-storages.ts';
 import { memoryHarness, type OpenedMemory } from './support/memory-harness.ts';

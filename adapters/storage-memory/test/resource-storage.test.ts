@@ -1,5 +1,5 @@
 import { frozenStore, type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
-import { createCachedStorages, createDirectStorages } from '@keelson/core';
+import { createCachedStorages, createDirectStorages } from '@keelson/core/internal';
 import test from 'ava';
 import { memoryHarness, type OpenedMemory } from './support/memory-harness.ts';
 

@@ -1,13 +1,6 @@
-import {
-  ClockToken,
-  type Infer,
-  LoggerToken,
-  MetricsToken,
-  optional,
-  type StorageAdapter,
-  StoreToken,
-  s,
-} from '@keelson/core';
+import { type Infer, optional, s } from '@keelson/core';
+import { ClockToken, LoggerToken, MetricsToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { parsePostgresUrl } from './parse-url.ts';
 import { PostgresStore } from './postgres-store.ts';
 import type { PostgresStoreOptions } from './settings.ts';

@@ -1,4 +1,4 @@
-import { type Key, type KeyRange, OrderedRange } from '@keelson/core';
+import { type Key, type KeyRange, OrderedRange } from '@keelson/core/storage-adapter';
 
 /** Keys in `[start, end)`, as text that the database can store. */
 export interface Bounds {

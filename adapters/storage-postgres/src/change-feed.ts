@@ -1,14 +1,12 @@
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import {
-  type Clock,
-  isStorageError,
   type KeyRange,
   OrderedRange,
   type Revision,
-  StorageError,
-  StorageErrorCode,
   throwIfAborted,
   type WatchStream,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { boundsOf } from './bounds.ts';
 import { allKeys, type ChangeLogReader } from './change-log.ts';
 import { type FeedHost, FeedStream } from './feed-stream.ts';

@@ -1,4 +1,4 @@
-import type { Change, Revision } from '@keelson/core';
+import type { Change, Revision } from '@keelson/core/storage-adapter';
 import type { Bounds } from './bounds.ts';
 import type { Row } from './database.ts';
 import type { ReadChange } from './recent-changes.ts';

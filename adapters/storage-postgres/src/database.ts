@@ -1,12 +1,6 @@
-import {
-  addAbortListener,
-  type Clock,
-  type Logger,
-  removeAbortListener,
-  StorageError,
-  StorageErrorCode,
-  throwIfAborted,
-} from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
+import { throwIfAborted } from '@keelson/core/storage-adapter';
 import type pg from 'pg';
 import { ConnectionPool } from './connection-pool.ts';
 import { inspectConnection, isPooled } from './inspect-connection.ts';

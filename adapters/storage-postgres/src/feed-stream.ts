@@ -1,11 +1,6 @@
-import {
-  type Clock,
-  isStorageError,
-  LogWatchStream,
-  type OrderedRange,
-  type Revision,
-  type WatchBatch,
-} from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import { LogWatchStream, type OrderedRange, type Revision, type WatchBatch } from '@keelson/core/storage-adapter';
 import type { Bounds } from './bounds.ts';
 import type { WatchOptions } from './change-feed.ts';
 import type { ChangeLogReader } from './change-log.ts';

@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  isStorageError,
-  type Revision,
-  StorageError,
-  StorageErrorCode,
-  type WriteOp,
-  type WriteResult,
-} from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Revision, WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import type { Client } from 'pg';
 import type { Database, Row } from './database.ts';
 import type { StoreMetrics } from './metrics.ts';

@@ -1,4 +1,4 @@
-import { type Entry, type ListChunk, type Revision, throwIfAborted } from '@keelson/core';
+import { type Entry, type ListChunk, type Revision, throwIfAborted } from '@keelson/core/storage-adapter';
 import { after, type Bounds } from './bounds.ts';
 import type { Row } from './database.ts';
 import { entryOf, type Position, positionOf } from './rows.ts';

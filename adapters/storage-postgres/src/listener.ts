@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock, Revision } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Client } from 'pg';
 import type { Database } from './database.ts';
 import { isPooled } from './inspect-connection.ts';

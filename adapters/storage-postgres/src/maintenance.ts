@@ -1,4 +1,4 @@
-import type { Key, Revision, WriteResult } from '@keelson/core';
+import type { Key, Revision, WriteResult } from '@keelson/core/storage-adapter';
 import type { Database } from './database.ts';
 import { dropPartitions } from './partitions.ts';
 import { revisionOf } from './rows.ts';

@@ -1,4 +1,4 @@
-import type { Metrics } from '@keelson/core';
+import type { Metrics } from '@keelson/core/runtime';
 
 /** The metrics of a store; each has the schema as its label `store`. */
 export interface StoreMetrics {

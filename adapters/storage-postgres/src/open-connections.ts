@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import pg from 'pg';
 
 /** Time limit for the orderly end of connections. */

@@ -1,4 +1,4 @@
-import type { Revision } from '@keelson/core';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Client } from 'pg';
 import type { Database } from './database.ts';
 import { isPooled } from './inspect-connection.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 const idleMs = 1000;
 const alertMs = 250;

@@ -1,3 +1,4 @@
+import { StorageError, StorageErrorCode } from '@keelson/core';
 import {
   Coalesced,
   checkKey,
@@ -6,8 +7,6 @@ import {
   type ListChunk,
   type ReadOptions,
   type Revision,
-  StorageError,
-  StorageErrorCode,
   type Store,
   type StoreCapabilities,
   type StoreIdentity,
@@ -15,7 +14,7 @@ import {
   type WatchStream,
   type WriteOp,
   type WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { after, boundsOf } from './bounds.ts';
 import { ChangeFeed, type WatchOptions } from './change-feed.ts';
 import { ChangeLogReader } from './change-log.ts';

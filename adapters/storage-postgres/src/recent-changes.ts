@@ -1,4 +1,10 @@
-import { type Change, type OrderedRange, orderedForm, type Revision, type WatchBatch } from '@keelson/core';
+import {
+  type Change,
+  type OrderedRange,
+  orderedForm,
+  type Revision,
+  type WatchBatch,
+} from '@keelson/core/storage-adapter';
 
 const maxChanges = 4096;
 const maxBytes = 16 * 1024 * 1024;

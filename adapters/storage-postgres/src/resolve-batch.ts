@@ -1,4 +1,4 @@
-import type { Key } from '@keelson/core';
+import type { Key } from '@keelson/core/storage-adapter';
 import type { Database } from './database.ts';
 import { discard } from './open-connections.ts';
 import { retrying } from './retrying.ts';

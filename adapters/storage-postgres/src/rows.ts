@@ -1,4 +1,5 @@
-import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Entry, Key, Revision } from '@keelson/core/storage-adapter';
 
 const nothing = Buffer.alloc(0);
 

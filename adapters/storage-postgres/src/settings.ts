@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { type Clock, type Logger, type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core';
+import { type Clock, type Logger, type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import type { ClientConfig } from 'pg';
 
 /** The history that readers and watchers of old revisions can use; both bounds apply. */

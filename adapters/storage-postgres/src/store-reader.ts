@@ -1,4 +1,5 @@
-import { checkNotCompacted, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { checkNotCompacted, type Revision } from '@keelson/core/storage-adapter';
 import type { Database, ReadCall, Row } from './database.ts';
 import type { Position } from './rows.ts';
 import { positionOf } from './rows.ts';

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type Logger, type Revision, StorageError, StorageErrorCode, type StoreIdentity } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
+import type { Revision, StoreIdentity } from '@keelson/core/storage-adapter';
 import type { Database, Row, Runner } from './database.ts';
 import { type Position, positionOf, revisionOf } from './rows.ts';
 

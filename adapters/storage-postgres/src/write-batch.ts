@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Revision, WriteOp, WriteResult } from '@keelson/core';
+import type { Revision, WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import { byteaArray, int8Array, textArray } from './binary-array.ts';
 import type { Row } from './database.ts';
 import { corrupt, entryOf, revisionOf } from './rows.ts';

@@ -1,14 +1,6 @@
-import {
-  addAbortListener,
-  type Clock,
-  type Revision,
-  removeAbortListener,
-  StorageError,
-  StorageErrorCode,
-  throwIfAborted,
-  type WriteOp,
-  type WriteResult,
-} from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
+import { type Revision, throwIfAborted, type WriteOp, type WriteResult } from '@keelson/core/storage-adapter';
 
 const batchWrites = 256;
 const batchBytes = 1024 * 1024;

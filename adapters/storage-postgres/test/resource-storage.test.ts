@@ -1,5 +1,5 @@
 import { type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
-import { createCachedStorages, createDirectStorages } from '@keelson/core';
+import { createCachedStorages, createDirectStorages } from '@keelson/core/internal';
 import test from 'ava';
 import { type OpenedPostgres, postgresHarness } from './support/postgres-harness.ts';
 import { serverFor } from './support/test-server.ts';

@@ -1,4 +1,6 @@
-import { isStorageError, OrderedRange, StorageError, StorageErrorCode, systemClock, type WriteOp } from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
+import { OrderedRange, type WriteOp } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import { postgresAdapter } from '../src/adapter.ts';
 import { after, boundsOf } from '../src/bounds.ts';

@@ -8,7 +8,8 @@ import {
   readMachine,
   resolveConfig,
 } from '@keelson/agent';
-import { type ApiClient, silentLogger, systemClock } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 
 /** Nodes whose containers are scripted, in this process; the agents are the real ones. */

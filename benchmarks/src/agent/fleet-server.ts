@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createHttpClient, Informer } from '@keelson/client';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { Pod } from '@keelson/kinds';
 import { percentile } from '../measure/statistics.ts';
 import { type FakeFleet, startFakeFleet } from './fake-fleet.ts';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { decoderOf, protobufDecoderOf, protobufEncoderOf } from '@keelson/core';
+import { decoderOf, protobufDecoderOf, protobufEncoderOf } from '@keelson/core/internal';
 import { Pod } from '@keelson/kinds';
 import { podManifest } from '../fixtures.ts';
 

@@ -1,4 +1,4 @@
-import { type ListChunk, prefixRange } from '@keelson/core';
+import { type ListChunk, prefixRange } from '@keelson/core/storage-adapter';
 import { median } from '../measure/statistics.ts';
 import type { Measurement } from '../scenarios/scenario.ts';
 import { keepInFlight, type Throughput } from './in-flight.ts';

@@ -7,7 +7,10 @@ import type { StoreSpec } from './store-spec.ts';
 const [specText, entries = '0', watches = '0'] = process.argv.slice(2);
 
 async function open(text: string): Promise<void> {
-  const [{ prefixRange }, { openStore }] = await Promise.all([import('@keelson/core'), import('./store-spec.ts')]);
+  const [{ prefixRange }, { openStore }] = await Promise.all([
+    import('@keelson/core/storage-adapter'),
+    import('./store-spec.ts'),
+  ]);
   const store = await openStore(JSON.parse(text) as StoreSpec);
   const value = Buffer.alloc(1024, 120);
   for (let at = 0; at < Number(entries); at += 256) {

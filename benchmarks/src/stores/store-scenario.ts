@@ -1,4 +1,4 @@
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import type { Goal, Measurement, Round } from '../scenarios/scenario.ts';
 import type { Ground } from './ground.ts';
 import { openStore } from './store-spec.ts';

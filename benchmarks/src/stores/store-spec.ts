@@ -1,4 +1,4 @@
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 
 /** Where a store is; goes to other processes as JSON. */
 export type StoreSpec =

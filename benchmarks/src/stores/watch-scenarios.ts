@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prefixRange, type Store } from '@keelson/core';
+import { prefixRange, type Store } from '@keelson/core/storage-adapter';
 import { median, percentile } from '../measure/statistics.ts';
 import type { Measurement } from '../scenarios/scenario.ts';
 import { measureRounds, type StoreScenario, type StoreStage } from './store-scenario.ts';

@@ -1,6 +1,6 @@
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { StoreIdentity } from '@keelson/core';
+import type { StoreIdentity } from '@keelson/core/storage-adapter';
 
 /**
  * A change as a line. `v` is the value in base64, absent for a delete; `t` is the time of the change, `x` the expiry

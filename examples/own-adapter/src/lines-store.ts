@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import {
-  type Clock,
   checkKey,
   checkNotCompacted,
   type Entry,
@@ -10,18 +11,15 @@ import {
   OrderedRange,
   type ReadOptions,
   type Revision,
-  StorageError,
-  StorageErrorCode,
   type Store,
   type StoreCapabilities,
   type StoreIdentity,
-  systemClock,
   throwIfAborted,
   WatchHub,
   type WatchStream,
   type WriteOp,
   type WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 import { type ChangeLine, type Line, LineFile } from './line-file.ts';
 import { type Version, VersionHistory } from './version-history.ts';
 

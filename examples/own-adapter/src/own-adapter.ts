@@ -1,4 +1,6 @@
-import { ClockToken, type Infer, optional, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { type Infer, optional, required, s } from '@keelson/core';
+import { ClockToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { LinesStore } from './lines-store.ts';
 
 const historySchema = s.message(

@@ -6,7 +6,7 @@ import {
   type OrderedRange,
   orderedForm,
   type WatchBatch,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 
 /** One state of one key, and the previous one within the retained history. */
 export interface Version {

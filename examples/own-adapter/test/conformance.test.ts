@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenedStore, registerStoreConformance, type StoreHarness } from '@keelson/conformance';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { LinesStore } from '../src/lines-store.ts';
 

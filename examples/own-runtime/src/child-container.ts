@@ -10,7 +10,7 @@ import {
   ExitReason,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { ContainerLog } from './container-log.ts';
 import { kill } from './leftovers.ts';
 

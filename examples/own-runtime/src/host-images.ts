@@ -6,7 +6,7 @@ import {
   normalizeImageReference,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /** The files of the machine, as an image. */
 const host: Image = {

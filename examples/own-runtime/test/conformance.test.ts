@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenedEngine, type RuntimeHarness, registerRuntimeConformance } from '@keelson/conformance';
 import { parseRuntimeOptions } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { capabilities } from '../src/child-runtime.ts';
 import adapter from '../src/own-runtime.ts';

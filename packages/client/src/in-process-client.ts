@@ -1,21 +1,16 @@
 import {
   type ApiClient,
-  type Clock,
   type DiscoveredResource,
   type GroupVersionResource,
   type KindDefinition,
   type KubeObject,
   type RequestContext,
   type ResourceClient,
-  type ResourceRegistry,
-  servedHead,
-  servedOwnership,
-  servedValue,
-  storageKindOf,
-  systemClock,
   systemUser,
   type UserInfo,
 } from '@keelson/core';
+import { type ResourceRegistry, servedHead, servedOwnership, servedValue, storageKindOf } from '@keelson/core/internal';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import { InProcessResourceClient } from './in-process-resource-client.ts';
 
 /** Options of an in-process client. */

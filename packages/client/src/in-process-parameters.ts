@@ -1,13 +1,5 @@
-import {
-  type DeleteOptions,
-  type DeleteParameters,
-  jsonText,
-  type ListOptions,
-  type MutateOptions,
-  type SelectParameters,
-  type WatchOptions,
-  type WriteParameters,
-} from '@keelson/core';
+import type { DeleteOptions, ListOptions, MutateOptions, WatchOptions } from '@keelson/core';
+import { type DeleteParameters, jsonText, type SelectParameters, type WriteParameters } from '@keelson/core/internal';
 
 /** A value as a request body. */
 export function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {

@@ -1,17 +1,12 @@
+import type { ClientWatchEvent, GroupVersionResource, KindDefinition, KubeObject } from '@keelson/core';
 import {
-  addAbortListener,
-  type ClientWatchEvent,
-  type Clock,
-  type GroupVersionResource,
-  type KindDefinition,
-  type KubeObject,
   type ResourceService,
   type ResourceWatch,
-  removeAbortListener,
   type StoredObject,
   translateError,
   type WatchEvent,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 /** Dependencies of an in-process watch. */
 export interface InProcessWatchOptions {

@@ -1,11 +1,5 @@
-import {
-  addAbortListener,
-  type Clock,
-  type KubeObject,
-  type Logger,
-  type ResourceClient,
-  removeAbortListener,
-} from '@keelson/core';
+import type { KubeObject, ResourceClient } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
 import { listAll } from './list-all.ts';

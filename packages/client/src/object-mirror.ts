@@ -1,4 +1,5 @@
-import type { KubeObject, Logger } from '@keelson/core';
+import type { KubeObject } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { InformerHandlers } from './informer-handlers.ts';
 
 /** The cached state of one object. */

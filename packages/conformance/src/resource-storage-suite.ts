@@ -1,4 +1,5 @@
-import { createDirectStorages, FakeClock, type ResourceStorages } from '@keelson/core';
+import { createDirectStorages, type ResourceStorages } from '@keelson/core/internal';
+import { FakeClock } from '@keelson/core/runtime';
 import { cacheCases } from './resource-storage/cases/cache-cases.ts';
 import { cacheFeedCases } from './resource-storage/cases/cache-feed-cases.ts';
 import { createCases } from './resource-storage/cases/create-cases.ts';

@@ -1,4 +1,4 @@
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import { compactionCases } from './store/cases/compaction-cases.ts';
 import { compactionRaceCases } from './store/cases/compaction-race-cases.ts';
 import { expiryCases } from './store/cases/expiry-cases.ts';

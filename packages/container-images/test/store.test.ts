@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PullProgress } from '@keelson/container-runtime';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { ociLayout } from '@keelson/test-support';
 import test from 'ava';
 import { ImageStore } from '../src/index.ts';

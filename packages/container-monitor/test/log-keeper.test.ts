@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { EventFeed } from '@keelson/container-runtime';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import {
   attachStreams,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContainerConfig, PodSandboxConfig } from '@keelson/container-runtime';
-import { silentLogger } from '@keelson/core';
+import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
 import { type ContainerContext, Inventory, MonitoredRuntime, MonitoredSandbox } from '../src/index.ts';
 import {

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { FakeClock, type Logger, silentLogger } from '@keelson/core';
+import { FakeClock, type Logger, silentLogger } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { NetworkError, type NetworkPlugin } from '../src/index.ts';
 import { answers, type Bench, type Call, netnsPath, request, scriptedPlugins } from './support/scripted-plugins.ts';

@@ -1,4 +1,4 @@
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import type { CallOptions } from './call-options.ts';
 import { RuntimeError } from './runtime-error.ts';
 

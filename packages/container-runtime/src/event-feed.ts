@@ -1,4 +1,4 @@
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import type { RuntimeEvent } from './events.ts';
 import { RuntimeError } from './runtime-error.ts';
 

@@ -1,11 +1,6 @@
-import {
-  type Clock,
-  type DecodeTypeError,
-  decoderOf,
-  isDecodeTypeError,
-  type Logger,
-  type Schema,
-} from '@keelson/core';
+import type { Schema } from '@keelson/core';
+import { type DecodeTypeError, decoderOf, isDecodeTypeError } from '@keelson/core/internal';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { ContainerEngine } from './container-runtime.ts';
 import type { NetworkPlugin } from './network-plugin.ts';
 

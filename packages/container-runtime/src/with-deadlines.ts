@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import { boundedCall } from './bounded-call.ts';
 import type { ContainerEngine } from './container-runtime.ts';
 import { decorateEngine, type RuntimeCall } from './decorate-engine.ts';

@@ -1,4 +1,4 @@
-import { type Clock, type Metrics, systemClock } from '@keelson/core';
+import { type Clock, type Metrics, systemClock } from '@keelson/core/runtime';
 import type { ContainerEngine } from './container-runtime.ts';
 import { decorateEngine } from './decorate-engine.ts';
 import { toRuntimeError } from './runtime-error.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /** Calls back once when `touch` was not called for a given time; 0 = never. A call of `touch` sets no timer. */
 export class IdleWatch {

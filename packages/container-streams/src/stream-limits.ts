@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { IdleWatch } from './idle-watch.ts';
 
 /** Interval of pings. They detect a dead connection even while nothing is read. */

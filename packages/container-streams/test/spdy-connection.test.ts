@@ -1,6 +1,6 @@
 import { duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { controlFrame, dataHeader, FrameType, numbersFrame } from '../src/spdy/frames.ts';
 import { SpdyConnection } from '../src/spdy/spdy-connection.ts';

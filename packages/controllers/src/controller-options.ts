@@ -1,4 +1,5 @@
-import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 
 /** Dependencies of every controller. */
 export interface ControllerOptions {

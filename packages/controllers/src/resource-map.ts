@@ -1,4 +1,5 @@
-import type { ApiClient, Clock, DiscoveredResource, GroupVersionResource } from '@keelson/core';
+import type { ApiClient, DiscoveredResource, GroupVersionResource } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /** One row per storage: of versions that show the same objects only the preferred one. */
 export function distinctResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {

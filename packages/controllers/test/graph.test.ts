@@ -1,5 +1,5 @@
 import type { ApiClient, DiscoveredResource, KubeObject, OwnerReference } from '@keelson/core';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { ConfigMap } from '@keelson/kinds';
 import test from 'ava';
 import { type ClassifiedOwners, classifyOwners } from '../src/garbage/classify-owners.ts';

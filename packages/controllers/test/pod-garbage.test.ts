@@ -1,13 +1,6 @@
 import { createInProcessClient } from '@keelson/client';
-import {
-  type ApiClient,
-  isStatusError,
-  type KindDefinition,
-  noMetrics,
-  type ResourceClient,
-  StatusReason,
-  silentLogger,
-} from '@keelson/core';
+import { type ApiClient, isStatusError, type KindDefinition, type ResourceClient, StatusReason } from '@keelson/core';
+import { noMetrics, silentLogger } from '@keelson/core/runtime';
 import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { PodGarbageCollector } from '../src/index.ts';

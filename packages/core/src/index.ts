@@ -18,8 +18,6 @@ export {
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 /** @public */
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
-// Names of the other entry points remain here until every package imports them from the entry point of its audience.
-export * from './internal.ts';
 /** @public */
 export { type ConditionObject, conditionSchema } from './kind/condition-schema.ts';
 /** @public */
@@ -88,6 +86,8 @@ export type { PropagationPolicy, Strategy, StrategyContext } from './kind/strate
 /** @public */
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
 /** @public */
+export { typeMetaFields } from './kind/type-meta-fields.ts';
+/** @public */
 export type { VirtualCall, VirtualKind } from './kind/virtual-kind.ts';
 /** @public */
 export {
@@ -115,6 +115,8 @@ export {
 } from './meta/field-selector.ts';
 /** @public */
 export { finalizersErrors, foregroundFinalizer, newFinalizersErrors, orphanFinalizer } from './meta/finalizers.ts';
+/** @public */
+export { humanDuration } from './meta/human-duration.ts';
 /** @public */
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
 /** @public */
@@ -164,6 +166,8 @@ export {
 /** @public */
 export { internalContext, type RequestContext, systemUser, type UserInfo } from './meta/request-context.ts';
 /** @public */
+export { maxRequirements, maxSelectorLength, SelectorError } from './meta/selector-error.ts';
+/** @public */
 export { type Status, type StatusCause, type StatusDetails, StatusReason } from './meta/status.ts';
 /** @public */
 export { formatMicroTime, formatTime, type Instant, parseInstant, timeMs } from './meta/time.ts';
@@ -187,5 +191,3 @@ export {
 } from './meta/types.ts';
 /** @public */
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
-export * from './runtime.ts';
-export * from './storage-adapter.ts';

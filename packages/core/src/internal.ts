@@ -110,12 +110,8 @@ export {
   messageNode,
 } from './kind/schema-walk.ts';
 export { type StatusObject, statusSchema } from './kind/status-schema.ts';
-export { typeMetaFields } from './kind/type-meta-fields.ts';
 export { zeroValue } from './kind/zero-value.ts';
-export { addAbortListener, removeAbortListener } from './meta/abort-listeners.ts';
 export { canonicalBase64 } from './meta/base64.ts';
-export { humanDuration } from './meta/human-duration.ts';
-export { maxRequirements, maxSelectorLength, SelectorError } from './meta/selector-error.ts';
 export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
 export { type KindSource, OpenApiDocuments, type OpenApiFile, type SwaggerForm } from './openapi/open-api-documents.ts';
 export type {

@@ -1,6 +1,8 @@
 // Entry point for code that runs inside a control plane or an agent: services, clock, logger, metrics and their tokens.
 
 /** @public */
+export { addAbortListener, removeAbortListener } from './meta/abort-listeners.ts';
+/** @public */
 export { type Clock, systemClock } from './runtime/clock.ts';
 /** @public */
 export { FakeClock } from './runtime/fake-clock.ts';

@@ -6,8 +6,6 @@ export type { StorageAdapter } from './runtime/storage-adapter.ts';
 /** @public */
 export { Coalesced } from './storage/coalesced.ts';
 /** @public */
-/** @public */
-/** @public */
 export { AdvanceWaiters, type ChangeLog, LogWatchStream, streamClosed, WatchHub } from './storage/log-watch-stream.ts';
 /** @public */
 export {

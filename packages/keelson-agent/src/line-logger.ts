@@ -1,4 +1,4 @@
-import { guardedLogger, type LogFields, type Logger, systemClock } from '@keelson/core';
+import { guardedLogger, type LogFields, type Logger, systemClock } from '@keelson/core/runtime';
 
 /** The messages of an error and of its causes, on one line. */
 function errorText(error: Error): string {

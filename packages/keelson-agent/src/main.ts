@@ -21,7 +21,7 @@ import {
   UsageError,
   versionText,
 } from '@keelson/agent';
-import { type Logger, systemClock } from '@keelson/core';
+import { type Logger, systemClock } from '@keelson/core/runtime';
 import { createLineLogger } from './line-logger.ts';
 import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
 import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';

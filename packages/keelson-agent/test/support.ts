@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LogFields, Logger } from '@keelson/core';
+import type { LogFields, Logger } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 
 /** An empty directory that is removed when the test ends. */

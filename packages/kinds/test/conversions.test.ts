@@ -1,4 +1,5 @@
-import { decoderOf, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { KindDefinition, KubeObject } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import {

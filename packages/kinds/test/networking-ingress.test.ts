@@ -1,4 +1,4 @@
-import { decoderOf } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import { NetworkingV1Ingress as Ingress, Ingress as StoredIngress } from '../src/index.ts';

@@ -1,4 +1,4 @@
-import { decoderOf } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test from 'ava';
 import { Pod } from '../src/index.ts';
 import { container, podManifest } from './helpers/manifests.ts';

@@ -1,13 +1,13 @@
 import {
   type AccessAttributes,
   type Authorizer,
-  decoderOf,
   internalContext,
   type KindDefinition,
   type KubeObject,
   type UserInfo,
   type VirtualCall,
 } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test from 'ava';
 import {
   AuthenticationV1beta1TokenReview,

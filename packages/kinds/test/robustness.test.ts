@@ -1,4 +1,5 @@
-import { decoderOf, internalContext, type KindDefinition, type StrategyContext } from '@keelson/core';
+import { internalContext, type KindDefinition, type StrategyContext } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import { builtinKinds, ConfigMap, Endpoints, Pod } from '../src/index.ts';

@@ -1,5 +1,4 @@
 import {
-  decoderOf,
   internalContext,
   isStatusError,
   type KindDefinition,
@@ -8,6 +7,7 @@ import {
   type StatusError,
   type SubresourceDefinition,
 } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import test, { type ExecutionContext } from 'ava';
 import { Deployment, ExtensionsV1beta1Deployment, ExtensionsV1beta1ReplicaSet, Pod, ReplicaSet } from '../src/index.ts';
 import { podManifest, workloadManifest } from './helpers/manifests.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from 'keelson';
 
 export interface TestPlaneOptions extends Omit<ControlPlaneOptions, 'clock' | 'storage'> {

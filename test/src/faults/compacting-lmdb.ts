@@ -1,4 +1,5 @@
-import { ClockToken, LoggerToken, type StorageAdapter, StoreToken } from '@keelson/core';
+import { ClockToken, LoggerToken, StoreToken } from '@keelson/core/runtime';
+import type { StorageAdapter } from '@keelson/core/storage-adapter';
 import { LmdbStore, default as lmdb } from '@keelson/storage-lmdb';
 import { shortHistory } from './short-history.ts';
 

@@ -1,5 +1,5 @@
 import type { Workload } from '@keelson/conformance';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import type { ExecutionContext } from 'ava';
 import { sleep } from './fault-run.ts';
 

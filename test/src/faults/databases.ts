@@ -1,5 +1,5 @@
 import { cp, rm } from 'node:fs/promises';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import { Etcd3Store } from '@keelson/storage-etcd3';
 import { PostgresStore } from '@keelson/storage-postgres';
 import test, { type ExecutionContext, type TestFn } from 'ava';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { parseOptions, resolveConfig, runAgent } from '@keelson/agent';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import { startTestPlane } from '@keelson/testing';
 import test from 'ava';

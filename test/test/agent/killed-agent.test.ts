@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHttpClient, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { Node, Pod } from '@keelson/kinds';
 import { freePort } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';

@@ -8,7 +8,7 @@ import {
   runAgent,
   UsageError,
 } from '@keelson/agent';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { Event, Node } from '@keelson/kinds';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { createOciRuntime } from '@keelson/runtime-oci';
 import { buildRoot, dockerArchive, installPrograms, tarOf } from '@keelson/test-support';

@@ -6,7 +6,7 @@ import {
   type OpenedClient,
   registerClientConformance,
 } from '@keelson/conformance';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
 import { type ControlPlane, createControlPlane } from 'keelson';

@@ -1,6 +1,7 @@
 import { createHttpClient } from '@keelson/client';
 import { GarbageCollector, NamespaceController } from '@keelson/controllers';
-import { isStatusError, noMetrics, silentLogger, systemClock } from '@keelson/core';
+import { isStatusError } from '@keelson/core';
+import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
 import { eventually, startTestPlane } from '@keelson/testing';
 import test from 'ava';

@@ -1,5 +1,6 @@
 import { createHttpClient, LeaderElector } from '@keelson/client';
-import { type KubeObject, silentLogger, systemClock } from '@keelson/core';
+import type { KubeObject } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { Lease } from '@keelson/kinds';
 import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { byLabel, createHttpClient, createLister, Informer, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { ConfigMap } from '@keelson/kinds';
 import test from 'ava';
 import { removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';

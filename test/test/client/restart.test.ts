@@ -1,5 +1,6 @@
 import { createHttpClient, Informer, keyOf } from '@keelson/client';
-import { type KubeObject, type ListOptions, silentLogger, systemClock } from '@keelson/core';
+import type { KubeObject, ListOptions } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { ConfigMap } from '@keelson/kinds';
 import { eventually } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';

@@ -1,7 +1,7 @@
 import { createInProcessClient } from '@keelson/client';
 import { type ClientCase, clientCases, clientSuiteKinds, runClientCase } from '@keelson/conformance';
 import type { ApiClient, ClientWatchEvent, KubeObject, ResourceClient, WatchOptions } from '@keelson/core';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
 import { createControlPlane } from 'keelson';

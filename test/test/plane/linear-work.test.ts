@@ -1,4 +1,12 @@
 import {
+  internalContext,
+  isStatusError,
+  type KindDefinition,
+  type KubeObject,
+  labelSelectorOf,
+  validateObjectMetaUpdate,
+} from '@keelson/core';
+import {
   applyJsonPatch,
   applyMergePatch,
   applyStrategicMergePatch,
@@ -6,19 +14,12 @@ import {
   createContinueTokens,
   createResourceRegistry,
   decoderOf,
-  internalContext,
   isPatchError,
-  isStatusError,
-  type KindDefinition,
-  type KubeObject,
-  labelSelectorOf,
   parseJson,
   parseYaml,
-  silentLogger,
-  systemClock,
   toYaml,
-  validateObjectMetaUpdate,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';

@@ -1,4 +1,5 @@
-import { isStatusError, type KubeObject, StatusReason, type Store } from '@keelson/core';
+import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import { ConfigMap, Deployment, Namespace, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import { eventually } from '@keelson/testing';

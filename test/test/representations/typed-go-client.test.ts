@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { decoderOf, type KubeObject } from '@keelson/core';
+import type { KubeObject } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 import { Pod } from '@keelson/kinds';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';

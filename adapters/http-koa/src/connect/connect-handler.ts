@@ -1,15 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import {
-  addAbortListener,
-  type Clock,
-  type ConnectSubresource,
-  type RequestAttributes,
-  removeAbortListener,
-  statusErrors,
-  type Target,
-} from '@keelson/core';
+import { type ConnectSubresource, statusErrors } from '@keelson/core';
+import type { RequestAttributes, Target } from '@keelson/core/internal';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { HttpLimits, NodeDialer } from '../exchange/options.ts';
 import { type FlatHeaders, sendBytes, sendHead } from '../exchange/send.ts';

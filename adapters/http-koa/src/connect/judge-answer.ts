@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { printableText, type StatusError, statusErrors } from '@keelson/core';
+import { type StatusError, statusErrors } from '@keelson/core';
+import { printableText } from '@keelson/core/internal';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { FlatHeaders } from '../exchange/send.ts';
 import { agentAnswerHeaders, pageAnswerHeaders } from './headers.ts';

@@ -1,14 +1,9 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import {
-  type Clock,
-  type ConnectLocation,
-  isProxyableIP,
-  printableText,
-  type StatusError,
-  statusErrors,
-} from '@keelson/core';
+import { type ConnectLocation, isProxyableIP, type StatusError, statusErrors } from '@keelson/core';
+import { printableText } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { HttpLimits, NodeDialer, Upstream } from '../exchange/options.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';

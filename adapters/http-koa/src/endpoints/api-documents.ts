@@ -1,3 +1,4 @@
+import { type GroupVersion, statusErrors } from '@keelson/core';
 import {
   type AggregatedDiscoveryVersion,
   aggregatedDiscoveryMediaType,
@@ -7,8 +8,6 @@ import {
   apiResourceList,
   apiVersions,
   type Brand,
-  type Clock,
-  type GroupVersion,
   jsonMediaType,
   mediaTypesOf,
   negotiate,
@@ -17,8 +16,8 @@ import {
   protobufMediaType,
   type ResourceRegistry,
   type SwaggerForm,
-  statusErrors,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import { sendBytes, sendNotFound } from '../exchange/send.ts';
 import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';

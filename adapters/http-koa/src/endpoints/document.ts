@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { statusErrors } from '@keelson/core';
 import {
   type Brand,
   encodeDocument,
@@ -7,9 +8,8 @@ import {
   negotiate,
   type Offer,
   protobufMediaType,
-  statusErrors,
   yamlMediaType,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../exchange/send.ts';
 

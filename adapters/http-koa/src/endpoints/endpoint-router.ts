@@ -1,5 +1,6 @@
 import { arch, platform, versions } from 'node:process';
-import { type Metrics, StatusError, StatusReason } from '@keelson/core';
+import { StatusError, StatusReason } from '@keelson/core';
+import type { Metrics } from '@keelson/core/runtime';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';

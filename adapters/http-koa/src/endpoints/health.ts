@@ -1,4 +1,5 @@
-import type { Logger, QueryParameters } from '@keelson/core';
+import type { QueryParameters } from '@keelson/core/internal';
+import type { Logger } from '@keelson/core/runtime';
 import type { HealthCheck } from '../exchange/options.ts';
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';

@@ -1,4 +1,5 @@
-import { type Logger, statusErrors } from '@keelson/core';
+import { statusErrors } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import Koa from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { Handler, Pipeline } from '../exchange/pipeline.ts';

@@ -2,7 +2,8 @@ import { getEventListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@keelson/core';
+import type { RequestContext, StatusError, UserInfo } from '@keelson/core';
+import type { RequestAttributes } from '@keelson/core/internal';
 import { type FlightClass, requireAllowed } from './filters.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { type RequestAttributes, StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
+import { StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
+import type { RequestAttributes } from '@keelson/core/internal';
 import type { HttpLevels } from './metrics.ts';
 import type { Authorization, Authorize, HttpLimits } from './options.ts';
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, type ZlibOptions } from 'node:zlib';
-import { ByteBudget, type Droppable } from '@keelson/core';
+import { ByteBudget, type Droppable } from '@keelson/core/internal';
 
 /** The polynomial of CRC-32 in reflected bit order: the highest bit stands for x^0. */
 const polynomial = 0xedb88320;

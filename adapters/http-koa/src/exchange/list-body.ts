@@ -1,7 +1,8 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
-import { type Clock, eventLoopTurns, type ListBody, type PieceSource, pieceBytes } from '@keelson/core';
+import { type ListBody, type PieceSource, pieceBytes } from '@keelson/core/internal';
+import { type Clock, eventLoopTurns } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
 import type { HttpBudgets, HttpLimits } from './options.ts';

@@ -1,4 +1,4 @@
-import type { Counter, Gauge, Histogram, Labels, Metrics } from '@keelson/core';
+import type { Counter, Gauge, Histogram, Labels, Metrics } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 
 /** Values of the label `verb`; every other verb is counted as `other`. */

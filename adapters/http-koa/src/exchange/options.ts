@@ -1,14 +1,7 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
-import type {
-  Brand,
-  Clock,
-  FormBuilder,
-  Logger,
-  Metrics,
-  RequestAttributes,
-  ResourceRegistry,
-  UserInfo,
-} from '@keelson/core';
+import type { UserInfo } from '@keelson/core';
+import type { Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };

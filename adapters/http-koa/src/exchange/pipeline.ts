@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
 import {
   type Brand,
-  type Clock,
   defaultBrand,
-  eventLoopTurns,
-  isStatusError,
-  type Logger,
   parseRequestAttributes,
   type RequestAttributes,
-  StatusError,
-  statusErrors,
-  type UserInfo,
   WebPageGuard,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
 import { Exchange, prepareForPause } from './exchange.ts';
 import { InFlightLimits, impersonatedUser, isMaster, isUrgent, requireAllowed } from './filters.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';

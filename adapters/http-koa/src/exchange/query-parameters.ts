@@ -1,16 +1,18 @@
 import {
-  type DeleteParameters,
   DurationError,
   durationMs,
   type FieldError,
-  type FieldValidation,
   fieldError,
   type PropagationPolicy,
-  type QueryParameters,
-  type SelectParameters,
   statusErrors,
-  type WriteParameters,
 } from '@keelson/core';
+import type {
+  DeleteParameters,
+  FieldValidation,
+  QueryParameters,
+  SelectParameters,
+  WriteParameters,
+} from '@keelson/core/internal';
 
 /** A base-10 integer within 64 bits; undefined when absent or empty. @throws StatusError 400 */
 export function integerParameter(query: QueryParameters, name: string): number | undefined {

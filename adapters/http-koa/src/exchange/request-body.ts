@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
+import { type KindDefinition, statusErrors } from '@keelson/core';
 import {
   type Body,
   type Brand,
@@ -7,7 +8,6 @@ import {
   type DeleteParameters,
   deleteOptionsSchema,
   isDocumentError,
-  type KindDefinition,
   type PatchBody,
   parseJson,
   parseProtobufBody,
@@ -15,8 +15,7 @@ import {
   patchMediaTypes,
   patchTypeOfContent,
   protobufMediaType,
-  statusErrors,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import type { Exchange } from './exchange.ts';
 import { deleteParametersFromBody, deleteParametersFromQuery } from './query-parameters.ts';
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { constants, type Http2ServerResponse } from 'node:http2';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { Status, StatusError } from '@keelson/core';
 import {
   type Brand,
   encodeDocument,
@@ -10,10 +11,8 @@ import {
   negotiate,
   type Offer,
   protobufMediaType,
-  type Status,
-  type StatusError,
   yamlMediaType,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import type { Exchange } from './exchange.ts';
 
 /** Header names and values in one flat list, the fastest form for `writeHead`. */

@@ -1,18 +1,13 @@
 import {
-  type Answer,
-  type Brand,
-  type Clock,
   type ConnectSubresource,
-  type ExportParameters,
   type KindDefinition,
-  type RequestAttributes,
   type StatusError,
   type SubresourceDefinition,
   statusErrors,
-  type Target,
   type Verb,
-  type WireForm,
 } from '@keelson/core';
+import type { Answer, Brand, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
 import type { HttpLimits } from '../exchange/options.ts';

@@ -1,8 +1,8 @@
+import { type KindDefinition, statusErrors } from '@keelson/core';
 import {
   type AnswerShape,
   type FormOffer,
   type IncludeObject,
-  type KindDefinition,
   mediaTypesOf,
   type Negotiated,
   negotiate,
@@ -11,10 +11,9 @@ import {
   type RequestAttributes,
   type ResourceRegistry,
   type ResourceService,
-  statusErrors,
   type Target,
   type WireForm,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import type { Exchange } from '../exchange/exchange.ts';
 
 /** The service of one kind in one version, and what its requests share. */

@@ -1,14 +1,6 @@
-import {
-  type Clock,
-  isStatusError,
-  ObjectList,
-  type ResourceWatch,
-  type Status,
-  statusErrors,
-  type Target,
-  type WatchForm,
-  type WireForm,
-} from '@keelson/core';
+import { isStatusError, type Status, statusErrors } from '@keelson/core';
+import { ObjectList, type ResourceWatch, type Target, type WatchForm, type WireForm } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { HttpMetrics } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';

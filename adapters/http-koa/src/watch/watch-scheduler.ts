@@ -1,4 +1,5 @@
-import type { Clock, EventRepresentation, WatchEvent } from '@keelson/core';
+import type { EventRepresentation, WatchEvent } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 
 /** Longest uninterrupted time for which watchers are served, in milliseconds. Other requests run in between. */
 const sliceMs = 2;

@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
+import { isStorageError } from '@keelson/core';
 import {
-  type Clock,
   type EventRepresentation,
-  isStorageError,
   type ResourceWatch,
   type WatchEvent,
   type WatchForm,
   watchErrorStatus,
   withListBlueprint,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { EventTally, HttpMetrics } from '../exchange/metrics.ts';
 import type { JoinedFrames, Pump, WatchScheduler } from './watch-scheduler.ts';

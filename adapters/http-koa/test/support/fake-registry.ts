@@ -1,22 +1,24 @@
 import {
-  type Answer,
   type ConnectLocation,
   defineKind,
-  type EventRepresentation,
   type KindDefinition,
-  type ListAnswer,
   optional,
+  type SubresourceDefinition,
+  s,
+  statusErrors,
+} from '@keelson/core';
+import {
+  type Answer,
+  type EventRepresentation,
+  type ListAnswer,
   type ResourceRegistry,
   type ResourceService,
   type ResourceWatch,
   type StoredList,
   StoredObject,
-  type SubresourceDefinition,
-  s,
-  statusErrors,
   type WatchEvent,
   type WatchEventType,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 
 const data = s.message('test.Data', 'Some data.', {
   data: optional(2, s.map(s.string()), 'Anything.'),

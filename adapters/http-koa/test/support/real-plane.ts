@@ -1,13 +1,12 @@
+import type { AdmissionPlugin } from '@keelson/core';
 import {
-  type AdmissionPlugin,
   createCachedStorages,
   createContinueTokens,
   createResourceRegistry,
   namespaceLifecycle,
   type ResourceRegistry,
-  silentLogger,
-  systemClock,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds, Namespace } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import type { ExecutionContext } from 'ava';

@@ -7,7 +7,9 @@ import {
   type Server,
 } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { type Clock, noMetrics, type ResourceRegistry, silentLogger, systemClock, type UserInfo } from '@keelson/core';
+import type { UserInfo } from '@keelson/core';
+import type { ResourceRegistry } from '@keelson/core/internal';
+import { type Clock, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { createHttpApi, type HttpApi, type HttpApiOptions, serverOptions } from '../../src/index.ts';
 import { FakeRegistry } from './fake-registry.ts';

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { createSecureContext, type PeerCertificate } from 'node:tls';
 import { ChannelCredentials, Client, type ClientReadableStream, Metadata, status } from '@grpc/grpc-js';
 import { isRuntimeError, RuntimeError, RuntimeErrorCode } from '@keelson/container-runtime';
-import { addAbortListener, type Logger, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import { Calls, type CriCall, type CriService } from '../api/calls.ts';
 
 /** Versions of the protocol, the preferred one first. The fields that this adapter uses are the same in both. */

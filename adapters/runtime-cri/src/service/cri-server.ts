@@ -1,6 +1,6 @@
 import { Server, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData } from '@grpc/grpc-js';
 import { type ContainerEngine, RuntimeError } from '@keelson/container-runtime';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { pullWithProgressPath } from '../api/image.ts';
 import {
   type CallHandler,

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type Server, ServerCredentials } from '@grpc/grpc-js';
 import { type ContainerEngine, RuntimeError } from '@keelson/container-runtime';
-import { type Logger, silentLogger } from '@keelson/core';
+import { type Logger, silentLogger } from '@keelson/core/runtime';
 import type { PinnedTls } from '../connection/cri-connection.ts';
 import { createCriServer } from './cri-server.ts';
 import { StreamServer } from './stream-handlers.ts';

@@ -17,7 +17,7 @@ import {
   upgradeToPorts,
   upgradeToProcess,
 } from '@keelson/container-streams';
-import { type Clock, systemClock } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 import { Calls } from '../api/calls.ts';
 import { type CallHandler, findId, handler } from './handlers.ts';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { status } from '@grpc/grpc-js';
 import { RuntimeError } from '@keelson/container-runtime';
-import { type Clock, type Logger, systemClock } from '@keelson/core';
+import { type Clock, type Logger, systemClock } from '@keelson/core/runtime';
 import { isPinned, type PinnedTls, serverTls } from '../connection/cri-connection.ts';
 
 export interface TlsListenerOptions {

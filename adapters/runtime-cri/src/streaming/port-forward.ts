@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { WebSocket } from 'ws';
 import type { PinnedTls } from '../connection/cri-connection.ts';
 import { openSpdy } from './spdy-connection.ts';

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import type { StreamRequest, TerminalSize } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { WebSocket } from 'ws';
 import type { PinnedTls } from '../connection/cri-connection.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';

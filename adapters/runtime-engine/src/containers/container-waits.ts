@@ -1,5 +1,5 @@
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 const firstPollMs = 20;
 const maxPollMs = 1_000;

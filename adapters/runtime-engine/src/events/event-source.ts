@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import type { EngineEvent } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { lines } from '../api/lines.ts';

@@ -9,7 +9,7 @@ import {
   type PullRequest,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { EngineInfo, ImageDetails, ImageEntry } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { pull } from './pull.ts';

@@ -1,5 +1,5 @@
 import { closeSync, type FSWatcher, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { LogPosition } from '../state/state-records.ts';
 import { type Converted, convertLines } from './convert-lines.ts';
 import { LogTarget } from './log-target.ts';

@@ -1,5 +1,5 @@
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { StateRecords } from '../state/state-records.ts';
 import { LogFollower } from './log-follower.ts';
 

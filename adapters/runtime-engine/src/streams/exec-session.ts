@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { ExecDetails } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { belongsTo, killAll, withDescendants } from '../machine/processes.ts';

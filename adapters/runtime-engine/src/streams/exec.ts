@@ -7,7 +7,7 @@ import {
   type ProcessStreams,
   RuntimeError,
 } from '@keelson/container-runtime';
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { ExecSession } from './exec-session.ts';
 import { splitFrames } from './frames.ts';

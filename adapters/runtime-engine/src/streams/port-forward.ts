@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 
 /** Runs in the network namespace of the pod: writes `+` when it is connected, then copies bytes in both directions. */
 const relay = `

@@ -1,6 +1,6 @@
 import { type Cgroups, listProcesses, residentBytes } from '@keelson/container-monitor';
 import type { ContainerStats } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { ProcessContainer } from './process-container.ts';
 
 const nanosecondsPerTick = 10_000_000n; // the unit of /proc is 1/100 s on every architecture

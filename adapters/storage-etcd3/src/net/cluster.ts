@@ -1,4 +1,6 @@
-import { addAbortListener, removeAbortListener, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
+import { throwIfAborted } from '@keelson/core/storage-adapter';
 import { decodeStatus, type Header, type KeyValue } from '../wire/responses.ts';
 import type { Endpoint, WatchCall } from './endpoint.ts';
 import { mayRetryRead, NotSentError, translateEtcdError, type Verdict, verdictOf } from './etcd-errors.ts';

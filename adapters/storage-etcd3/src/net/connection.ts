@@ -1,5 +1,5 @@
 import { type ChannelCredentials, Client, connectivityState, credentials, Metadata } from '@grpc/grpc-js';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { encodeAuthenticate } from '../wire/requests.ts';
 import { decodeToken } from '../wire/responses.ts';
 import { CredentialsError, NotSentError } from './etcd-errors.ts';

@@ -1,5 +1,5 @@
 import type { ClientDuplexStream, ClientUnaryCall, Metadata } from '@grpc/grpc-js';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
 import { type Connected, Connection, type ConnectionOptions } from './connection.ts';
 import { NotSentError, verdictOf } from './etcd-errors.ts';

@@ -1,4 +1,4 @@
-import type { Counter, Histogram, Metrics } from '@keelson/core';
+import type { Counter, Histogram, Metrics } from '@keelson/core/runtime';
 
 /** All metrics of the adapter. Label values are methods and error codes, both closed sets. */
 export class EtcdMetrics {

@@ -1,4 +1,5 @@
-import type { OrderedRange, Revision, StorageError, WatchBatch } from '@keelson/core';
+import type { StorageError } from '@keelson/core';
+import type { OrderedRange, Revision, WatchBatch } from '@keelson/core/storage-adapter';
 import { batchOf } from './change-ring.ts';
 import type { LoggedChange } from './logged-change.ts';
 import { ProgressSeeker } from './progress-seeker.ts';

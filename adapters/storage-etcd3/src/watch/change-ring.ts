@@ -1,4 +1,4 @@
-import type { Change, OrderedRange, Revision, WatchBatch } from '@keelson/core';
+import type { Change, OrderedRange, Revision, WatchBatch } from '@keelson/core/storage-adapter';
 import type { LoggedChange } from './logged-change.ts';
 
 const maxChanges = 10_000;

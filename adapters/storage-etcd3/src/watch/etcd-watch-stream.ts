@@ -1,4 +1,10 @@
-import { checkNotCompacted, LogWatchStream, type OrderedRange, type Revision, type WatchBatch } from '@keelson/core';
+import {
+  checkNotCompacted,
+  LogWatchStream,
+  type OrderedRange,
+  type Revision,
+  type WatchBatch,
+} from '@keelson/core/storage-adapter';
 import { CatchUp } from './catch-up.ts';
 import type { SharedWatch } from './shared-watch.ts';
 

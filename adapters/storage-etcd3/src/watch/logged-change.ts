@@ -1,4 +1,4 @@
-import { type Change, orderedForm } from '@keelson/core';
+import { type Change, orderedForm } from '@keelson/core/storage-adapter';
 import { entryOf, type KeySpace } from '../wire/key-space.ts';
 import type { WatchEvent } from '../wire/watch-response.ts';
 

@@ -1,4 +1,5 @@
-import type { Logger, Revision } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { UpstreamWatch } from './upstream-watch.ts';
 
 /** Source of progress for servers that do not answer progress requests reliably. */

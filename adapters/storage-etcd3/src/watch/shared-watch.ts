@@ -1,4 +1,6 @@
-import { type Clock, type Revision, type StorageError, StorageErrorCode } from '@keelson/core';
+import { type StorageError, StorageErrorCode } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import { ChangeRing } from './change-ring.ts';
 import type { EtcdWatchStream } from './etcd-watch-stream.ts';
 import { ProgressSeeker, type ProgressSource } from './progress-seeker.ts';

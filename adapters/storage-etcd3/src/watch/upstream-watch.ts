@@ -1,4 +1,6 @@
-import { isStorageError, type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import type { Cluster, Lineage } from '../net/cluster.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 import { translateEtcdError, verdictOf } from '../net/etcd-errors.ts';

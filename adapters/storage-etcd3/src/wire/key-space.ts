@@ -1,4 +1,4 @@
-import type { Entry, Key } from '@keelson/core';
+import type { Entry, Key } from '@keelson/core/storage-adapter';
 import type { KeyValue } from './responses.ts';
 
 /**

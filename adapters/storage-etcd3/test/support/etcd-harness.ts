@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import { Etcd3Store, type Etcd3StoreOptions } from '../../src/index.ts';
 import { EtcdServer, findEtcd } from './etcd-server.ts';

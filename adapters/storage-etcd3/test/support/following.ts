@@ -1,4 +1,5 @@
-import { type Change, type KeyRange, type Revision, StorageError, type Store, type WatchStream } from '@keelson/core';
+import { StorageError } from '@keelson/core';
+import type { Change, KeyRange, Revision, Store, WatchStream } from '@keelson/core/storage-adapter';
 
 export const everything: KeyRange = { start: '/', end: '0' };
 

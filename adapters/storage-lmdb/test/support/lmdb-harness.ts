@@ -2,7 +2,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
-import { FakeClock, type LogFields, type Logger, type Store } from '@keelson/core';
+import { FakeClock, type LogFields, type Logger } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import { LmdbStore } from '../../src/index.ts';
 
 export interface OpenedLmdb extends OpenedStore {

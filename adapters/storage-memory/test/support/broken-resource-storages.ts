@@ -1,12 +1,12 @@
-import {
-  isStorageError,
-  type ResourceStorage,
-  type ResourceStorages,
-  type ResourceWatch,
-  type StoredList,
-  type StoredObject,
-  type WatchEvent,
-} from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type {
+  ResourceStorage,
+  ResourceStorages,
+  ResourceWatch,
+  StoredList,
+  StoredObject,
+  WatchEvent,
+} from '@keelson/core/internal';
 
 type Methods = Partial<ResourceStorage>;
 

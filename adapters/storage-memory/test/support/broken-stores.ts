@@ -1,4 +1,5 @@
-import { type Change, type Entry, isStorageError, type Store, type WatchBatch, type WatchStream } from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type { Change, Entry, Store, WatchBatch, WatchStream } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '../../src/index.ts';
 
 /** A fault that stores really had, and a store that has it. */

@@ -1,5 +1,6 @@
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
-import { FakeClock, type Store } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '../../src/index.ts';
 
 export interface OpenedMemory extends OpenedStore {

@@ -1,4 +1,4 @@
-import type { Change, KeyRange, Revision, WatchStream } from '@keelson/core';
+import type { Change, KeyRange, Revision, WatchStream } from '@keelson/core/storage-adapter';
 import type { PostgresStore } from '../../src/index.ts';
 
 export const everything: KeyRange = { start: '/', end: '0' };

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import { type AuthenticateToken, type Clock, statusErrors, type UserInfo } from '@keelson/core';
+import { type AuthenticateToken, statusErrors, type UserInfo } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { authenticateBearer } from './bearer-tokens.ts';
 
 /** The user of a connection and the end of the certificate's validity in epoch milliseconds. */

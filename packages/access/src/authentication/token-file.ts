@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
-import type { Logger, UserInfo } from '@keelson/core';
+import type { UserInfo } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
+import type { Logger } from '@keelson/core/runtime';
 
 /** A token and its user. */
 export interface KnownToken {

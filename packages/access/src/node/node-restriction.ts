@@ -4,11 +4,10 @@ import {
   type AdmissionRequest,
   type KindDefinition,
   type KubeObject,
-  objectKey,
-  type ResourceStorage,
   type StatusError,
   statusErrors,
 } from '@keelson/core';
+import { objectKey, type ResourceStorage } from '@keelson/core/internal';
 import { Node, Pod } from '@keelson/kinds';
 import { isNodeUser, leaseNamespace, nodeNameOf } from './node-access.ts';
 import { forbiddenLabelChanges } from './node-labels.ts';

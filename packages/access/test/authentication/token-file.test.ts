@@ -1,8 +1,8 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLogger } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
+import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
 import { parseTokenFile, readTokenFile } from '../../src/authentication/token-file.ts';
 

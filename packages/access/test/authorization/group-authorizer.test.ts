@@ -1,4 +1,5 @@
-import { type AccessAttributes, type AccessRules, parseRequestAttributes, type UserInfo } from '@keelson/core';
+import type { AccessAttributes, AccessRules, UserInfo } from '@keelson/core';
+import { parseRequestAttributes } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import { groupAuthorizer } from '../../src/authorization/group-authorizer.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /** Limits a rate to `perSecond` on average and `burst` at once. */
 export class TokenBucket {

@@ -1,4 +1,4 @@
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 /** An operation did not finish before its deadline. */
 export class DeadlineError extends Error {

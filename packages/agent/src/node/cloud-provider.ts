@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { CloudConfig, CloudInstance } from '../base/config/agent-config.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { fileInstance } from './file-cloud-provider.ts';

@@ -1,4 +1,5 @@
-import { isIP, parseYaml } from '@keelson/core';
+import { isIP } from '@keelson/core';
+import { parseYaml } from '@keelson/core/internal';
 import type { CloudInstance } from '../base/config/agent-config.ts';
 import { isRecord } from '../base/is-record.ts';
 import { UsageError } from '../base/usage-error.ts';

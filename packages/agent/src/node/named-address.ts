@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Machine } from '../machine/host/machine.ts';
 
 /** Resolves a name to addresses. */

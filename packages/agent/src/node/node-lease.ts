@@ -1,5 +1,6 @@
 import { pause } from '@keelson/client';
-import { type ApiClient, type Clock, formatMicroTime, isStatusError, type Logger } from '@keelson/core';
+import { type ApiClient, formatMicroTime, isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Lease } from '@keelson/kinds';
 
 export interface NodeLeaseOptions {

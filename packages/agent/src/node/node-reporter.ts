@@ -1,6 +1,7 @@
 import { Backoff, pause } from '@keelson/client';
 import type { Image, ImageService } from '@keelson/container-runtime';
-import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
+import { type ApiClient, isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { type coreV1, Node } from '@keelson/kinds';
 import type { NodeConfig } from '../base/config/agent-config.ts';
 import type { EventRecorder } from '../base/contracts/event-recorder.ts';

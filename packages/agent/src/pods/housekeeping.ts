@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { pause } from '@keelson/client';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../base/agent-paths.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';

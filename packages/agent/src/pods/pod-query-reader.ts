@@ -1,5 +1,5 @@
 import type { ContainerRuntime, ContainerStats } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import {
   type ContainerUsage,

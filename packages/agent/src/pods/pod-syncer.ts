@@ -1,4 +1,5 @@
-import { type Clock, timeMs } from '@keelson/core';
+import { timeMs } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Pod, PodStatus } from '@keelson/kinds';
 import { allContainersOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
 import { CgroupError } from '../machine/cgroups/cgroup-files.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { fullNameOf } from '../base/pod/pod-spec.ts';
 import type { PodRecord } from './pod-record.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { isStaticPod } from '../base/pod/pod-annotations.ts';
 import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';

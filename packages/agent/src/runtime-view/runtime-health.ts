@@ -1,6 +1,6 @@
 import { pause } from '@keelson/client';
 import type { ContainerRuntime, RuntimeStatus } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 export interface RuntimeHealthOptions {
   readonly runtime: ContainerRuntime;

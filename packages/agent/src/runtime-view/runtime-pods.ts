@@ -8,7 +8,7 @@ import type {
   RuntimeEvent,
   SandboxId,
 } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
 import { podIdentityOf, RuntimeLabel } from './runtime-labels.ts';
 import {

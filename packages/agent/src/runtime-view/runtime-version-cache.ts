@@ -1,5 +1,5 @@
 import type { ContainerRuntime, RuntimeVersion } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /**
  * The lifetime of the cached version. Engines read the package database of the machine for the answer, which costs more

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';

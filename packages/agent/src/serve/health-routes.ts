@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import { HttpProblem, sendText } from './http/request.ts';
 import type { Route } from './http/route.ts';

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
-import { type Clock, parseInstant } from '@keelson/core';
+import { parseInstant } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { LogRequest, PodQueries } from '../base/contracts/pod-queries.ts';
 import { parseBool } from '../base/parse-bool.ts';

@@ -1,4 +1,4 @@
-import type { Metrics } from '@keelson/core';
+import type { Metrics } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import { readMachineInfo } from '../machine/stats/machine-info.ts';

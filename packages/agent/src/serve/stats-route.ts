@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { PodQueries, UsageStats } from '../base/contracts/pod-queries.ts';
 import { nodeUsage } from '../machine/stats/node-usage.ts';
 import type { UsageHistory } from '../machine/stats/usage-history.ts';

@@ -1,5 +1,6 @@
 import { Informer } from '@keelson/client';
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Pod } from '@keelson/kinds';
 import type { PodChangesSink, PodSink, PodSource } from '../base/contracts/pod-source.ts';
 import { PodAnnotation } from '../base/pod/pod-annotations.ts';

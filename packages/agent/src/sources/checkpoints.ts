@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decoderOf, isDecodeTypeError, isDocumentError, type Logger, parseYaml, toYaml } from '@keelson/core';
+import { decoderOf, isDecodeTypeError, isDocumentError, parseYaml, toYaml } from '@keelson/core/internal';
+import type { Logger } from '@keelson/core/runtime';
 import { Pod } from '@keelson/kinds';
 import { replaceFile } from '../base/replace-file.ts';
 

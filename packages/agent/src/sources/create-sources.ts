@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import type { EventRecorder } from '../base/contracts/event-recorder.ts';

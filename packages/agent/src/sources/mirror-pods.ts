@@ -1,5 +1,6 @@
 import { Backoff } from '@keelson/client';
-import { type ApiClient, type Clock, isStatusError, type Logger, type ResourceClient } from '@keelson/core';
+import { type ApiClient, isStatusError, type ResourceClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Node, Pod } from '@keelson/kinds';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { isMirrorPod, isStaticPod, PodAnnotation } from '../base/pod/pod-annotations.ts';

@@ -1,4 +1,4 @@
-import { isDocumentError, parseJson, parseYaml } from '@keelson/core';
+import { isDocumentError, parseJson, parseYaml } from '@keelson/core/internal';
 import { isRecord } from '../base/is-record.ts';
 
 /** An invalid manifest; the message names the problem in one line. */

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 /** Changes within this time are reported together. */
 const settleMs = 20;

@@ -1,4 +1,4 @@
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { ManifestError } from './parse-manifest.ts';
 import { type ManifestOrigin, staticPod } from './static-pod.ts';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { decoderOf, type FieldError, isDecodeTypeError, validateObjectMeta } from '@keelson/core';
+import { type FieldError, validateObjectMeta } from '@keelson/core';
+import { decoderOf, isDecodeTypeError } from '@keelson/core/internal';
 import { Pod } from '@keelson/kinds';
 import { isRecord } from '../base/is-record.ts';
 import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-annotations.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseJson } from '@keelson/core';
+import { parseJson } from '@keelson/core/internal';
 import { replaceFile } from '../base/replace-file.ts';
 
 /** Storage of submitted manifests. */

@@ -1,5 +1,6 @@
 import { type ContainerRuntime, type ImageService, withDeadlines } from '@keelson/container-runtime';
-import { type ApiClient, type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core/runtime';
 import { AgentPaths } from '../base/agent-paths.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';

@@ -1,5 +1,6 @@
 import type { ContainerRuntime, ImageService } from '@keelson/container-runtime';
-import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import type { AgentPeriods } from '../base/config/agent-periods.ts';
 import type { EventRecorder } from '../base/contracts/event-recorder.ts';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';

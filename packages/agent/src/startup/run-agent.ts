@@ -1,5 +1,5 @@
 import type { ContainerEngine } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
 import { noEvents } from '../base/contracts/event-recorder.ts';

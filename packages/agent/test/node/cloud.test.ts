@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { silentLogger } from '@keelson/core';
+import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
 import { UsageError } from '../../src/base/usage-error.ts';
 import { askCloud, type CloudProviders } from '../../src/node/cloud-provider.ts';

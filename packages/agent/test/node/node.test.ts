@@ -1,4 +1,4 @@
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { withNamedAddress } from '../../src/node/named-address.ts';
 import { NodeAddressError, nodeIps } from '../../src/node/node-addresses.ts';

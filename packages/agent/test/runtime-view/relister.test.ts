@@ -1,4 +1,4 @@
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { Relister } from '../../src/runtime-view/relister.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { RuntimeVersionCache } from '../../src/runtime-view/runtime-version-cache.ts';
 

@@ -4,7 +4,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';

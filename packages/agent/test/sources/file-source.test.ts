@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FakeClock, systemClock } from '@keelson/core';
+import { FakeClock, systemClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import type { EventSubject } from '../../src/base/contracts/event-recorder.ts';

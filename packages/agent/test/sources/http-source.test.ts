@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { noEvents } from '../../src/base/contracts/event-recorder.ts';

@@ -1,4 +1,4 @@
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
 import type { PodChange, PodSourceName } from '../../src/base/contracts/pod-source.ts';

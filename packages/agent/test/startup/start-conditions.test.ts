@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
 import { checkSwap } from '../../src/startup/check-swap.ts';

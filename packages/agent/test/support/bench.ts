@@ -7,7 +7,8 @@ import type {
   RuntimeCapabilities,
   RuntimeStreaming,
 } from '@keelson/container-runtime';
-import { type ApiClient, FakeClock, type Metrics, silentLogger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import { FakeClock, type Metrics, silentLogger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
 import type { ExecutionContext } from 'ava';

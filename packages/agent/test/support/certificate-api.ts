@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import { type CertificateSigningRequest, readCertificateRequest } from '@keelson/kinds';
 import type { ExecutionContext } from 'ava';
 import { selfSigned } from '../../src/serve/self-signed.ts';

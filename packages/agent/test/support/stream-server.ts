@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ProcessStreams, StreamRequest } from '@keelson/container-runtime';
 import { SpdyClient } from '@keelson/container-streams';
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { PodQueryError } from '../../src/base/contracts/pod-queries.ts';

@@ -1,13 +1,5 @@
-import {
-  type GroupVersionResource,
-  isEnvelope,
-  parseProtobufBody,
-  type Status,
-  type StatusDetails,
-  StatusError,
-  StatusReason,
-  statusSchema,
-} from '@keelson/core';
+import { type GroupVersionResource, type Status, type StatusDetails, StatusError, StatusReason } from '@keelson/core';
+import { isEnvelope, parseProtobufBody, statusSchema } from '@keelson/core/internal';
 
 /** The subject of a request, for errors without a Status. */
 export interface RequestSubject {

@@ -1,4 +1,5 @@
-import { type ApiClient, defaultBrand, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import { defaultBrand } from '@keelson/core/internal';
 import { discover } from './discover.ts';
 import type { HttpClientOptions } from './http-client-options.ts';
 import { HttpResourceClient } from './http-resource-client.ts';

@@ -1,13 +1,5 @@
-import {
-  type APIGroupDiscoveryList,
-  type APIGroupList,
-  type APIResourceList,
-  type APIVersions,
-  apiVersionOf,
-  type DiscoveredResource,
-  type GroupVersion,
-  isStatusError,
-} from '@keelson/core';
+import { apiVersionOf, type DiscoveredResource, type GroupVersion, isStatusError } from '@keelson/core';
+import type { APIGroupDiscoveryList, APIGroupList, APIResourceList, APIVersions } from '@keelson/core/internal';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpTransport } from './http-transport.ts';
 import { groupVersionPath } from './resource-path.ts';

@@ -1,4 +1,5 @@
-import type { Brand, Clock, Logger } from '@keelson/core';
+import type { Brand } from '@keelson/core/internal';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 /** A user to impersonate; the server authorizes the impersonation. */
 export interface Impersonation {

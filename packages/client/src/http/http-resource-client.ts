@@ -1,6 +1,5 @@
 import {
   apiVersionOf,
-  type Brand,
   type ClientWatchEvent,
   type DeleteOptions,
   type GetOptions,
@@ -14,6 +13,7 @@ import {
   type Status,
   type WatchOptions,
 } from '@keelson/core';
+import type { Brand } from '@keelson/core/internal';
 import type { HttpCall, HttpTransport } from './http-transport.ts';
 import { HttpWatch } from './http-watch.ts';
 import { completeList, metadataAccept, metadataOf } from './object-forms.ts';

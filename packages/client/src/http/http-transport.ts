@@ -5,7 +5,7 @@ import {
   removeAbortListener,
   silentLogger,
   systemClock,
-} from '@keelson/core';
+} from '@keelson/core/runtime';
 import { Backoff, pause } from '../retry/backoff.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';

@@ -1,13 +1,5 @@
-import {
-  addAbortListener,
-  type ClientWatchEvent,
-  type Clock,
-  isStatusError,
-  type KubeObject,
-  removeAbortListener,
-  type Status,
-  StatusError,
-} from '@keelson/core';
+import { type ClientWatchEvent, isStatusError, type KubeObject, type Status, StatusError } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
 import type { EventReader, WireEvent, WireFormat } from './wire-format.ts';

@@ -1,4 +1,5 @@
-import type { Brand, KubeList, KubeObject } from '@keelson/core';
+import type { KubeList, KubeObject } from '@keelson/core';
+import type { Brand } from '@keelson/core/internal';
 
 /**
  * Accept value for metadata only. A server that does not support it sends whole objects, of which the client then keeps

@@ -1,15 +1,14 @@
+import type { KindDefinition, Schema } from '@keelson/core';
 import {
   type Brand,
   decodeEnvelope,
   decodeProtobufEvent,
   encodeProtobufObject,
-  type KindDefinition,
   listSchemaOf,
   parseProtobufBody,
   protobufMediaType,
-  type Schema,
   statusSchema,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import { ConnectionError } from './connection-error.ts';
 import { FrameSplitter } from './watch-frames.ts';
 import { type EventReader, jsonBody, jsonFormat, jsonType, type WireEvent, type WireFormat } from './wire-format.ts';

@@ -1,4 +1,5 @@
-import { jsonText, type KubeObject, parseJsonText } from '@keelson/core';
+import type { KubeObject } from '@keelson/core';
+import { jsonText, parseJsonText } from '@keelson/core/internal';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpAnswer } from './http-transport.ts';
 import { LineSplitter } from './watch-frames.ts';

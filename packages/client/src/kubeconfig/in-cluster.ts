@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { HttpClientOptions } from '../http/http-client-options.ts';
 import { KubeconfigError } from './kubeconfig-error.ts';
 import { tokenFromFile } from './token-file.ts';

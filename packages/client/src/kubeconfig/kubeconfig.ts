@@ -1,4 +1,4 @@
-import { parseYaml } from '@keelson/core';
+import { parseYaml } from '@keelson/core/internal';
 import { KubeconfigError } from './kubeconfig-error.ts';
 import { type Fields, type FileOrData, KubeconfigReader } from './kubeconfig-reader.ts';
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Clock, systemClock } from '@keelson/core';
+import { type Clock, systemClock } from '@keelson/core/runtime';
 
 const cacheMs = 60_000;
 

@@ -1,4 +1,5 @@
-import { type ApiClient, addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import { pause } from '../retry/backoff.ts';
 import { LeaseLock } from './lease-lock.ts';
 

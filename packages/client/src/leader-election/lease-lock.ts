@@ -1,4 +1,5 @@
-import { type ApiClient, type Clock, isStatusError, type ResourceClient, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, type ResourceClient, StatusReason } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { claimedSpec, holderOf, type LeaseObject, leasesOf, releasedSpec } from './lease-record.ts';
 
 export interface LeaseLockOptions {

@@ -1,4 +1,4 @@
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 
 /** Growing pauses between attempts; a success resets them. */
 export class Backoff {

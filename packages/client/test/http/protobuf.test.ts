@@ -1,15 +1,11 @@
+import { defineKind, type KubeObject, optional, type Status, s } from '@keelson/core';
 import {
   decodeEnvelope,
-  defineKind,
   encodeProtobufObject,
   encodeProtobufStatus,
-  type KubeObject,
   listSchemaOf,
-  optional,
   parseProtobufBody,
-  type Status,
-  s,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import test from 'ava';
 import { createHttpClient } from '../../src/http/create-http-client.ts';
 import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
 import { TokenBucket } from '../../src/http/token-bucket.ts';

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { FakeClock, isStatusError } from '@keelson/core';
+import { isStatusError } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { isConnectionError } from '../../src/http/connection-error.ts';
 import { createHttpClient } from '../../src/http/create-http-client.ts';

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { FakeClock, isStatusError, type KubeObject } from '@keelson/core';
+import { isStatusError, type KubeObject } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
 import { isConnectionError } from '../../src/http/connection-error.ts';

@@ -1,4 +1,5 @@
-import { FakeClock, type KubeObject, silentLogger } from '@keelson/core';
+import type { KubeObject } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { ConnectionError } from '../../src/http/connection-error.ts';
 import { Informer, type InformerOptions, keyOf } from '../../src/informer.ts';

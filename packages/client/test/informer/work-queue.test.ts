@@ -1,4 +1,4 @@
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { WorkQueue, type WorkQueueOptions } from '../../src/work-queue.ts';
 

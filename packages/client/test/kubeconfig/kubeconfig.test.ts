@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { kubeconfigAccess } from '../../src/kubeconfig/client-options.ts';
 import { inClusterAccess } from '../../src/kubeconfig/in-cluster.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type ApiClient, FakeClock, type KubeObject, silentLogger, statusErrors } from '@keelson/core';
+import { type ApiClient, type KubeObject, statusErrors } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { LeaderElector, type LeaderElectorOptions } from '../../src/leader-election/leader-elector.ts';
 import type { LeaseObject } from '../../src/leader-election/lease-record.ts';

@@ -9,7 +9,7 @@ import type {
   WatchStream,
   WriteOp,
   WriteResult,
-} from '@keelson/core';
+} from '@keelson/core/storage-adapter';
 
 /** Forwards all calls to another store, and injects the faults that a case requests. */
 export class ControlledStore implements Store {

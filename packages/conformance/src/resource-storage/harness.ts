@@ -1,4 +1,6 @@
-import type { Clock, FakeClock, ResourceStorage, ResourceStorages, Store } from '@keelson/core';
+import type { ResourceStorage, ResourceStorages } from '@keelson/core/internal';
+import type { Clock, FakeClock } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import type { OpenedStore, StoreHarness, StoreRequirement } from '../store/harness.ts';
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { ControlledStore } from './controlled-store.ts';

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
-import {
-  defineKind,
-  type KindDefinition,
-  type KubeObject,
-  type ObjectPredicate,
-  optional,
-  type ReadPoint,
-  type Representation,
-  type ResourceStorage,
-  type Revision,
-  type SelectableAttributes,
-  type StoredList,
-  type StoredObject,
-  s,
-} from '@keelson/core';
+import { defineKind, type KindDefinition, type KubeObject, optional, s } from '@keelson/core';
+import type {
+  ObjectPredicate,
+  ReadPoint,
+  Representation,
+  ResourceStorage,
+  SelectableAttributes,
+  StoredList,
+  StoredObject,
+} from '@keelson/core/internal';
+import type { Revision } from '@keelson/core/storage-adapter';
 
 const spec = s.message('Spec', 'What the suite writes.', { text: optional(1, s.string(), 'Anything.') });
 const schema = s.message('Thing', 'An object of the suite.', { spec: optional(2, spec, 'Contents.') });

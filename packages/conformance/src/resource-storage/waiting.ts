@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
-import {
-  type FakeClock,
-  isStorageError,
-  type ResourceStorage,
-  type ResourceWatch,
-  type Revision,
-  type StorageError,
-  type StorageErrorCode,
-  type WatchEvent,
-} from '@keelson/core';
+import { isStorageError, type StorageError, type StorageErrorCode } from '@keelson/core';
+import type { ResourceStorage, ResourceWatch, WatchEvent } from '@keelson/core/internal';
+import type { FakeClock } from '@keelson/core/runtime';
+import type { Revision } from '@keelson/core/storage-adapter';
 import { everything, podPrefix, textOf } from './objects.ts';
 
 /** The cases of a suite run concurrently in one process, so a condition can take long on a loaded machine. */

@@ -1,4 +1,4 @@
-import type { Change, Entry, ListChunk, Store, WatchBatch, WatchStream } from '@keelson/core';
+import type { Change, Entry, ListChunk, Store, WatchBatch, WatchStream } from '@keelson/core/storage-adapter';
 
 /** A store whose results are monitored: see {@link frozenStore}. */
 export interface FrozenStore {

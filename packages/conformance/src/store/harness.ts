@@ -1,4 +1,4 @@
-import type { Store, StoreCapabilities } from '@keelson/core';
+import type { Store, StoreCapabilities } from '@keelson/core/storage-adapter';
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 
 /** A store for one case. */

@@ -1,4 +1,4 @@
-import type { Change, Entry, Key, KeyRange, Revision, WriteOp } from '@keelson/core';
+import type { Change, Entry, Key, KeyRange, Revision, WriteOp } from '@keelson/core/storage-adapter';
 
 /** An entry whose value is latin1 text, so that it compares by value. */
 export interface PlainEntry {

@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict';
-import {
-  type Entry,
-  isStorageError,
-  type Key,
-  type KeyRange,
-  type ListChunk,
-  type Revision,
-  type StorageErrorCode,
-  type Store,
-  type WriteResult,
-} from '@keelson/core';
+import { isStorageError, type StorageErrorCode } from '@keelson/core';
+import type { Entry, Key, KeyRange, ListChunk, Revision, Store, WriteResult } from '@keelson/core/storage-adapter';
 import { byteOrder, inRange, type PlainEntry, plainEntry } from './model.ts';
 
 /** Every key that the suite writes begins with a slash. */

@@ -1,4 +1,4 @@
-import type { Key, Store } from '@keelson/core';
+import type { Key, Store } from '@keelson/core/storage-adapter';
 import { Twin } from './twin.ts';
 
 /** Siblings with a common beginning, and keys whose order differs between encodings. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Key, Revision, Store, WriteOp, WriteResult } from '@keelson/core';
+import type { Key, Revision, Store, WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import { StoreModel } from './model.ts';
 import { type Bytes, bytes, refused, succeeded } from './store-driver.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Change, KeyRange, Revision, Store, WatchBatch, WatchStream } from '@keelson/core';
+import type { Change, KeyRange, Revision, Store, WatchBatch, WatchStream } from '@keelson/core/storage-adapter';
 import { inRange, type PlainChange, plainChange } from './model.ts';
 import { everything, handled } from './store-driver.ts';
 

@@ -1,4 +1,4 @@
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import {
   frozenStore,

@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { digestCheck } from '../images/digest.ts';
 import type { Descriptor } from '../images/manifest.ts';
 import { RegistryError } from './registry-error.ts';

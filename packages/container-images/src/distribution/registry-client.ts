@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ImageAuth } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { checkBytes } from '../images/digest.ts';
 import { type Descriptor, type Manifest, manifestTypes, parseDocument, readManifest } from '../images/manifest.ts';
 import { type DownloadOptions, download } from './download.ts';

@@ -12,7 +12,7 @@ import {
   type PullRequest,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { RegistryClient } from '../distribution/registry-client.ts';
 import type { RegistryOptions } from '../distribution/registry-options.ts';
 import type { FoundImage } from '../images/found-image.ts';

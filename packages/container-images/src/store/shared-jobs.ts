@@ -1,5 +1,5 @@
 import { RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 
 interface Job<T, P> {
   readonly result: Promise<T>;

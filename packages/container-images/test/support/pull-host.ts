@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { ImageStore } from '../../src/index.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { LoopbackRegistry, type RegistryBehaviour, type RegistryLayer } from '@keelson/test-support';
 import type { ExecutionContext } from 'ava';
 import { ImageStore, type ImageStoreOptions } from '../../src/index.ts';

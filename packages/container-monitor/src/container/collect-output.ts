@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { PassThrough, type Readable } from 'node:stream';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 /** Maximum wait for the end of the output after the command has ended. Child processes may keep its pipes open. */

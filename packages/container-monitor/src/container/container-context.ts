@@ -1,5 +1,5 @@
 import { EventFeed } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { KeeperClient } from '../logs/keeper-client.ts';
 import { RunFiles } from '../state/run-files.ts';
 import type { StateDirectory } from '../state/state-directory.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EventFeed, type LinuxResources, type PodSandboxStatus, type RuntimeEvent } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import {
   type ContainerContext,

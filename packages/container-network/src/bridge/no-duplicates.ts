@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { programPath } from '../cni/program-path.ts';
 
 const run = promisify(execFile);

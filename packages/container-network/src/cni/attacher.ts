@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallOptions, NetworkAttachment, NetworkRequest } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 import { type Attachment, AttachmentFiles } from './attachment-files.ts';
 import { addNetwork, type Calls, checkNetwork, deleteNetwork } from './call-network.ts';

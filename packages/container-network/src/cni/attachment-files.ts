@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 import { isObject, type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 

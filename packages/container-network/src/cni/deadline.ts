@@ -1,5 +1,5 @@
 import type { CallOptions } from '@keelson/container-runtime';
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 
 /**

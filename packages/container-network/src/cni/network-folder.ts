@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 import { withinDeadline } from './deadline.ts';
 import { type NetworkList, parseNetworkList } from './network-list.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { RuntimeErrorCode } from '@keelson/container-runtime';
-import { addAbortListener, removeAbortListener } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { NetworkError, type PluginFailure } from '../network-error.ts';
 import { isObject, type JsonObject } from './network-list.ts';
 import { programPath } from './program-path.ts';

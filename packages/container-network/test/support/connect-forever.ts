@@ -1,4 +1,4 @@
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { createCniNetwork } from '../../src/index.ts';
 
 // An agent that connects a sandbox with a plugin that never ends, until it is killed.

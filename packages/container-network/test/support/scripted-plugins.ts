@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { type CniNetworkOptions, createCniNetwork, type NetworkPlugin, type NetworkRequest } from '../../src/index.ts';
 

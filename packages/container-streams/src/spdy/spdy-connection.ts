@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { FrameWriter } from './frame-writer.ts';
 import {
   type ControlFrame,

@@ -1,5 +1,6 @@
 import { Informer, keyOf, WorkQueue, type WorkResult } from '@keelson/client';
-import { isStatusError, type Service, StatusReason, timeMs } from '@keelson/core';
+import { isStatusError, StatusReason, timeMs } from '@keelson/core';
+import type { Service } from '@keelson/core/runtime';
 import { CertificateSigningRequest, hasCondition, readCertificateRequest } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 import type { CertificateSigner } from './certificate-signer.ts';

@@ -5,9 +5,9 @@ import {
   type KubeObject,
   type OwnerReference,
   type ResourceClient,
-  type Service,
   StatusReason,
 } from '@keelson/core';
+import type { Service } from '@keelson/core/runtime';
 import type { ControllerOptions } from '../controller-options.ts';
 import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
 import { classifyOwners } from './classify-owners.ts';

@@ -1,5 +1,6 @@
 import { Informer, WorkQueue, type WorkResult } from '@keelson/client';
-import { isStatusError, type KubeObject, type Service, StatusReason } from '@keelson/core';
+import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import type { Service } from '@keelson/core/runtime';
 import { Namespace } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 import { ResourceMap } from '../resource-map.ts';

@@ -1,5 +1,6 @@
 import { Informer } from '@keelson/client';
-import { formatTime, isStatusError, type Service, StatusReason } from '@keelson/core';
+import { formatTime, isStatusError, StatusReason } from '@keelson/core';
+import type { Service } from '@keelson/core/runtime';
 import { Lease, Node, Pod, type PodCondition } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 import { isTerminated, type KeptNode, type KeptPod, keepNode, keepPod, oldestFirst } from './kept-objects.ts';

@@ -1,19 +1,13 @@
 import { createInProcessClient } from '@keelson/client';
+import type { ApiClient, KindDefinition, KubeObject, ResourceClient } from '@keelson/core';
 import {
-  type ApiClient,
   createCachedStorages,
   createContinueTokens,
   createResourceRegistry,
-  FakeClock,
-  type KindDefinition,
-  type KubeObject,
   namespaceLifecycle,
-  noMetrics,
-  type ResourceClient,
   type ResourceRegistry,
-  silentLogger,
-  systemClock,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { FakeClock, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds, Namespace } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import {

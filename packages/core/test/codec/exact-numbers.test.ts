@@ -1,21 +1,20 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { optional, s } from '../../src/index.ts';
 import {
   applyJsonPatch,
   applyMergePatch,
   type DocumentError,
   decoderOf,
   jsonText,
-  optional,
   parseJson,
   parseJsonText,
   parseYaml,
   protobufDecoderOf,
   protobufEncoderOf,
   StoredObject,
-  s,
   toYaml,
-} from '../../src/index.ts';
+} from '../../src/internal.ts';
 
 const json = (text: string) => parseJson(Buffer.from(text), { duplicates: true }).value;
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });

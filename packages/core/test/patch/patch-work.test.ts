@@ -1,5 +1,6 @@
 import test from 'ava';
-import { applyJsonPatch, applyStrategicMergePatch, optional, PatchError, s } from '../../src/index.ts';
+import { optional, s } from '../../src/index.ts';
+import { applyJsonPatch, applyStrategicMergePatch, PatchError } from '../../src/internal.ts';
 
 const element = s.message('x.Element', '', {
   name: optional(1, s.string(), ''),

@@ -4,11 +4,10 @@ import {
   fieldError,
   finalizersErrors,
   labelsErrors,
-  parseJson,
-  parseYaml,
   statusErrors,
   validateObjectMeta,
 } from '../../src/index.ts';
+import { parseJson, parseYaml } from '../../src/internal.ts';
 
 const kind = { group: '', kind: 'ConfigMap' };
 const range = <T>(length: number, of: (i: number) => T) => Array.from({ length }, (_, i) => of(i));

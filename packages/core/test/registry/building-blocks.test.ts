@@ -8,9 +8,9 @@ import {
   StatusReason,
   StorageError,
   StorageErrorCode,
-  StoredObject,
   statusErrors,
 } from '../../src/index.ts';
+import { StoredObject } from '../../src/internal.ts';
 import { AdmissionChain } from '../../src/registry/admission.ts';
 import { randomName } from '../../src/registry/create-operation.ts';
 import { type AnyObject, copyJson, equalJson } from '../../src/registry/json-values.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { FakeClock, type LogFields, type Logger, type Service, ServiceHost, silentLogger } from '../../src/index.ts';
+import { FakeClock, type LogFields, type Logger, type Service, ServiceHost, silentLogger } from '../../src/runtime.ts';
 
 interface Line {
   readonly message: string;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Coalesced } from '../../src/index.ts';
+import { Coalesced } from '../../src/storage-adapter.ts';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

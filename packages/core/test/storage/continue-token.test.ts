@@ -1,5 +1,7 @@
 import test from 'ava';
-import { createContinueTokens, FakeClock, isStorageError, StorageError } from '../../src/index.ts';
+import { isStorageError, StorageError } from '../../src/index.ts';
+import { createContinueTokens } from '../../src/internal.ts';
+import { FakeClock } from '../../src/runtime.ts';
 
 const secret = Buffer.alloc(32, 7);
 

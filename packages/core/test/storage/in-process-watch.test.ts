@@ -10,7 +10,7 @@ import {
   prefixRange,
   type WatchBatch,
   WatchHub,
-} from '../../src/index.ts';
+} from '../../src/storage-adapter.ts';
 
 const everything = { start: '', end: '\u{10ffff}' };
 const anyText = fc.string({ unit: 'binary', minLength: 0, maxLength: 8 });

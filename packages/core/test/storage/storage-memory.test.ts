@@ -1,13 +1,13 @@
 import test from 'ava';
 import {
-  FakeClock,
   type ObjectSource,
   type Pin,
   type Representation,
   type StorageBudgets,
   StorageMemory,
   StoredObject,
-} from '../../src/index.ts';
+} from '../../src/internal.ts';
+import { FakeClock } from '../../src/runtime.ts';
 import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 

@@ -2,13 +2,13 @@ import test from 'ava';
 import fc from 'fast-check';
 import {
   encodeEvents,
-  FakeClock,
   type Representation,
   StorageMemory,
   StoredObject,
   spliceResourceVersion,
   type WatchEvent,
-} from '../../src/index.ts';
+} from '../../src/internal.ts';
+import { FakeClock } from '../../src/runtime.ts';
 import { ByteBudget } from '../../src/storage/byte-budget.ts';
 import { compactAttributes } from '../../src/storage/compact-attributes.ts';
 import { joinObjects } from '../../src/storage/object-list.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { FakeClock } from '../../src/index.ts';
+import { FakeClock } from '../../src/runtime.ts';
 import { UsageBudget } from '../../src/storage/usage-budget.ts';
 
 const owner = (dropped: string[], name: string) => ({ drop: () => dropped.push(name) });

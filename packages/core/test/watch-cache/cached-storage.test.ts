@@ -1,13 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import {
-  createCachedStorages,
-  defineKind,
-  FakeClock,
-  kindPrefix,
-  type ObjectPredicate,
-  type ResourceWatch,
-  s,
-} from '../../src/index.ts';
+import { defineKind, s } from '../../src/index.ts';
+import { createCachedStorages, kindPrefix, type ObjectPredicate, type ResourceWatch } from '../../src/internal.ts';
+import { FakeClock } from '../../src/runtime.ts';
 import { LogStore } from './log-store.ts';
 
 const kind = defineKind({ group: 'example.io', version: 'v1', kind: 'Boat', schema: s.message('Boat', '', {}) });

@@ -1,12 +1,12 @@
+import { StorageError } from '../../src/index.ts';
 import {
   type Change,
   type ChangeLog,
   type Entry,
   type OrderedRange,
-  StorageError,
   type Store,
   WatchHub,
-} from '../../src/index.ts';
+} from '../../src/storage-adapter.ts';
 
 /** A store in memory whose history is one list of changes, and whose stream can be held back or broken by the test. */
 export class LogStore implements ChangeLog {

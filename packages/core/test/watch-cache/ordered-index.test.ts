@@ -1,13 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {
-  compareKeys,
-  FakeClock,
-  pieceBytes,
-  type Representation,
-  StorageMemory,
-  StoredObject,
-} from '../../src/index.ts';
+import { pieceBytes, type Representation, StorageMemory, StoredObject } from '../../src/internal.ts';
+import { FakeClock } from '../../src/runtime.ts';
+import { compareKeys } from '../../src/storage-adapter.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/ordered-index.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { SnapshotList } from '../../src/watch-cache/snapshot-list.ts';

@@ -1,7 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { compareKeys, type ObjectPredicate, StorageMemory, StoredObject } from '../../src/index.ts';
+import { type ObjectPredicate, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
+import { compareKeys } from '../../src/storage-adapter.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/ordered-index.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { selectedList } from '../../src/watch-cache/snapshot-list.ts';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { type AgentConfig, openNetwork } from '@keelson/agent';
 import type { RuntimeAdapter, RuntimeContext } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 
 /** The part of the agent's configuration from which the context of a runtime adapter is made. */
 export type ContextConfig = Pick<AgentConfig, 'nodeName' | 'rootDir' | 'api' | 'network'> & {

@@ -1,4 +1,4 @@
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { createLineLogger } from '../line-logger.ts';
 import { superviseOci } from '../supervisor/supervisor-main.ts';
 

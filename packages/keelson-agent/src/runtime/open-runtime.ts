@@ -1,6 +1,6 @@
 import { type AgentConfig, MachineError } from '@keelson/agent';
 import type { ContainerEngine } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { type AdapterRequest, openAdapter } from '../adapters/load-adapter.ts';
 import { runtimeContext } from '../adapters/runtime-context.ts';
 import { retireSupervisor } from '../supervisor/end-supervisor.ts';

@@ -1,6 +1,6 @@
 import { type AgentConfig, UsageError } from '@keelson/agent';
 import type { ContainerEngine } from '@keelson/container-runtime';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 
 export interface ServeRuntimeOptions {
   readonly engine: ContainerEngine;

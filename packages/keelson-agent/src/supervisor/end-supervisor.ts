@@ -1,5 +1,5 @@
 import { MachineError } from '@keelson/agent';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { findRunning } from './running-record.ts';
 import { supervisorPlace } from './supervisor-place.ts';

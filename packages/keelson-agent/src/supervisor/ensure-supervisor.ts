@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { MachineError, type ServingPair } from '@keelson/agent';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { endSupervisor } from './end-supervisor.ts';
 import { type Listener, probePort } from './probe-port.ts';
 import { isAlive } from './process-identity.ts';

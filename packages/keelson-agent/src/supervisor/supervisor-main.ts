@@ -1,5 +1,5 @@
 import { MachineError } from '@keelson/agent';
-import { type Logger, systemClock } from '@keelson/core';
+import { type Logger, systemClock } from '@keelson/core/runtime';
 import { openAdapter } from '../adapters/load-adapter.ts';
 import { type ContextConfig, runtimeContext } from '../adapters/runtime-context.ts';
 import { identityOf } from './process-identity.ts';

@@ -1,5 +1,5 @@
 import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 const pollMs = 20;
 const never = new AbortController().signal;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { MachineError, UsageError } from '@keelson/agent';
 import { RuntimeError } from '@keelson/container-runtime';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { loadRuntimeAdapter, openAdapter } from '../../src/adapters/load-adapter.ts';
 import { runtimeContext } from '../../src/adapters/runtime-context.ts';

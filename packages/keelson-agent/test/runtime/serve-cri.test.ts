@@ -3,7 +3,7 @@ import { lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { createCriRuntime } from '@keelson/runtime-cri';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test from 'ava';

@@ -1,6 +1,6 @@
 import { access, chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { ensureSupervisor } from '../../src/supervisor/ensure-supervisor.ts';

@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { createSelfSigned, type ServingPair } from '@keelson/agent';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { supervisorPair } from '../../src/supervisor/supervisor-pair.ts';
 import { supervisorPlace } from '../../src/supervisor/supervisor-place.ts';

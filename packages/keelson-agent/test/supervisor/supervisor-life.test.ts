@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { ServerHttp2Session } from 'node:http2';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseOptions, resolveConfig } from '@keelson/agent';
-import { FakeClock, silentLogger, systemClock } from '@keelson/core';
+import { FakeClock, silentLogger, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { endSupervisor, retireSupervisor } from '../../src/supervisor/end-supervisor.ts';
 import { ensureSupervisor } from '../../src/supervisor/ensure-supervisor.ts';

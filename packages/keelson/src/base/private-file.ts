@@ -1,6 +1,6 @@
 import { chmod, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Logger, makePrivateDirectory, silentLogger, tightenMode } from '@keelson/core';
+import { type Logger, makePrivateDirectory, silentLogger, tightenMode } from '@keelson/core/runtime';
 
 const ownerOnly = 0o600;
 

@@ -1,5 +1,5 @@
-import { systemClock } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
+import { systemClock } from '@keelson/core/runtime';
 import { settledWithin } from '../base/settled-within.ts';
 import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { readTokenFile, tokenUsers } from '@keelson/access';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';

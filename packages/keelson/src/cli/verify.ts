@@ -1,4 +1,4 @@
-import { noMetrics, systemClock } from '@keelson/core';
+import { noMetrics, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';

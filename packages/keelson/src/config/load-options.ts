@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parseYaml } from '@keelson/core';
-import { suggestion, UsageError } from '@keelson/core/internal';
+import { parseYaml, suggestion, UsageError } from '@keelson/core/internal';
 import { optionTable, type ServerOptions } from './options.ts';
 import { valueParsers } from './parse-value.ts';
 

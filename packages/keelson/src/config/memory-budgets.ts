@@ -1,5 +1,4 @@
-import { defaultStorageBudgets, type StorageBudgets } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { defaultStorageBudgets, type StorageBudgets, UsageError } from '@keelson/core/internal';
 import type { HttpBudgets } from '@keelson/http-koa';
 import { isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
 

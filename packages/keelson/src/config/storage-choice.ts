@@ -1,5 +1,6 @@
-import type { Store, WindowLimits } from '@keelson/core';
+import type { WindowLimits } from '@keelson/core/internal';
 import { suggestion, UsageError } from '@keelson/core/internal';
+import type { Store } from '@keelson/core/storage-adapter';
 import { duration, isObject, rejectUnknownKeys, text, wholeNumber } from './raw-values.ts';
 
 /**

@@ -9,7 +9,7 @@ import {
   NamespaceController,
   PodGarbageCollector,
 } from '@keelson/controllers';
-import { type Logger, type Service, ServiceHost } from '@keelson/core';
+import { type Logger, type Service, ServiceHost } from '@keelson/core/runtime';
 
 /** The Lease by which one of several servers is elected to run the controllers. */
 export const controllersLease = { namespace: 'kube-system', name: 'keelson-controllers' } as const;

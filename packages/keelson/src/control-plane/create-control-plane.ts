@@ -1,27 +1,27 @@
 import { groupAuthorizer, nodeRestriction } from '@keelson/access';
 import { createInProcessClient } from '@keelson/client';
 import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
+import type {
+  AdmissionPlugin,
+  ApiClient,
+  AuthenticateToken,
+  Authorizer,
+  KindDefinition,
+  KubeObject,
+  ResourceClient,
+  StorageError,
+} from '@keelson/core';
+import { createResourceRegistry, namespaceLifecycle, type ResourceRegistry } from '@keelson/core/internal';
 import {
-  type AdmissionPlugin,
-  type ApiClient,
-  type AuthenticateToken,
-  type Authorizer,
   type Clock,
-  createResourceRegistry,
-  type KindDefinition,
-  type KubeObject,
   type Logger,
   type Metrics,
-  namespaceLifecycle,
   noMetrics,
-  type ResourceClient,
-  type ResourceRegistry,
   type Service,
   ServiceHost,
-  type StorageError,
   silentLogger,
   systemClock,
-} from '@keelson/core';
+} from '@keelson/core/runtime';
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';

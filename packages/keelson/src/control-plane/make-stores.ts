@@ -1,4 +1,5 @@
-import { type KindDefinition, StorageMemory } from '@keelson/core';
+import type { KindDefinition } from '@keelson/core';
+import { StorageMemory } from '@keelson/core/internal';
 import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
 import { makeStore, type StoreContext } from '../storage/open-storage.ts';

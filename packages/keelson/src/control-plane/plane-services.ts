@@ -1,4 +1,5 @@
-import { type ApiClient, isStatusError, type Service, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
+import type { Service } from '@keelson/core/runtime';
 import { Namespace } from '@keelson/kinds';
 
 /** Longest interval of a timer. */

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type Clock, printableText, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
+import { printableText, UsageError } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import type { KeyPair } from '../tls/key-pair.ts';

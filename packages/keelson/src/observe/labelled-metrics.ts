@@ -1,4 +1,4 @@
-import type { Labels, Metrics } from '@keelson/core';
+import type { Labels, Metrics } from '@keelson/core/runtime';
 
 /** Adds fixed labels to metrics, so that several users of a metric do not collide. */
 export function labelledMetrics(inner: Metrics, fixed: Labels): Metrics {

@@ -1,5 +1,5 @@
 import { format } from 'node:util';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { RepeatedCauses } from './repeated-causes.ts';
 
 const methods = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'warn' } as const;

@@ -1,4 +1,4 @@
-import { guardedLogger, type Logger, systemClock } from '@keelson/core';
+import { guardedLogger, type Logger, systemClock } from '@keelson/core/runtime';
 import { destination, pino } from 'pino';
 import type { LogLevel } from '../config/options.ts';
 

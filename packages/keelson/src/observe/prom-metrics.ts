@@ -1,4 +1,4 @@
-import type { Labels, MetricOptions, Metrics } from '@keelson/core';
+import type { Labels, MetricOptions, Metrics } from '@keelson/core/runtime';
 import type { Metric } from 'prom-client';
 
 /** One value of a metric in the form of prom-client. */

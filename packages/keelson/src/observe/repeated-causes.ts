@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 
 const repeatMs = 30_000;
 const maxCauses = 100;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2Stream, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { type ConnectionLimits, sweepMs } from '../config/connection-limits.ts';
 
 /** Connections accepted beyond the limit for health checks only. */

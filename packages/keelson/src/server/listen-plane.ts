@@ -1,15 +1,7 @@
 import { authentication } from '@keelson/access';
-import type {
-  AuthenticateToken,
-  Authorizer,
-  Brand,
-  Clock,
-  Logger,
-  Metrics,
-  ResourceClient,
-  ResourceRegistry,
-  UserInfo,
-} from '@keelson/core';
+import type { AuthenticateToken, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
+import type { Brand, ResourceRegistry } from '@keelson/core/internal';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import { settledWithin } from '../base/settled-within.ts';

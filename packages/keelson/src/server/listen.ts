@@ -5,7 +5,7 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Logger, silentLogger } from '@keelson/core';
+import { type Logger, silentLogger } from '@keelson/core/runtime';
 import { type ConnectionLimits, connectionLimits } from '../config/connection-limits.ts';
 import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';

@@ -1,18 +1,14 @@
-import {
-  type Clock,
-  isStorageError,
-  type Key,
-  type ListChunk,
-  type Logger,
-  type Revision,
-  StorageError,
-  StorageErrorCode,
-  type Store,
-  type StoreIdentity,
-  systemClock,
-  type WatchStream,
-  type WriteResult,
-} from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import { type Clock, type Logger, systemClock } from '@keelson/core/runtime';
+import type {
+  Key,
+  ListChunk,
+  Revision,
+  Store,
+  StoreIdentity,
+  WatchStream,
+  WriteResult,
+} from '@keelson/core/storage-adapter';
 import { RepeatedCauses } from '../observe/repeated-causes.ts';
 
 /** A store without a successful call for this time is failing. */

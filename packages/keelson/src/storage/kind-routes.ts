@@ -1,5 +1,5 @@
-import { type KindDefinition, kindPrefix, storageKindOf } from '@keelson/core';
-import { suggestion, UsageError } from '@keelson/core/internal';
+import type { KindDefinition } from '@keelson/core';
+import { kindPrefix, storageKindOf, suggestion, UsageError } from '@keelson/core/internal';
 import type { RoutePlan, StoragePlan } from './storage-plan.ts';
 
 /** The name of the store of a kind; also for kinds that are added later. */

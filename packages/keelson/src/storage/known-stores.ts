@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Logger, type Revision, type StoreIdentity, silentLogger } from '@keelson/core';
+import { type Logger, silentLogger } from '@keelson/core/runtime';
+import type { Revision, StoreIdentity } from '@keelson/core/storage-adapter';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 
 /** File in the data directory that records the used stores by name and adapter. */

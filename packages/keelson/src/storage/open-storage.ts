@@ -1,21 +1,18 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Schema } from '@keelson/core';
+import { DecodeTypeError, decoderOf, suggestion, UsageError } from '@keelson/core/internal';
 import {
   type BindingModule,
   type Clock,
   ClockToken,
-  DecodeTypeError,
-  decoderOf,
   type Logger,
   LoggerToken,
   type Metrics,
   MetricsToken,
-  type Schema,
-  type StorageAdapter,
-  type Store,
   StoreToken,
-} from '@keelson/core';
-import { suggestion, UsageError } from '@keelson/core/internal';
+} from '@keelson/core/runtime';
+import type { StorageAdapter, Store } from '@keelson/core/storage-adapter';
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import { resolveToken } from './resolve-token.ts';

@@ -1,16 +1,7 @@
-import {
-  type Clock,
-  createCachedStorages,
-  type Logger,
-  type Metrics,
-  type ResourceStorages,
-  type Revision,
-  type Service,
-  type StorageError,
-  type StorageMemory,
-  type Store,
-  type StoreIdentity,
-} from '@keelson/core';
+import type { StorageError } from '@keelson/core';
+import { createCachedStorages, type ResourceStorages, type StorageMemory } from '@keelson/core/internal';
+import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
+import type { Revision, Store, StoreIdentity } from '@keelson/core/storage-adapter';
 import type { ReadMode, WatchWindow } from '../config/storage-choice.ts';
 import { GuardedStore } from './guarded-store.ts';
 import type { KnownStores } from './known-stores.ts';

@@ -1,4 +1,5 @@
-import type { ContinueTokens, KindDefinition, ResourceStorages, StorageError } from '@keelson/core';
+import type { KindDefinition, StorageError } from '@keelson/core';
+import type { ContinueTokens, ResourceStorages } from '@keelson/core/internal';
 import type { StoreOfKind } from './kind-routes.ts';
 import type { PlaneStore } from './plane-store.ts';
 

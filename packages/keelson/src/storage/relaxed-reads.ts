@@ -1,10 +1,5 @@
-import type {
-  GroupVersionResource,
-  KindDefinition,
-  ResourceRegistry,
-  ResourceService,
-  SelectParameters,
-} from '@keelson/core';
+import type { GroupVersionResource, KindDefinition } from '@keelson/core';
+import type { ResourceRegistry, ResourceService, SelectParameters } from '@keelson/core/internal';
 import type { ReadMode } from '../config/storage-choice.ts';
 
 /** The resourceVersion of reads from the cache. */

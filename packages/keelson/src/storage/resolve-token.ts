@@ -1,4 +1,4 @@
-import type { BindingModule, Token } from '@keelson/core';
+import type { BindingModule, Token } from '@keelson/core/runtime';
 
 interface Binding {
   readonly dependencies: readonly Token<unknown>[];

@@ -1,15 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import {
-  type Clock,
-  type ContinueTokens,
-  createContinueTokens,
-  isStorageError,
-  type ListPosition,
-  StorageError,
-  StorageErrorCode,
-  type Store,
-  type StoreIdentity,
-} from '@keelson/core';
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import { type ContinueTokens, createContinueTokens, type ListPosition } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
+import type { Store, StoreIdentity } from '@keelson/core/storage-adapter';
 
 export interface StoreTokensOptions {
   readonly clock: Clock;

@@ -1,12 +1,6 @@
-import {
-  type Entry,
-  isStorageError,
-  type KindDefinition,
-  kindPrefix,
-  prefixRange,
-  type Revision,
-  type Store,
-} from '@keelson/core';
+import { isStorageError, type KindDefinition } from '@keelson/core';
+import { kindPrefix } from '@keelson/core/internal';
+import { type Entry, prefixRange, type Revision, type Store } from '@keelson/core/storage-adapter';
 
 /** Results of verifying a store. */
 export interface StoreFindings {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import type { CertificateOrder, CertificateSigner } from '@keelson/controllers';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import * as x509 from '@peculiar/x509';
 import { importSigningKey, signatureAlgorithm } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { CertificateSigner } from '@keelson/controllers';
-import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core';
+import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core/runtime';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 import type { LeafRequest } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';

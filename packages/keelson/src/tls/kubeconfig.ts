@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { writePrivateFile } from '../base/private-file.ts';
 import type { Credentials } from './credentials.ts';
 

@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseTokenFile, tokenUsers } from '@keelson/access';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { SubjectAccessReview, TokenReview } from '@keelson/kinds';
 import test from 'ava';
 import { startServer } from '../../src/cli/serve.ts';

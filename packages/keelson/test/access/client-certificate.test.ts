@@ -5,7 +5,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clientCertificates, parseTokenFile, tokenUsers } from '@keelson/access';
-import { FakeClock, systemClock } from '@keelson/core';
+import { FakeClock, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createAuthority, issueCertificate, type LeafRequest } from '../../src/tls/authority.ts';

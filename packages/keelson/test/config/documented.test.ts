@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { noMetrics, silentLogger, systemClock } from '@keelson/core';
+import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
 import test from 'ava';
 import { loadOptions, parseCommandLine } from '../../src/config/load-options.ts';

@@ -1,4 +1,5 @@
-import { FakeClock, type LogFields, type Store, silentLogger } from '@keelson/core';
+import { FakeClock, type LogFields, silentLogger } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';

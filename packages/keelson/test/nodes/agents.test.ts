@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import { Namespace, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';

@@ -1,5 +1,6 @@
-import { type Metrics, noMetrics, type Store, silentLogger, systemClock } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
+import { type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import { labelledMetrics } from '../../src/observe/labelled-metrics.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';

@@ -1,15 +1,10 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  FakeClock,
-  noMetrics,
-  type Revision,
-  StorageError,
-  StorageMemory,
-  type Store,
-  silentLogger,
-} from '@keelson/core';
+import { StorageError } from '@keelson/core';
+import { StorageMemory } from '@keelson/core/internal';
+import { FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
+import type { Revision, Store } from '@keelson/core/storage-adapter';
 import { LmdbStore } from '@keelson/storage-lmdb';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { KnownStores } from '../../src/storage/known-stores.ts';

@@ -1,4 +1,4 @@
-import { type BindingModule, token } from '@keelson/core';
+import { type BindingModule, token } from '@keelson/core/runtime';
 import test from 'ava';
 import { resolveToken } from '../../src/storage/resolve-token.ts';
 

@@ -1,4 +1,6 @@
-import { FakeClock, type LogFields, StorageError, type Store, silentLogger } from '@keelson/core';
+import { StorageError } from '@keelson/core';
+import { FakeClock, type LogFields, silentLogger } from '@keelson/core/runtime';
+import type { Store } from '@keelson/core/storage-adapter';
 import { ConfigMap } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';

@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isStorageError, type Store, type StoreIdentity, silentLogger, systemClock } from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
+import type { Store, StoreIdentity } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '@keelson/storage-memory';
 import anyTest, { type TestFn } from 'ava';
 import { GuardedStore } from '../../src/storage/guarded-store.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import type { CertificateOrder } from '@keelson/controllers';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { createAuthority } from '../../src/tls/authority.ts';
 import { authoritySigner } from '../../src/tls/authority-signer.ts';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type LogFields, silentLogger } from '@keelson/core';
+import { type LogFields, silentLogger } from '@keelson/core/runtime';
 import anyTest, { type TestFn } from 'ava';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 import { kubeconfigText, writeKubeconfig } from '../../src/tls/kubeconfig.ts';

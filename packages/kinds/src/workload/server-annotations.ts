@@ -1,4 +1,5 @@
-import { type KubeObject, type ObjectMeta, parseJsonText } from '@keelson/core';
+import type { KubeObject, ObjectMeta } from '@keelson/core';
+import { parseJsonText } from '@keelson/core/internal';
 
 /** Annotation of stored DaemonSets for `spec.templateGeneration` of extensions/v1beta1. */
 export const templateGenerationAnnotation = 'deprecated.daemonset.template.generation';

@@ -1,5 +1,4 @@
 import {
-  decoderOf,
   type FieldError,
   internalContext,
   type KindDefinition,
@@ -8,6 +7,7 @@ import {
   systemUser,
   type UserInfo,
 } from '@keelson/core';
+import { decoderOf } from '@keelson/core/internal';
 
 /** The instant at which all writes of these tests happen. */
 export const now = new Date('2026-01-02T12:00:00Z');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { decodeEnvelope, decoderOf, deleteOptionsSchema, parseProtobufBody, type Schema } from '@keelson/core';
+import type { Schema } from '@keelson/core';
+import { decodeEnvelope, decoderOf, deleteOptionsSchema, parseProtobufBody } from '@keelson/core/internal';
 import test from 'ava';
 import { builtinKinds } from '../../src/index.ts';
 import { goBytes } from './go-writer.ts';

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { Schema, SchemaNode } from '@keelson/core';
 import {
   decoderOf,
   isProtobufSyntaxError,
@@ -7,10 +8,8 @@ import {
   parseYaml,
   protobufDecoderOf,
   protobufEncoderOf,
-  type Schema,
-  type SchemaNode,
   toYaml,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
 import { builtinKinds } from '../../src/index.ts';

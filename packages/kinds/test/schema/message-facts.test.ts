@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
 import {
   conditionSchema,
-  deleteOptionsSchema,
   type Field,
   labelSelectorRequirementSchema,
   labelSelectorSchema,
-  type MessageNode,
-  messageNode,
-  preconditionsSchema,
   type Schema,
   type SchemaNode,
 } from '@keelson/core';
+import { deleteOptionsSchema, type MessageNode, messageNode, preconditionsSchema } from '@keelson/core/internal';
 import test from 'ava';
 import * as apps from '../../src/apps/v1/schema/index.ts';
 import * as authentication from '../../src/authentication/v1/schema/index.ts';

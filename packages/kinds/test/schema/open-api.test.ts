@@ -1,13 +1,11 @@
+import { defineKind, type KindDefinition, type Schema } from '@keelson/core';
 import {
   type Decoded,
   decoderOf,
-  defineKind,
-  type KindDefinition,
   type OpenApiDocument,
   OpenApiDocuments,
   openApiV3Document,
-  type Schema,
-} from '@keelson/core';
+} from '@keelson/core/internal';
 import test from 'ava';
 import { DeploymentSchema } from '../../src/apps/v1/schema/index.ts';
 import { type Pod, PodSchema, ServiceSchema } from '../../src/core/v1/schema/index.ts';

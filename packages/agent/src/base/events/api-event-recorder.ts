@@ -1,5 +1,6 @@
 import { isConnectionError, pause } from '@keelson/client';
-import { type ApiClient, type Clock, formatTime, isStatusError, type Logger } from '@keelson/core';
+import { type ApiClient, formatTime, isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Event } from '@keelson/kinds';
 import { agentName } from '../agent-name.ts';
 import type { EventRecorder, EventSubject } from '../contracts/event-recorder.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { EventSubject } from '../contracts/event-recorder.ts';
 import { TokenBucket } from '../token-bucket.ts';
 

@@ -1,4 +1,5 @@
-import { type ApiClient, type Clock, isStatusError, type KindDefinition, type KubeObject } from '@keelson/core';
+import { type ApiClient, isStatusError, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { ConfigMap, Secret, Service } from '@keelson/kinds';
 
 interface Cached<T> {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { attempt, CgroupError, type CgroupFiles } from './cgroup-files.ts';
 import {
   type CgroupLimits,

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig, ResourceAmounts } from '../../base/config/agent-config.ts';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';

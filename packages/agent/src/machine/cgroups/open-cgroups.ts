@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 import { MachineError } from '../../base/machine-error.ts';
 import { attempt, CgroupError, type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';

@@ -1,5 +1,5 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { type Pod, qosClassOf } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 

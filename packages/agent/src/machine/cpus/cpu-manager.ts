@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ContainerRuntime, type ContainerStatus, isRuntimeError } from '@keelson/container-runtime';
-import { type Clock, type Logger, quantityMilliValue } from '@keelson/core';
+import { quantityMilliValue } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { type Container, type Pod, qosClassOf } from '@keelson/kinds';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import { MachineError } from '../../base/machine-error.ts';

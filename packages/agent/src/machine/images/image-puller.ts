@@ -5,7 +5,7 @@ import {
   type ImageService,
   isRuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { ImageConfig } from '../../base/config/agent-config.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';

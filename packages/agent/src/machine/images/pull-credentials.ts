@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ImageAuth } from '@keelson/container-runtime';
-import { type Logger, parseYaml } from '@keelson/core';
+import { parseYaml } from '@keelson/core/internal';
+import type { Logger } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
 import { isRecord } from '../../base/is-record.ts';
 

@@ -1,6 +1,6 @@
 import { link, rename, rm, stat } from 'node:fs/promises';
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Repeater } from '../../base/repeater.ts';
 import type { RuntimePods } from '../../runtime-view/runtime-pods.ts';
 import { rotatedAt, rotatedLogs, rotatedName } from './log-files.ts';

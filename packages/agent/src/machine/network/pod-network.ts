@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createBridgeNetwork, createCniNetwork, type NetworkPlugin } from '@keelson/container-network';
 import type { ContainerRuntime } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentConfig, NetworkConfig } from '../../base/config/agent-config.ts';
 import { UsageError } from '../../base/usage-error.ts';
 

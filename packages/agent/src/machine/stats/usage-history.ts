@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { PodQueries, PodUsage, UsageStats } from '../../base/contracts/pod-queries.ts';
 import { Repeater } from '../../base/repeater.ts';
 import { nodeUsage } from './node-usage.ts';

@@ -1,4 +1,5 @@
-import type { ApiClient, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { Node } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';

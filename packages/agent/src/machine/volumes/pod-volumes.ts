@@ -1,4 +1,4 @@
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';

@@ -1,5 +1,5 @@
 import type { ImageService } from '@keelson/container-runtime';
-import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
+import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentPeriods } from '../../base/config/agent-periods.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Counter, Logger, Metrics } from '@keelson/core';
+import type { Clock, Counter, Logger, Metrics } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { Observation, Threshold } from '../../base/config/eviction-threshold.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { EvictionConfig } from '../../base/config/agent-config.ts';
 import { type PressureCondition, type ScarceResource, signals, traitsOf } from '../../base/config/eviction-signals.ts';
 import { isMet, type Observation, type Threshold } from '../../base/config/eviction-threshold.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { Repeater } from '../../base/repeater.ts';
 import type { Evictions } from './evictions.ts';

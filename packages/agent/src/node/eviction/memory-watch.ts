@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { isMet, type Threshold } from '../../base/config/eviction-threshold.ts';
 import { Repeater } from '../../base/repeater.ts';
 import type { NodeUsage } from '../../machine/stats/node-usage.ts';

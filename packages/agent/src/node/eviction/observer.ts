@@ -1,5 +1,5 @@
 import type { FilesystemUsage, ImageService } from '@keelson/container-runtime';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { Signal } from '../../base/config/eviction-signals.ts';
 import type { Observation, Observations } from '../../base/config/eviction-threshold.ts';
 import type { PodUsage } from '../../base/contracts/pod-queries.ts';

@@ -1,5 +1,5 @@
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import { isStaticPod } from '../../base/pod/pod-annotations.ts';
 import { removeContainer } from '../../pods/containers/container-files.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Repeater } from '../../base/repeater.ts';
 import { ContainerGarbage, type ContainerGarbageOptions } from './container-garbage.ts';
 import { ImageGarbage, type ImageGarbageOptions } from './image-garbage.ts';

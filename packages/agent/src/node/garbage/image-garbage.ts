@@ -1,5 +1,5 @@
 import type { CallOptions, ContainerRuntime, FilesystemUsage, ImageService } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { ImageConfig } from '../../base/config/agent-config.ts';
 import type { EventRecorder, EventSubject } from '../../base/contracts/event-recorder.ts';
 import { type ImageRecord, ImageRecords } from './image-records.ts';

@@ -1,5 +1,5 @@
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { PodEvents } from '../../base/events/pod-events.ts';
 import { namedContainersOf } from '../../base/pod/pod-spec.ts';

@@ -6,7 +6,7 @@ import {
   type ImageService,
   isRuntimeError,
 } from '@keelson/container-runtime';
-import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';

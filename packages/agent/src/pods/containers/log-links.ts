@@ -1,6 +1,6 @@
 import { mkdir, readdir, readlink, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';

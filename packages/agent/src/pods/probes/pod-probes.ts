@@ -1,5 +1,6 @@
 import type { ContainerStatus } from '@keelson/container-runtime';
-import { type Clock, timeMs } from '@keelson/core';
+import { timeMs } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import type { PodEvents } from '../../base/events/pod-events.ts';
 import { allContainersOf, uidOf } from '../../base/pod/pod-spec.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { coreV1 } from '@keelson/kinds';
 import type { Observation } from './prober.ts';
 

@@ -1,5 +1,5 @@
 import { type ContainerRuntime, type ContainerStatus, isRuntimeError } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { Container, coreV1 } from '@keelson/kinds';
 import { DeadlineError, withDeadline } from '../../base/with-deadline.ts';
 import { httpCheck, tcpCheck } from './http-check.ts';

@@ -1,5 +1,6 @@
 import { WorkQueue, type WorkResult } from '@keelson/client';
-import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
+import { type ApiClient, isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { Pod, type PodStatus } from '@keelson/kinds';
 import { isStaticPod } from '../../base/pod/pod-annotations.ts';
 import { fullNameOf, uidOf } from '../../base/pod/pod-spec.ts';

@@ -1,4 +1,5 @@
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { SubjectAccessReview } from '@keelson/kinds';
 import { type Caller, HttpProblem } from '../http/request.ts';
 import { AnswerCache } from './answer-cache.ts';

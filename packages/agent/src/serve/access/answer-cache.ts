@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { HttpProblem } from '../http/request.ts';
 
 export interface AnswerCacheOptions<V> {

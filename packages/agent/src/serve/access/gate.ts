@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
-import { WebPageGuard } from '@keelson/core';
+import { WebPageGuard } from '@keelson/core/internal';
 import { HttpProblem } from '../http/request.ts';
 import type { Gate } from '../http/router.ts';
 import { type Authorize, alwaysAllow } from './access-reviews.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { type Caller, HttpProblem } from '../http/request.ts';
 import type { ReviewToken } from './token-reviews.ts';
 

@@ -1,4 +1,5 @@
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { ServerConfig } from '../../base/config/agent-config.ts';
 import type { Gate } from '../http/router.ts';
 import { accessReviews, alwaysAllow } from './access-reviews.ts';

@@ -1,4 +1,5 @@
-import type { ApiClient, Clock } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { TokenReview } from '@keelson/kinds';
 import type { Caller } from '../http/request.ts';
 import { AnswerCache } from './answer-cache.ts';

@@ -1,5 +1,5 @@
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { type AgentRequest, HttpProblem, sendJson } from '../http/request.ts';
 import type { Route } from '../http/route.ts';
 import type { LoopDelay } from './loop-delay.ts';

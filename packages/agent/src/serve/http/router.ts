@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { type Caller, HttpProblem, sendText, type UpgradeOffer } from './request.ts';
 import type { Route } from './route.ts';
 

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { type Listening, listen } from '../http/listen.ts';
 
 export interface StatsPortOptions {

@@ -1,4 +1,4 @@
-import type { Labels, MetricOptions, Metrics } from '@keelson/core';
+import type { Labels, MetricOptions, Metrics } from '@keelson/core/runtime';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 type MetricType = 'counter' | 'gauge' | 'histogram';

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import { CertificateRotation } from '../credentials/certificate-rotation.ts';
 import { CertificateStore } from '../credentials/certificate-store.ts';

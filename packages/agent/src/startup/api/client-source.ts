@@ -6,7 +6,8 @@ import {
   kubeconfigAccess,
   loadKubeconfig,
 } from '@keelson/client';
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { agentName } from '../../base/agent-name.ts';
 import type { ApiAccessConfig } from '../../base/config/agent-config.ts';
 import type { ShownCertificate } from '../credentials/certificate-rotation.ts';

@@ -1,5 +1,5 @@
 import { ConnectionError, pause } from '@keelson/client';
-import type { Clock } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import type { ClientChoice } from './switching-client.ts';
 
 /** Maximum injected delay. */

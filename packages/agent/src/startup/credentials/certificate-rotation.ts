@@ -1,5 +1,6 @@
 import { Backoff, pause } from '@keelson/client';
-import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
+import { type ApiClient, isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { CertificateStore } from './certificate-store.ts';
 import type { ClientCertificate } from './client-certificate.ts';
 import { requestCertificate } from './request-certificate.ts';

@@ -1,5 +1,6 @@
 import { createHttpClient, type HttpClientOptions, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
-import { type Clock, isStatusError, type Logger } from '@keelson/core';
+import { isStatusError } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { agentName } from '../../base/agent-name.ts';
 import type { AgentConfig, ApiAccessConfig } from '../../base/config/agent-config.ts';
 import { replaceFile } from '../../base/replace-file.ts';

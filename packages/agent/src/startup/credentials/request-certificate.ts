@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Backoff, isConnectionError } from '@keelson/client';
-import { type ApiClient, type Clock, isStatusError, type Logger, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { CertificateSigningRequest } from '@keelson/kinds';
 import { requestForNode } from './certificate-request.ts';
 import { type ClientCertificate, clientCertificate } from './client-certificate.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { UsageError } from '../../base/usage-error.ts';
 import { parseConfigFile } from '../options/config-file.ts';
 import type { ParsedOptions } from '../options/parse-options.ts';

@@ -1,4 +1,5 @@
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiClient } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import { ConfigMap, Node } from '@keelson/kinds';
 import { Repeater } from '../../base/repeater.ts';
 import { UsageError } from '../../base/usage-error.ts';

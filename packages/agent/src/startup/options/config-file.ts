@@ -1,4 +1,4 @@
-import { isDocumentError, parseYaml } from '@keelson/core';
+import { isDocumentError, parseYaml } from '@keelson/core/internal';
 import { isRecord } from '../../base/is-record.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { fieldName, textsOf } from './file-value.ts';

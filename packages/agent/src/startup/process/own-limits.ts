@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 import { type RunProgram, runProgram } from '../../base/run-program.ts';
 
 /** Access to the limits of a process. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Clock, Logger } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { ProcessConfig } from '../../base/config/agent-config.ts';
 import { keepKernelDefaults } from './kernel-defaults.ts';
 import { type LockFile, takeLock } from './lock-file.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '@keelson/core';
+import type { Logger } from '@keelson/core/runtime';
 
 /** The part of a process that reports uncaught errors. */
 export interface ErrorOutlet {

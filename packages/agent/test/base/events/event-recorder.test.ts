@@ -1,5 +1,6 @@
 import { ConnectionError } from '@keelson/client';
-import { type ApiClient, FakeClock, statusErrors } from '@keelson/core';
+import { type ApiClient, statusErrors } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Event, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { podSubject } from '../../../src/base/contracts/event-recorder.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FakeClock, systemClock } from '@keelson/core';
+import { FakeClock, systemClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { CgroupError, systemCgroupFiles } from '../../../src/machine/cgroups/cgroup-files.ts';
 import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';

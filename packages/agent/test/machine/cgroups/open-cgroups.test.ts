@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';

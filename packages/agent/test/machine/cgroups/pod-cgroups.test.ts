@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { silentLogger } from '@keelson/core';
+import { silentLogger } from '@keelson/core/runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { openCgroups } from '../../../src/machine/cgroups/open-cgroups.ts';

@@ -3,7 +3,7 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ContainerStatus, RuntimeError } from '@keelson/container-runtime';
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { uidOf } from '../../../src/base/pod/pod-spec.ts';
 import { LogRotation } from '../../../src/machine/logs/log-rotation.ts';

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatLogLine } from '@keelson/container-runtime';
-import { systemClock } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { type LogSelection, readLog } from '../../../src/machine/logs/read-log.ts';
 

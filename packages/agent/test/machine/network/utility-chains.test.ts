@@ -1,4 +1,4 @@
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { type HostActions, systemHost } from '../../../src/machine/network/host-actions.ts';

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Logger, silentLogger } from '@keelson/core';
+import { type Logger, silentLogger } from '@keelson/core/runtime';
 import type { ConfigMap, coreV1, Pod, Secret } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { AgentPaths } from '../../../src/base/agent-paths.ts';

@@ -1,4 +1,4 @@
-import { FakeClock, silentLogger } from '@keelson/core';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test from 'ava';
 import { ImageGarbage, usagePercent } from '../../../src/node/garbage/image-garbage.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
-import { FakeClock, systemClock } from '@keelson/core';
+import { FakeClock, systemClock } from '@keelson/core/runtime';
 import type { coreV1 } from '@keelson/kinds';
 import test from 'ava';
 import { TokenBucket } from '../../../src/base/token-bucket.ts';

@@ -1,5 +1,6 @@
 import { request } from 'node:https';
-import { type ApiClient, FakeClock, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Pod, SubjectAccessReview, TokenReview } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { UsageError } from '../../../src/base/usage-error.ts';

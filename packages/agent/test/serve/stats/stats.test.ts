@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { FakeClock } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';

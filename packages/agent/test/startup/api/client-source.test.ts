@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { isConnectionError } from '@keelson/client';
-import { FakeClock, systemClock } from '@keelson/core';
+import { FakeClock, systemClock } from '@keelson/core/runtime';
 import { Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createAgentClients } from '../../../src/startup/api/client-source.ts';

@@ -1,6 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ApiClient, FakeClock, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import type { ConfigMap, Node } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { UsageError } from '../../../src/base/usage-error.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { silentLogger, systemClock } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { ProgramError, runProgram } from '../../../src/base/run-program.ts';

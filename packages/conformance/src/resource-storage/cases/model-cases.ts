@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
-import {
-  isStorageError,
-  type ObjectPredicate,
-  type ResourceStorage,
-  type ResourceWatch,
-  type Revision,
-  type StoredList,
-  type WatchEvent,
-} from '@keelson/core';
+import { isStorageError } from '@keelson/core';
+import type { ObjectPredicate, ResourceStorage, ResourceWatch, StoredList, WatchEvent } from '@keelson/core/internal';
+import type { Revision } from '@keelson/core/storage-adapter';
 import { Random } from '../../suite/random.ts';
 import type { ResourceStorageCase, ResourceStorageContext } from '../harness.ts';
 import {

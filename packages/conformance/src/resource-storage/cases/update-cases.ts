@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { type ResourceStorage, StorageError, StorageErrorCode, type StoredObject } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { ResourceStorage, StoredObject } from '@keelson/core/internal';
 import type { ResourceStorageCase } from '../harness.ts';
 import {
   any,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ResourceWatch, WatchEvent } from '@keelson/core';
+import type { ResourceWatch, WatchEvent } from '@keelson/core/internal';
 import type { ResourceStorageCase } from '../harness.ts';
 import { createPod, everything, podKey, podPrefix, putPod, textOf } from '../objects.ts';
 import { endOf, eventsOf, eventsUntil, failsWith, turns, until, withTime } from '../waiting.ts';

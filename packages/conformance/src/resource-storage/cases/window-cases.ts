@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { StorageError, StorageErrorCode, type WatchEvent } from '@keelson/core';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import type { WatchEvent } from '@keelson/core/internal';
 import type { ResourceStorageCase } from '../harness.ts';
 import {
   bodyOf,

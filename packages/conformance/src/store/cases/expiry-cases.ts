@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import type { StoreCase, StoreCaseContext } from '../harness.ts';
 import { everything, listAll, put, refused, remove, textOf } from '../store-driver.ts';
 import { changesBetween } from '../watcher.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { prefixRange } from '@keelson/core';
+import { prefixRange } from '@keelson/core/storage-adapter';
 import type { StoreCase } from '../harness.ts';
 import { byteOrder } from '../model.ts';
 import { countIs, everything, failsWith, listAll, listPages, put, remove } from '../store-driver.ts';

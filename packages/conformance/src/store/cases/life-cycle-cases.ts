@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import type { StoreCase } from '../harness.ts';
 import { bytes, everything, failsWith, listAll, put, succeeded } from '../store-driver.ts';
 

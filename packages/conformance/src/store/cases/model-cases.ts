@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Store, WriteOp, WriteResult } from '@keelson/core';
+import type { Store, WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import { Random } from '../../suite/random.ts';
 import type { StoreCase, StoreCaseContext } from '../harness.ts';
 import { StoreModel } from '../model.ts';

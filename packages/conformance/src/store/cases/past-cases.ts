@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Store } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
 import { plainEntry } from '../model.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { WriteOp, WriteResult } from '@keelson/core';
+import type { WriteOp, WriteResult } from '@keelson/core/storage-adapter';
 import type { StoreCase } from '../harness.ts';
 import { bytes, put, refused, remove, succeeded, textOf } from '../store-driver.ts';
 

@@ -5,12 +5,11 @@ import {
   fieldError,
   filled,
   internalContext,
-  objectKey,
   optional,
-  QueryParameters,
   required,
   s,
 } from '@keelson/core';
+import { objectKey, QueryParameters } from '@keelson/core/internal';
 import { test } from './both-forms.ts';
 import { createPlane, failure, json, lenient } from './harness.ts';
 

@@ -1,12 +1,5 @@
-import {
-  type AdmissionPlugin,
-  encodeEnvelope,
-  encodeProtobufObject,
-  internalContext,
-  type KubeObject,
-  type NameGenerator,
-  statusErrors,
-} from '@keelson/core';
+import { type AdmissionPlugin, internalContext, type KubeObject, statusErrors } from '@keelson/core';
+import { encodeEnvelope, encodeProtobufObject, type NameGenerator } from '@keelson/core/internal';
 import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { contextWith, createPlane, failure, json, lenient, storedCount, text } from './harness.ts';

@@ -2,26 +2,27 @@ import { createInProcessClient } from '@keelson/client';
 import {
   type AdmissionPlugin,
   type ApiClient,
+  internalContext,
+  isStatusError,
+  type KindDefinition,
+  type RequestContext,
+  type Status,
+} from '@keelson/core';
+import {
   type Body,
   createCachedStorages,
   createContinueTokens,
   createDirectStorages,
   createResourceRegistry,
-  FakeClock,
-  internalContext,
-  isStatusError,
-  type KindDefinition,
   type NameGenerator,
   namespaceLifecycle,
-  type RequestContext,
   type ResourceRegistry,
   type ResourceService,
   type ResourceStorages,
   type SelectParameters,
-  type Status,
-  silentLogger,
   type WriteParameters,
-} from '@keelson/core';
+} from '@keelson/core/internal';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import { MemoryStore } from '@keelson/storage-memory';
 import type { ExecutionContext } from 'ava';
 import type { FormContext } from './both-forms.ts';

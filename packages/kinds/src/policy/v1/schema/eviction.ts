@@ -1,13 +1,5 @@
-import {
-  deleteOptionsSchema,
-  type Infer,
-  type KubeObject,
-  objectMetaSchema,
-  optional,
-  type Schema,
-  s,
-  typeMetaFields,
-} from '@keelson/core';
+import { type Infer, type KubeObject, objectMetaSchema, optional, type Schema, s, typeMetaFields } from '@keelson/core';
+import { deleteOptionsSchema } from '@keelson/core/internal';
 
 const eviction = s.message(
   'k8s.io.api.policy.v1.Eviction',
