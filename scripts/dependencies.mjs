@@ -84,7 +84,7 @@ const layers = {
     ['scope', 'patch', 'client'],
     ['discovery', 'storage'],
     ['codec'],
-    ['openapi'],
+    ['openapi', 'options'],
     ['watch-cache', 'registry'],
   ],
   'packages/agent': [['base'], ['runtime-view'], ['machine'], ['pods'], ['node'], ['sources'], ['serve'], ['startup']],

@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const built = (path) => import(`${root}${path}`);
 
+const { defaultText, descriptionOf } = await built('packages/core/dist/src/options/option-table.js');
 const { optionTable } = await built('packages/keelson/dist/src/config/options.js');
 const { storeCases, resourceStorageCases, clientCases } = await built('packages/conformance/dist/src/index.js');
 const { optionSections } = await built('packages/agent/dist/src/startup/options/option-table.js');
-const { defaultText, remarkOf } = await built('packages/agent/dist/src/startup/options/help.js');
 const { featureGates } = await built('packages/agent/dist/src/startup/options/feature-gates.js');
 const { builtinKinds } = await built('packages/kinds/dist/src/index.js');
 
@@ -24,17 +24,18 @@ const table = (head, rows) =>
 
 function commandLine() {
   const rows = optionTable.map((row) => [
-    row.flag === undefined ? '' : `\`${row.flag}${row.value === undefined ? '' : ` ${row.value}`}\``,
-    row.env === undefined ? '' : `\`${row.env}\``,
-    row.key === 'config' ? '' : `\`${row.key}\``,
-    row.default,
-    row.help,
+    row.flag === undefined ? '' : `\`${row.flag}${row.type.bare === undefined ? ` ${row.type.name}` : ''}\``,
+    row.variable === undefined ? '' : `\`${row.variable}\``,
+    row.field === undefined ? '' : `\`${row.field}\``,
+    defaultText(row),
+    descriptionOf(row),
   ]);
   return `# Command line
 
 \`keelson serve\` and \`keelson up\` accept the same options, except for \`--agent\`, which is only for \`up\`. Sources in the order
-of their precedence: command line, environment, config file, default. An unknown option, variable or key is an error
-that suggests the nearest name. Exit codes: 0 ended on request, 1 failed, 2 invalid usage.
+of their precedence: command line, environment, config file, default; every given value is checked. An unknown option,
+variable or key is an error that suggests the nearest name. Relative paths in a config file refer to its directory. Exit
+codes: 0 ended on request, 1 failed, 2 invalid usage.
 
 \`keelson verify\` accepts the same options and checks everything in each store of \`--storage\`, while no server uses it:
 every record passes its checksum and is an object under its own name, revisions are valid, history has no gap, and for
@@ -88,7 +89,7 @@ function agentOptions() {
   const chapter = ({ title, options }) =>
     `## ${title}\n\n${table(
       ['option', 'type', 'default', 'meaning'],
-      options.map((row) => [`\`--${row.name}\``, row.type.name, defaultText(row), row.help + remarkOf(row)]),
+      options.map((row) => [`\`--${row.name}\``, row.type.name, defaultText(row), descriptionOf(row)]),
     )}\n`;
   return `# Options of the node agent
 

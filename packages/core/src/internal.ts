@@ -85,7 +85,6 @@ export type {
   ServerAddressByClientCIDR,
 } from './discovery/discovery-types.ts';
 export { printableText } from './errors/printable-text.ts';
-export { suggestion, UsageError } from './errors/usage-error.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,
@@ -125,6 +124,41 @@ export type {
 export { type OperationSubject, operationId } from './openapi/operation-id.ts';
 export { openApiV2Document } from './openapi/swagger-document.ts';
 export type { SwaggerDocument, SwaggerSchema } from './openapi/swagger-types.ts';
+export {
+  type AnyOption,
+  defaultText,
+  descriptionOf,
+  flagsHelp,
+  type GivenValues,
+  mergeValues,
+  type Option,
+  parseArguments,
+  parseConfigDocument,
+  parseFields,
+  parseVariables,
+  type ValuesOf,
+} from './options/option-table.ts';
+export { didYouMean, didYouMeanOneOf, UsageError } from './options/usage-error.ts';
+export {
+  bool,
+  duration,
+  float,
+  integer,
+  isRawObject,
+  listOf,
+  nonNegativeDuration,
+  oneOf,
+  parseBool,
+  rejectUnknownKeys,
+  requiredText,
+  splitCsv,
+  text,
+  textType,
+  type ValueType,
+  valueType,
+  wholeNumber,
+  wrongValue,
+} from './options/value-types.ts';
 export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';

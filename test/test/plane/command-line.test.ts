@@ -7,7 +7,7 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
   [
     'an unknown option',
     ['serve', '--listn', 'x'],
-    /^keelson: unknown option --listn \(did you mean --listen\?\); see keelson --help\n$/,
+    /^keelson: unknown option --listn; did you mean --listen\?\n$/,
   ],
   [
     'a storage that nobody knows',

@@ -70,5 +70,5 @@ history: { minAge: 10m }
   );
   const { code, stderr } = await runKeelson(['serve', '--insecure', '--config', file, '--data', `${folder}/data`]);
   t.is(code, 2);
-  t.regex(stderr, /^keelson: .*routes\[0\]: the core group has no resource event \(did you mean events\?\)\n$/);
+  t.regex(stderr, /^keelson: .*routes\[0\]: the core group has no resource event; did you mean events\?\n$/);
 });

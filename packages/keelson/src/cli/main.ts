@@ -1,4 +1,4 @@
-import { UsageError } from '@keelson/core/internal';
+import { flagsHelp, UsageError } from '@keelson/core/internal';
 import { systemClock } from '@keelson/core/runtime';
 import { settledWithin } from '../base/settled-within.ts';
 import { keelsonVersion } from '../base/version.ts';
@@ -110,15 +110,5 @@ Options (command line > KEELSON_* > config file > default):
 
 /** The text of `keelson help`, generated from the option table. */
 export function helpText(): string {
-  const rows = optionTable
-    .filter((row) => row.flag !== undefined)
-    .map(
-      (row) =>
-        [
-          `  ${row.flag}${row.value === undefined ? '' : ` ${row.value}`}`,
-          `${row.help}${row.default === '' ? '' : ` (default ${row.default})`}`,
-        ] as const,
-    );
-  const width = Math.max(...rows.map(([left]) => left.length)) + 3;
-  return usage + rows.map(([left, right]) => `${left.padEnd(width)}${right}\n`).join('');
+  return usage + flagsHelp(optionTable);
 }

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { UsageError } from '@keelson/core/internal';
-import { duration, isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
+import { isRawObject, nonNegativeDuration, rejectUnknownKeys, UsageError, wholeNumber } from '@keelson/core/internal';
 
 /**
  * Limits on the connections of a server. Times are in milliseconds and are enforced with a precision of {@link
@@ -87,12 +86,12 @@ const times = ['handshake', 'idle', 'headers', 'request', 'unreadAnswer', 'linge
 
 /** Parses {@link ConnectionLimits} of a config file; times are durations such as `90s`. @throws UsageError */
 export function parseConnectionLimits(raw: unknown, source: string): Partial<ConnectionLimits> {
-  if (!isObject(raw))
+  if (!isRawObject(raw))
     throw new UsageError(`${source} must be an object with some of ${[...numbers, ...times].join(', ')}`);
   rejectUnknownKeys(raw, [...numbers, ...times], source);
   const given = <K extends string>(keys: readonly K[]): K[] => keys.filter((key) => raw[key] !== undefined);
   return {
     ...Object.fromEntries(given(numbers).map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),
-    ...Object.fromEntries(given(times).map((key) => [`${key}Ms`, duration(raw[key], `${source}.${key}`)])),
+    ...Object.fromEntries(given(times).map((key) => [`${key}Ms`, nonNegativeDuration(raw[key], `${source}.${key}`)])),
   };
 }

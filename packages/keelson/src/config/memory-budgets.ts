@@ -1,6 +1,12 @@
-import { defaultStorageBudgets, type StorageBudgets, UsageError } from '@keelson/core/internal';
+import {
+  defaultStorageBudgets,
+  isRawObject,
+  rejectUnknownKeys,
+  type StorageBudgets,
+  UsageError,
+  wholeNumber,
+} from '@keelson/core/internal';
 import type { HttpBudgets } from '@keelson/http-koa';
-import { isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
 
 /**
  * Bounds, in bytes, on the memory that a control plane uses for data kept only to save repeated work. An absent bound
@@ -18,7 +24,7 @@ const keys = [...Object.keys(defaultStorageBudgets), ...Object.keys(httpBudgets)
 
 /** Reads an object of bounds in bytes; 0 means that nothing is kept. @throws UsageError */
 export function parseMemoryBudgets(raw: unknown, source: string): MemoryBudgets {
-  if (!isObject(raw)) throw new UsageError(`${source} must be an object with ${keys.join(', ')}`);
+  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with ${keys.join(', ')}`);
   rejectUnknownKeys(raw, keys, source);
   const given = Object.entries(raw).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([key, value]) => [key, wholeNumber(value, `${source}.${key}`)]));

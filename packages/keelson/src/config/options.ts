@@ -1,8 +1,14 @@
-import type { ConnectionLimits } from './connection-limits.ts';
-import type { MemoryBudgets } from './memory-budgets.ts';
+import { resolve } from 'node:path';
+import { type AnyOption, bool, integer, type Option, oneOf, valueType } from '@keelson/core/internal';
+import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
+import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
+import { brand, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import {
   type HistoryWindow,
+  parseHistory,
+  parseWatchWindow,
   type ReadMode,
+  readMode,
   readModes,
   type StorageChoice,
   type WatchWindow,
@@ -56,165 +62,157 @@ export interface ListenAddress {
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/**
- * One option: its names and its description. The command line parser, the help text and the reference page use this
- * table.
- */
-export interface OptionRow {
-  /** Name in the config file. */
-  readonly key: keyof ServerOptions | 'config';
-  /** Name on the command line; absent = config file only. */
-  readonly flag?: string;
-  readonly env?: string;
-  /** Placeholder of the value in the help text; absent for a switch. */
-  readonly value?: string;
-  readonly repeatable?: boolean;
-  readonly default: string;
-  readonly help: string;
-}
+/** An option of the server. Its name is its key in config files. */
+type Declared<T> = Omit<Option<string, T>, 'name' | 'field'>;
 
-export const optionTable: readonly OptionRow[] = [
-  {
-    key: 'config',
-    flag: '--config',
-    env: 'KEELSON_CONFIG',
-    value: 'FILE',
-    default: '',
-    help: 'YAML or JSON file with the keys of this table',
-  },
-  {
-    key: 'storage',
+/** Every option except --config, which config files do not contain. */
+const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[K] | undefined> } = {
+  storage: {
     flag: '--storage',
-    env: 'KEELSON_STORAGE',
-    value: 'URL',
-    default: 'lmdb: under --data',
+    variable: 'KEELSON_STORAGE',
+    type: storage,
+    default: undefined,
+    shownDefault: 'lmdb: under --data',
     help: 'memory: | lmdb:PATH | etcd://H:P[,H:P...] | postgres://...',
   },
-  {
-    key: 'reads',
+  reads: {
     flag: '--reads',
-    env: 'KEELSON_READS',
-    value: 'MODE',
+    variable: 'KEELSON_READS',
+    type: readMode,
     default: 'consistent',
     help: `${readModes.join(' | ')}: state that a get or list without resourceVersion returns, the newest or the cached one`,
   },
-  {
-    key: 'history',
-    default: 'minChanges: 1000, minAge: 5m',
+  history: {
+    type: valueType('HISTORY', parseHistory),
+    default: undefined,
+    shownDefault: 'minChanges: 1000, minAge: 5m',
     help: 'history kept for watches and pages, by count and by age, whichever keeps more; not supported by every adapter',
   },
-  {
-    key: 'watchWindow',
-    default: 'maxEvents: 20000, maxBytes: 33554432, maxTotalBytes: 134217728, maxAge: 5m',
+  watchWindow: {
+    type: valueType('WINDOW', parseWatchWindow),
+    default: undefined,
+    shownDefault: 'maxEvents: 20000, maxBytes: 33554432, maxTotalBytes: 134217728, maxAge: 5m',
     help: 'changes kept in memory for watches, per kind (maxTotalBytes: in total); older ones are read from the store',
   },
-  {
-    key: 'memoryBudgets',
-    default: [
+  memoryBudgets: {
+    type: valueType('BUDGETS', parseMemoryBudgets),
+    default: undefined,
+    shownDefault: [
       'derivedFormsBytes: 33554432, watchFramesBytes: 16777216, listBlocksBytes: 67108864',
       'selectorIndexesBytes: 67108864, listBuffersBytes: 4194304, compressedListsBytes: 16777216, recentBodiesBytes: 4194304',
     ].join(', '),
     help: 'memory, in bytes, for data that is kept to save repeated work; a smaller budget costs CPU time',
   },
-  {
-    key: 'acceptNewStore',
+  acceptNewStore: {
     flag: '--accept-new-store',
-    env: 'KEELSON_ACCEPT_NEW_STORE',
-    default: 'false',
+    variable: 'KEELSON_ACCEPT_NEW_STORE',
+    type: bool,
+    default: false,
     help: 'accept a store that differs from the one previously used under the same name',
   },
-  {
-    key: 'controllers',
+  controllers: {
     flag: '--controllers',
-    env: 'KEELSON_CONTROLLERS',
-    default: 'true',
+    variable: 'KEELSON_CONTROLLERS',
+    type: bool,
+    default: true,
     help: 'run the built-in controllers in this process; use --controllers=false when another server runs them',
   },
-  {
-    key: 'agent',
+  agent: {
     flag: '--agent',
-    env: 'KEELSON_AGENT',
-    default: 'true with up',
+    variable: 'KEELSON_AGENT',
+    type: bool,
+    default: undefined,
+    shownDefault: 'true with up',
     help: 'keelson up only: run the pods of one node as processes of this machine; --agent=false disables the node',
   },
-  {
-    key: 'agentCertificateAuthority',
+  agentCertificateAuthority: {
     flag: '--agent-certificate-authority',
-    env: 'KEELSON_AGENT_CERTIFICATE_AUTHORITY',
-    value: 'FILE',
-    default: '',
+    variable: 'KEELSON_AGENT_CERTIFICATE_AUTHORITY',
+    type: path('FILE'),
+    default: undefined,
     help: 'authorities of the serving certificates of node agents (PEM); without it the certificates are not verified',
   },
-  {
-    key: 'listen',
+  listen: {
     flag: '--listen',
-    env: 'KEELSON_LISTEN',
-    value: 'HOST:PORT',
-    default: '127.0.0.1:6443',
+    variable: 'KEELSON_LISTEN',
+    type: listenAddress,
+    default: { host: '127.0.0.1', port: 6443 },
     help: 'address to serve on; with port 0 the system chooses the port',
   },
-  {
-    key: 'insecure',
+  insecure: {
     flag: '--insecure',
-    env: 'KEELSON_INSECURE',
-    default: 'false',
+    variable: 'KEELSON_INSECURE',
+    type: bool,
+    default: false,
     help: 'plain HTTP without authentication; loopback addresses only',
   },
-  {
-    key: 'allowedHosts',
+  allowedHosts: {
     flag: '--allowed-host',
-    env: 'KEELSON_ALLOWED_HOSTS',
-    value: 'HOST',
-    repeatable: true,
-    default: '',
+    variable: 'KEELSON_ALLOWED_HOSTS',
+    type: hosts,
+    default: [],
     help: 'host name or address that --insecure accepts in addition to localhost, 127.0.0.0/8 and [::1], without a port',
   },
-  {
-    key: 'tokenAuthFile',
+  tokenAuthFile: {
     flag: '--token-auth-file',
-    env: 'KEELSON_TOKEN_AUTH_FILE',
-    value: 'FILE',
-    default: 'none',
+    variable: 'KEELSON_TOKEN_AUTH_FILE',
+    type: path('FILE'),
+    default: undefined,
     help: 'accepted bearer tokens, one `token,user,uid,"group1,group2"` per line; read when the server starts',
   },
-  {
-    key: 'data',
+  data: {
     flag: '--data',
-    env: 'KEELSON_DATA',
-    value: 'DIR',
-    default: './.keelson',
+    variable: 'KEELSON_DATA',
+    type: path('DIR'),
+    default: resolve('.keelson'),
+    shownDefault: './.keelson',
     help: 'directory of certificates, kubeconfig and the embedded store',
   },
-  {
-    key: 'kinds',
+  kinds: {
     flag: '--kinds',
-    env: 'KEELSON_KINDS',
-    value: 'MODULE',
-    repeatable: true,
-    default: '',
+    variable: 'KEELSON_KINDS',
+    type: modules,
+    default: [],
     help: 'module that exports kinds to serve in addition to the built-in ones',
   },
-  {
-    key: 'logLevel',
+  logLevel: {
     flag: '--log-level',
-    env: 'KEELSON_LOG_LEVEL',
-    value: 'LEVEL',
+    variable: 'KEELSON_LOG_LEVEL',
+    type: oneOf('LEVEL', logLevels),
     default: 'info',
     help: logLevels.join(' | '),
   },
-  {
-    key: 'brand',
-    default: 'vendor: kubernetes, metaGroup: meta.k8s.io',
+  brand: {
+    type: brand,
+    default: { vendor: 'kubernetes', metaGroup: 'meta.k8s.io' },
     help: 'names used in media types and as the group of the metadata API',
   },
-  {
-    key: 'connectionLimits',
-    default: [
+  connectionLimits: {
+    type: valueType('LIMITS', parseConnectionLimits),
+    default: undefined,
+    shownDefault: [
       'connections: 3/4 of the descriptors, connectionsPerAddress: 3/4 of connections, streams: 100',
       'streamResetBurst: 200, streamResetsPerSecond: 50, handshake: 10s, idle: 90s, headers: 10s, request: 60s',
       'unreadAnswer: 2m, linger: 10s, ping: 30s',
     ].join(', '),
     help: 'limits of connections and streams, and timeouts of their states; idle connections are closed for new ones',
   },
-  { key: 'continueTokenLifetimeMs', default: '300000', help: 'lifetime of a continue token in milliseconds' },
+  continueTokenLifetimeMs: {
+    type: integer('MS', 1, Number.MAX_SAFE_INTEGER),
+    default: 300_000,
+    help: 'lifetime of a continue token in milliseconds',
+  },
+};
+
+/** Every option of `keelson serve`, `keelson up` and `keelson verify`, from which parsers and documentation are derived. */
+export const optionTable: readonly AnyOption[] = [
+  {
+    name: 'config',
+    flag: '--config',
+    variable: 'KEELSON_CONFIG',
+    type: path('FILE'),
+    default: undefined,
+    help: 'YAML or JSON file with the keys of this table',
+  },
+  ...Object.entries<Declared<unknown>>(declared).map(([name, row]) => ({ name, field: name, ...row })),
 ];

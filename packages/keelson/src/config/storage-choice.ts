@@ -1,7 +1,14 @@
 import type { WindowLimits } from '@keelson/core/internal';
-import { suggestion, UsageError } from '@keelson/core/internal';
+import {
+  isRawObject,
+  nonNegativeDuration,
+  oneOf,
+  rejectUnknownKeys,
+  requiredText,
+  UsageError,
+  wholeNumber,
+} from '@keelson/core/internal';
 import type { Store } from '@keelson/core/storage-adapter';
-import { duration, isObject, rejectUnknownKeys, text, wholeNumber } from './raw-values.ts';
 
 /**
  * The state that a get or list over HTTP without resourceVersion returns: the newest one, or that of the watch cache.
@@ -65,7 +72,7 @@ export type StorageChoice = StoreChoice | StorageRouting;
 
 /** True for a `Store` instance. */
 export function isStore(choice: unknown): choice is Store {
-  return isObject(choice) && typeof choice['write'] === 'function';
+  return isRawObject(choice) && typeof choice['write'] === 'function';
 }
 
 /** True for a choice of several stores. */
@@ -73,21 +80,16 @@ export function isRouting(choice: StorageChoice): choice is StorageRouting {
   return typeof choice === 'object' && !isStore(choice) && 'default' in choice;
 }
 
-/** Reads `consistent` or `any`. */
-export function parseReads(raw: unknown, source: string): ReadMode {
-  const mode = readModes.find((known) => known === raw);
-  if (mode !== undefined) return mode;
-  throw new UsageError(`${source} must be one of ${readModes.join(', ')}${suggestion(String(raw), readModes)}`);
-}
+export const readMode = oneOf('MODE', readModes);
 
 /** Reads `{ minChanges, minAge }`; `minAgeMs` may be given instead of `minAge`. */
 export function parseHistory(raw: unknown, source: string): HistoryWindow {
-  if (!isObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
+  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
   rejectUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
   const { minChanges, minAge, minAgeMs } = raw;
   if (minAge !== undefined && minAgeMs !== undefined)
     throw new UsageError(`${source} contains both minAge and minAgeMs`);
-  const ageMs = minAge === undefined ? minAgeMs : duration(minAge, `${source}.minAge`);
+  const ageMs = minAge === undefined ? minAgeMs : nonNegativeDuration(minAge, `${source}.minAge`);
   return {
     ...(minChanges === undefined ? {} : { minChanges: wholeNumber(minChanges, `${source}.minChanges`) }),
     ...(ageMs === undefined ? {} : { minAgeMs: wholeNumber(ageMs, `${source}.minAgeMs`) }),
@@ -96,22 +98,23 @@ export function parseHistory(raw: unknown, source: string): HistoryWindow {
 
 function parseStore(raw: unknown, source: string): StoreChoice {
   if (isStore(raw)) return raw;
-  if (!isObject(raw)) return text(raw, source);
+  if (!isRawObject(raw)) return requiredText(raw, source);
   const settings = {
-    ...(raw['reads'] === undefined ? {} : { reads: parseReads(raw['reads'], `${source}.reads`) }),
+    ...(raw['reads'] === undefined ? {} : { reads: readMode.fromFile(raw['reads'], `${source}.reads`, '') }),
     ...(raw['history'] === undefined ? {} : { history: parseHistory(raw['history'], `${source}.history`) }),
   };
-  if (raw['adapter'] !== undefined) return { ...raw, ...settings, adapter: text(raw['adapter'], `${source}.adapter`) };
+  if (raw['adapter'] !== undefined)
+    return { ...raw, ...settings, adapter: requiredText(raw['adapter'], `${source}.adapter`) };
   if (raw['url'] === undefined)
     throw new UsageError(
       `${source} as an object must contain "url", or "adapter" (the name of a package), or "default" and "routes"`,
     );
   rejectUnknownKeys(raw, ['url', 'reads', 'history'], source);
-  return { ...settings, url: text(raw['url'], `${source}.url`) };
+  return { ...settings, url: requiredText(raw['url'], `${source}.url`) };
 }
 
 function parseRoute(raw: unknown, source: string): StorageRoute {
-  if (!isObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
+  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
   rejectUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
   const { name, group, resources, storage } = raw;
   if (typeof group !== 'string')
@@ -128,14 +131,14 @@ function parseRoute(raw: unknown, source: string): StorageRoute {
     group,
     ...(resources === undefined
       ? {}
-      : { resources: resources.map((item, i) => text(item, `${source}.resources[${i}]`)) }),
+      : { resources: resources.map((item, i) => requiredText(item, `${source}.resources[${i}]`)) }),
     storage: parseStore(storage, `${source}.storage`),
   };
 }
 
 /** Parses the storage option of a config file, a flag or code. @throws UsageError */
 export function parseStorage(raw: unknown, source: string): StorageChoice {
-  if (!isObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
+  if (!isRawObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
     return parseStore(raw, source);
   rejectUnknownKeys(raw, ['default', 'routes'], source);
   if (raw['default'] === undefined) throw new UsageError(`${source} has routes but no default`);
@@ -157,11 +160,11 @@ const numbers = ['maxEvents', 'maxBytes', 'maxTotalBytes'] as const;
 
 /** Parses `{ maxEvents, maxBytes, maxTotalBytes, maxAge }`; `maxAge` is a duration such as `5m`. @throws UsageError */
 export function parseWatchWindow(raw: unknown, source: string): WatchWindow {
-  if (!isObject(raw)) throw new UsageError(`${source} must be an object with ${numbers.join(', ')} and maxAge`);
+  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with ${numbers.join(', ')} and maxAge`);
   rejectUnknownKeys(raw, [...numbers, 'maxAge'], source);
   const given = numbers.filter((key) => raw[key] !== undefined);
   return {
     ...Object.fromEntries(given.map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),
-    ...(raw['maxAge'] === undefined ? {} : { maxAgeMs: duration(raw['maxAge'], `${source}.maxAge`) }),
+    ...(raw['maxAge'] === undefined ? {} : { maxAgeMs: nonNegativeDuration(raw['maxAge'], `${source}.maxAge`) }),
   };
 }

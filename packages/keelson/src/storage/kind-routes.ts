@@ -1,5 +1,5 @@
 import type { KindDefinition } from '@keelson/core';
-import { kindPrefix, storageKindOf, suggestion, UsageError } from '@keelson/core/internal';
+import { didYouMean, kindPrefix, storageKindOf, UsageError } from '@keelson/core/internal';
 import type { RoutePlan, StoragePlan } from './storage-plan.ts';
 
 /** The name of the store of a kind; also for kinds that are added later. */
@@ -64,7 +64,7 @@ function assign(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim)
 function unknownGroup(route: RoutePlan, kinds: readonly KindDefinition[]): UsageError {
   const known = [...new Set(kinds.map((kind) => kind.group))];
   return new UsageError(
-    `${route.source}: no kind of ${nameOfGroup(route.group)} is served${suggestion(route.group, known)}`,
+    `${route.source}: no kind of ${nameOfGroup(route.group)} is served${didYouMean(route.group, known)}`,
   );
 }
 
@@ -73,6 +73,6 @@ function unknownResource(route: RoutePlan, resource: string, inGroup: readonly K
     [kind.toLowerCase(), names.singular, ...names.shortNames].includes(resource.toLowerCase()),
   );
   const known = [...new Set(inGroup.map((kind) => kind.names.plural))];
-  const hint = byKind === undefined ? suggestion(resource, known) : ` (did you mean ${byKind.names.plural}?)`;
+  const hint = byKind === undefined ? didYouMean(resource, known) : `; did you mean ${byKind.names.plural}?`;
   return new UsageError(`${route.source}: ${nameOfGroup(route.group)} has no resource ${resource}${hint}`);
 }

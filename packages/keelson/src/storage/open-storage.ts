@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from '@keelson/core';
-import { DecodeTypeError, decoderOf, suggestion, UsageError } from '@keelson/core/internal';
+import { DecodeTypeError, decoderOf, didYouMean, UsageError } from '@keelson/core/internal';
 import {
   type BindingModule,
   type Clock,
@@ -94,7 +94,7 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
     const known = Object.keys(packages);
     throw new UsageError(
       `${source} ${JSON.stringify(choice)} must begin with one of ${known.map((word) => `${word}:`).join(' ')}` +
-        suggestion(scheme ?? choice, known),
+        didYouMean(scheme ?? choice, known),
     );
   }
   const adapter = await importAdapter(scheme, source);

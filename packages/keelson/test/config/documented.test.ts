@@ -2,10 +2,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArguments } from '@keelson/core/internal';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
 import test from 'ava';
-import { loadOptions, parseCommandLine } from '../../src/config/load-options.ts';
+import { loadOptions } from '../../src/config/load-options.ts';
+import { optionTable } from '../../src/config/options.ts';
 import { routeKinds } from '../../src/storage/kind-routes.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
@@ -49,6 +51,6 @@ test('every call of the command in the documentation has options that exist', as
   t.true(lines.length >= 8);
   for (const [page, line] of lines) {
     const words = line.replaceAll('"', '').split(/\s+/).slice(2);
-    t.notThrows(() => parseCommandLine(words), `${page}: ${line}`);
+    t.notThrows(() => parseArguments(words, optionTable, 'keelson'), `${page}: ${line}`);
   }
 });

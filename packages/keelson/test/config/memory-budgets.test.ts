@@ -20,7 +20,7 @@ test('memoryBudgets has whole numbers of bytes, 0 included', (t) => {
   t.deepEqual(parseMemoryBudgets({ watchFramesBytes: 0 }, 'memoryBudgets'), { watchFramesBytes: 0 });
   for (const [raw, message] of [
     ['1Mi', /^memoryBudgets must be an object with derivedFormsBytes, .* and? ?recentBodiesBytes$|recentBodiesBytes$/],
-    [{ watchFrameBytes: 1 }, 'memoryBudgets has no key watchFrameBytes (did you mean watchFramesBytes?)'],
+    [{ watchFrameBytes: 1 }, 'memoryBudgets has no key watchFrameBytes; did you mean watchFramesBytes?'],
     [{ watchFramesBytes: -1 }, 'memoryBudgets.watchFramesBytes must be a whole number of at least 0, not -1'],
   ] as const) {
     t.throws(() => parseMemoryBudgets(raw, 'memoryBudgets'), { instanceOf: UsageError, message });

@@ -5,17 +5,17 @@ import { parseWatchWindow } from '../../src/config/storage-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 
-test('watchWindow has sizes and an age, each of them if it is wanted', (t) => {
+test('watchWindow accepts any of its sizes and its age', (t) => {
   t.deepEqual(parseWatchWindow({}, 'watchWindow'), {});
   t.deepEqual(parseWatchWindow({ maxEvents: 5, maxBytes: 6, maxTotalBytes: 7, maxAge: '2m' }, 'watchWindow'), {
     ...{ maxEvents: 5, maxBytes: 6, maxTotalBytes: 7, maxAgeMs: 120_000 },
   });
   for (const [raw, message] of [
     [5, 'watchWindow must be an object with maxEvents, maxBytes, maxTotalBytes and maxAge'],
-    [{ maxEvent: 1 }, 'watchWindow has no key maxEvent (did you mean maxEvents?)'],
+    [{ maxEvent: 1 }, 'watchWindow has no key maxEvent; did you mean maxEvents?'],
     [{ maxEvents: 0 }, 'watchWindow.maxEvents must be a whole number of at least 1, not 0'],
     [{ maxBytes: '1Mi' }, 'watchWindow.maxBytes must be a whole number of at least 1, not "1Mi"'],
-    [{ maxAge: '-1s' }, 'watchWindow.maxAge must be a duration such as 10m or 1h30m, not "-1s"'],
+    [{ maxAge: '-1s' }, 'watchWindow.maxAge must not be negative, but is -1s'],
   ] as const) {
     t.throws(() => parseWatchWindow(raw, 'watchWindow'), { instanceOf: UsageError, message });
   }

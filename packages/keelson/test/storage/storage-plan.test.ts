@@ -99,11 +99,11 @@ test('the age of a history window is a duration or milliseconds', (t) => {
   t.deepEqual(parseHistory({ minChanges: 7, minAge: '1h30m' }, 'history'), { minChanges: 7, minAgeMs: 5_400_000 });
   t.deepEqual(parseHistory({ minAgeMs: 50 }, 'history'), { minAgeMs: 50 });
   for (const [raw, message] of [
-    [{ minAge: '5 minutes' }, /history\.minAge must be a duration such as 10m/],
-    [{ minAge: '-5m' }, /history\.minAge must be a duration/],
-    [{ minAge: 5 }, /history\.minAge must be a non-empty string/],
+    [{ minAge: '5 minutes' }, /history\.minAge must be a duration such as 10s or 1h30m/],
+    [{ minAge: '-5m' }, /history\.minAge must not be negative/],
+    [{ minAge: 5 }, /history\.minAge must be a duration such as 10s, not 5/],
     [{ minAge: '5m', minAgeMs: 1 }, /contains both minAge and minAgeMs/],
-    [{ minChange: 1 }, /history has no key minChange \(did you mean minChanges\?\)/],
+    [{ minChange: 1 }, /history has no key minChange; did you mean minChanges\?/],
     [{ minChanges: 1.5 }, /history\.minChanges must be a whole number/],
     ['5m', /history must be an object/],
   ] as const) {
@@ -119,14 +119,14 @@ const refused: readonly (readonly [title: string, choice: unknown, message: RegE
   [
     'a group that nobody serves',
     route({ group: 'aps' }),
-    /--storage\.routes\[0\]: no kind of the group aps is served \(did you mean apps\?\)/,
+    /--storage\.routes\[0\]: no kind of the group aps is served; did you mean apps\?/,
   ],
   [
     'a resource that the group does not have',
     route({ resources: ['deployment'] }),
-    /routes\[0\]: the group apps has no resource deployment \(did you mean deployments\?\)/,
+    /routes\[0\]: the group apps has no resource deployment; did you mean deployments\?/,
   ],
-  ['a short name', route({ resources: ['deploy'] }), /has no resource deploy \(did you mean deployments\?\)/],
+  ['a short name', route({ resources: ['deploy'] }), /has no resource deploy; did you mean deployments\?/],
   [
     'a kind that is not stored',
     route({ group: 'authorization.k8s.io', resources: ['subjectaccessreviews'] }),
@@ -160,11 +160,11 @@ const refused: readonly (readonly [title: string, choice: unknown, message: RegE
     /routes\[1\]: deployments\.extensions are the same objects as deployments\.apps, which --storage\.routes\[0\] sends to another store/,
   ],
   ['routes without a default', { routes: [] }, /--storage has routes but no default/],
-  ['an unknown key', { default: 'memory:', router: [] }, /--storage has no key router \(did you mean routes\?\)/],
+  ['an unknown key', { default: 'memory:', router: [] }, /--storage has no key router; did you mean routes\?/],
   [
     'an unknown key of a route',
     route({ resource: ['x'] }),
-    /routes\[0\] has no key resource \(did you mean resources\?\)/,
+    /routes\[0\] has no key resource; did you mean resources\?/,
   ],
   [
     'no group',
@@ -180,7 +180,11 @@ const refused: readonly (readonly [title: string, choice: unknown, message: RegE
   ['a name that cannot be a label', route({ name: 'My Store' }), /routes\[0\]\.name must consist of at most 63/],
   ['a name that is taken', route({ name: 'default' }), /routes\[0\]: there is another store with the name default/],
   ['an object that names no store', {}, /--storage as an object must contain "url", or "adapter"/],
-  ['an unknown way to read', { url: 'memory:', reads: 'quorum' }, /--storage\.reads must be one of consistent, any/],
+  [
+    'an unknown way to read',
+    { url: 'memory:', reads: 'quorum' },
+    /--storage\.reads: unsupported value "quorum"; use one of consistent, any/,
+  ],
 ];
 
 for (const [title, choice, message] of refused) {
