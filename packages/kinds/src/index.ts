@@ -35,6 +35,14 @@ import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts'
 import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
+import { ClusterRoleBinding, RoleBinding } from './rbac/v1/bindings.ts';
+import { ClusterRole, Role } from './rbac/v1/roles.ts';
+import {
+  RbacV1beta1ClusterRole,
+  RbacV1beta1ClusterRoleBinding,
+  RbacV1beta1Role,
+  RbacV1beta1RoleBinding,
+} from './rbac/v1beta1/kinds.ts';
 
 /**
  * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
@@ -69,6 +77,8 @@ export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './exte
 export type * as networkingV1 from './networking/v1/schema/index.ts';
 export type * as policyV1 from './policy/v1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
+export type * as rbacV1 from './rbac/v1/schema/index.ts';
+export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export {
   AuthenticationV1beta1TokenReview,
   AuthorizationV1beta1LocalSubjectAccessReview,
@@ -77,6 +87,8 @@ export {
   AuthorizationV1beta1SubjectAccessReview,
   Binding,
   CertificateSigningRequest,
+  ClusterRole,
+  ClusterRoleBinding,
   ConfigMap,
   CustomResourceDefinition,
   DaemonSet,
@@ -94,7 +106,13 @@ export {
   NetworkingV1Ingress,
   Node,
   Pod,
+  RbacV1beta1ClusterRole,
+  RbacV1beta1ClusterRoleBinding,
+  RbacV1beta1Role,
+  RbacV1beta1RoleBinding,
   ReplicaSet,
+  Role,
+  RoleBinding,
   Secret,
   SelfSubjectAccessReview,
   SelfSubjectReview,
@@ -124,6 +142,14 @@ export const builtinKinds: readonly KindDefinition[] = [
   Lease,
   EventsV1Event,
   NetworkingV1Ingress,
+  ClusterRole,
+  ClusterRoleBinding,
+  Role,
+  RoleBinding,
+  RbacV1beta1ClusterRole,
+  RbacV1beta1ClusterRoleBinding,
+  RbacV1beta1Role,
+  RbacV1beta1RoleBinding,
   SelfSubjectReview,
   TokenReview,
   AuthenticationV1beta1TokenReview,

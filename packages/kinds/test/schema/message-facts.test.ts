@@ -22,6 +22,8 @@ import * as events from '../../src/events/v1/schema/index.ts';
 import * as extensions from '../../src/extensions/v1beta1/schema/index.ts';
 import * as networking from '../../src/networking/v1/schema/index.ts';
 import * as policy from '../../src/policy/v1/schema/index.ts';
+import * as rbac from '../../src/rbac/v1/schema/index.ts';
+import * as rbacBeta from '../../src/rbac/v1beta1/schema.ts';
 
 /** One field as the published definitions have it. */
 interface FieldFacts {
@@ -101,6 +103,8 @@ const groups = [
   authorization,
   authorizationBeta,
   networking,
+  rbac,
+  rbacBeta,
 ];
 for (const group of groups) for (const [name, schema] of Object.entries(group)) register(name, schema);
 // Messages of the meta group live in the core package; their facts are checked along with the kinds that use them.
@@ -186,12 +190,13 @@ const kinds = [
     ...['LocalSubjectAccessReview', 'SelfSubjectAccessReview', 'SelfSubjectRulesReview', 'SubjectAccessReview'].map(
       (name) => `authorization.${version}.${name}`,
     ),
+    ...['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'].map((name) => `rbac.${version}.${name}`),
   ]),
 ].map((name) => `k8s.io.api.${name}`);
 
 test('every message of the facts is exported, and none besides', (t) => {
   t.deepEqual([...exported.keys()].sort(), Object.keys(facts).sort());
-  t.is(exported.size, 291);
+  t.is(exported.size, 307);
 });
 
 for (const [name, message] of exported) {
