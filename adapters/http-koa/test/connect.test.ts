@@ -260,7 +260,7 @@ test('calls that are passed on are not counted with the others, live longer than
     clock,
     insecureUser: user,
     authorize: () => true,
-    limits: { readsInFlight: 1, connects: 2 },
+    limits: { requestsInFlight: 1, connects: 2 },
   });
   const first = await open(port, 'GET', `${log}?follow=true`);
   const second = await open(port, 'GET', `${log}?follow=true`);

@@ -6,15 +6,19 @@ import { admin, call, eventually, serve } from './support/serve.ts';
 
 const one = '/api/v1/namespaces/default/configmaps/a';
 const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/a';
-const users: Readonly<Record<string, UserInfo>> = { admin, jane: { name: 'jane', groups: [] } };
+const users: Readonly<Record<string, UserInfo>> = {
+  admin,
+  jane: { name: 'jane', groups: [] },
+  joe: { name: 'joe', groups: [] },
+};
 
-/** Keeps the process behind its work by so many milliseconds until the function returned is called. */
-function fallBehind(): () => void {
+/** Keeps the process behind with the work of a caller until the function returned is called. */
+function fallBehind(caller: string): () => void {
   let behind = true;
   const work = () => {
     const until = performance.now() + 2;
     while (performance.now() < until);
-    if (behind) eventLoopTurns.add(work);
+    if (behind) eventLoopTurns.add(work, { caller });
   };
   for (let i = 0; i < 100; i++) work();
   return () => {
@@ -22,8 +26,10 @@ function fallBehind(): () => void {
   };
 }
 
+const behindWith = (caller: string) => () => eventLoopTurns.delayMs(caller) > 60;
+
 test.serial(
-  'a process that is behind its work refuses ordinary requests, not those of masters, for leases and of health checks',
+  'a caller whose requests are late is refused more of them, except for leases and health checks; others are served',
   async (t) => {
     const registry = new FakeRegistry();
     registry.service(configMap).objects.set('a', stored(configMap, 'a', 5));
@@ -35,28 +41,46 @@ test.serial(
     });
     const get = (path: string, user: string) => call(port, 'GET', path, { headers: { 'x-user': user } });
     t.is((await get(one, 'jane')).status, 200);
-    const recover = fallBehind();
-    t.teardown(recover);
-    await eventually(() => eventLoopTurns.delayMs > 60, 'the process is behind');
+    const recover = [fallBehind('user jane'), fallBehind('user admin')];
+    t.teardown(() => recover.forEach((stop) => void stop()));
+    await eventually(behindWith('user jane'), 'the process is behind with the requests of jane');
     const refused = await get(one, 'jane');
     t.is(refused.status, 429);
     t.is(refused.headers['retry-after'], '1');
     t.is(refused.text, 'Too many requests, please try again later.\n');
-    t.is((await get(one, 'admin')).status, 200);
+    t.is((await get(one, 'joe')).status, 200, 'another user');
     t.is((await get(lease, 'jane')).status, 404, 'served, although this server has no leases');
     t.is((await get('/readyz', 'jane')).status, 200);
-    recover();
-    await eventually(() => eventLoopTurns.delayMs === 0, 'the process has caught up');
+    await eventually(behindWith('user admin'), 'the process is behind with the requests of a master');
+    const master = get(one, 'admin');
+    for (const stop of recover) stop();
+    t.is((await master).status, 200, 'the limit of masters is higher');
+    await eventually(() => eventLoopTurns.delayMs('user jane') === 0, 'the process has caught up');
     t.is((await get(one, 'jane')).status, 200);
   },
 );
 
-test.serial('masters are refused as well when the process is far behind, whoever they are known by', async (t) => {
+test.serial('masters are refused as well when the process is far behind with their requests', async (t) => {
   const { port } = await serve(t, { limits: { overloadDelayMs: 20, overloadDelayMastersMs: 50 } });
-  const recover = fallBehind();
+  const recover = fallBehind('user admin');
   t.teardown(recover);
-  await eventually(() => eventLoopTurns.delayMs > 60, 'the process is behind');
+  await eventually(behindWith('user admin'), 'the process is behind');
   t.is((await call(port, 'GET', one)).status, 429);
   t.is((await call(port, 'GET', '/livez')).status, 200);
+  recover();
+});
+
+test.serial('requests whose credentials need a verification that takes time share one turn', async (t) => {
+  const { port } = await serve(t, {
+    limits: { overloadDelayMs: 50 },
+    authenticate: (request) => Promise.resolve(users[request.headers['x-user'] as string]),
+    authorize: () => true,
+  });
+  const recover = fallBehind('');
+  t.teardown(recover);
+  await eventually(behindWith(''), 'the process is behind with unverified requests');
+  for (const user of ['jane', 'joe']) {
+    t.is((await call(port, 'GET', one, { headers: { 'x-user': user } })).status, 429);
+  }
   recover();
 });

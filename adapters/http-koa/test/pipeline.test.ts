@@ -173,36 +173,40 @@ test('without an authorizer only masters may do anything, everybody may ask for 
   t.is((await call(port, 'GET', '/version')).json.gitVersion, 'v1.32.0');
 });
 
-test('reads and writes beyond their limits get 429 as text, watches and masters do not count', async (t) => {
+test('requests beyond the seats of their user wait, those beyond the queue get 429 as text; watches do not count', async (t) => {
   const registry = registryWithOne();
   const waiting: (() => void)[] = [];
   const slow = () => new Promise((resolve) => waiting.push(() => resolve({ object: { kind: 'Status' }, code: 200 })));
   registry.service(configMap).on = { get: slow, delete: slow };
   const { port } = await serve(t, {
     registry,
-    limits: { readsInFlight: 2, mutationsInFlight: 1 },
-    authenticate: (request) => (request.headers['x-master'] ? admin : { name: 'jane', groups: [] }),
+    limits: { requestsInFlight: 4 },
+    flowControl: { levels: [{ name: 'catch-all', shares: 1e6 }], queueLength: 1 },
+    authenticate: (request) =>
+      request.headers['x-master'] ? admin : { name: String(request.headers['x-user'] ?? 'jane'), groups: [] },
     authorize: () => true,
   });
-  const running = [call(port, 'GET', one), call(port, 'GET', one), call(port, 'DELETE', one)];
-  await eventually(() => waiting.length === 3, 'three requests in the service');
-  for (const method of ['GET', 'DELETE']) {
-    const refused = await call(port, method, one);
-    t.is(refused.status, 429);
-    t.is(refused.text, 'Too many requests, please try again later.\n');
-    t.is(refused.headers['retry-after'], '1');
-  }
+  const running = [call(port, 'GET', one), call(port, 'DELETE', one)];
+  await eventually(() => waiting.length === 2, 'two requests in the service');
+  const queued = [call(port, 'GET', one), call(port, 'GET', one)];
+  const refused = await Promise.race(queued);
+  t.is(refused.status, 429);
+  t.is(refused.text, 'Too many requests, please try again later.\n');
+  t.is(refused.headers['retry-after'], '1');
+  t.is(waiting.length, 2);
   const watch = await open(port, 'GET', `${all}?watch=1`);
   t.is(watch.statusCode, 200);
   watch.destroy();
-  const master = call(port, 'GET', one, { headers: { 'x-master': '1' } });
-  await eventually(() => waiting.length === 4, 'the master in the service');
-  for (const go of waiting) go();
-  for (const reply of await Promise.all([...running, master])) t.is(reply.status, 200);
-  const after = call(port, 'GET', one);
-  await eventually(() => waiting.length === 5, 'a place is free again');
-  waiting[4]?.();
-  t.is((await after).status, 200);
+  const others = [
+    call(port, 'GET', one, { headers: { 'x-user': 'joe' } }),
+    call(port, 'GET', one, { headers: { 'x-master': '1' } }),
+  ];
+  await eventually(() => waiting.length === 4, 'another user and a master are not affected');
+  for (const answer of waiting.slice(0, 2)) answer();
+  await eventually(() => waiting.length === 5, 'the queued request has a seat');
+  for (const answer of waiting) answer();
+  for (const reply of await Promise.all([...running, ...others])) t.is(reply.status, 200);
+  t.deepEqual((await Promise.all(queued)).map(({ status }) => status).sort(), [200, 429]);
 });
 
 test('watches have limits of their own, in total and for each user', async (t) => {

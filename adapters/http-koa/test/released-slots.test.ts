@@ -1,7 +1,7 @@
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { RequestContext, UserInfo } from '@keelson/core';
-import { FakeClock } from '@keelson/core/runtime';
+import { FakeClock, type Metrics, noMetrics } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import type { HttpApiOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
@@ -15,20 +15,41 @@ const never = () => new Promise<never>(() => {});
 interface Scene extends Served {
   readonly clock: FakeClock;
   readonly registry: FakeRegistry;
+  /** Values of the gauges that count what requests occupy. */
+  readonly occupied: ReadonlyMap<string, number>;
   /** Resolves when the first request has its slot. */
   admitted(): Promise<void>;
 }
 
-/** A server with one slot of each kind. */
-async function oneSlot(t: ExecutionContext, options: Partial<HttpApiOptions> = {}): Promise<Scene> {
+const gauges: ReadonlySet<string> = new Set([
+  'keelson_http_requests_in_flight',
+  'keelson_http_watches',
+  'keelson_http_connects',
+  'apiserver_flowcontrol_current_executing_requests',
+  'apiserver_flowcontrol_current_inqueue_requests',
+]);
+
+/** A server that reports what its requests occupy. */
+async function countedSlots(t: ExecutionContext, options: Partial<HttpApiOptions> = {}): Promise<Scene> {
   const clock = new FakeClock();
   const registry = new FakeRegistry();
   registry.service(configMap).objects.set('a', stored(configMap, 'a', 5));
   let authorized = 0;
+  const occupied = new Map<string, number>();
+  const metrics: Metrics = {
+    ...noMetrics,
+    gauge: ({ name }) => ({
+      set: (value, labels = {}) => {
+        if (gauges.has(name)) occupied.set([name, ...Object.values(labels)].join(' '), value);
+      },
+      add: () => {},
+    }),
+  };
   const served = await serve(t, {
     registry,
     clock,
-    limits: { readsInFlight: 1, mutationsInFlight: 1, watches: 1, connects: 1, bodyBytes: 1000 },
+    metrics,
+    limits: { bodyBytes: 1000 },
     authenticate: () => jane,
     authorize: () => {
       authorized += 1;
@@ -36,7 +57,13 @@ async function oneSlot(t: ExecutionContext, options: Partial<HttpApiOptions> = {
     },
     ...options,
   });
-  return { ...served, clock, registry, admitted: () => eventually(() => authorized > 0, 'a request has its slot') };
+  return {
+    ...served,
+    clock,
+    registry,
+    occupied,
+    admitted: () => eventually(() => authorized > 0, 'a request has its slot'),
+  };
 }
 
 /** Bytes on a connection that stays open until the test ends. */
@@ -57,21 +84,21 @@ function send(t: ExecutionContext, port: number, bytes: string): { socket: Socke
 
 const halfPost = `POST ${all} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
 
-/** Fails unless a request of each kind is admitted. */
-async function allFree(t: ExecutionContext, { port, registry }: Scene): Promise<void> {
+/** Fails unless nothing but the request for the metrics occupies anything, and requests are served. */
+async function allFree(t: ExecutionContext, { port, registry, occupied }: Scene): Promise<void> {
   registry.service(configMap).on = {};
-  let codes: number[] = [];
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const watch = `${all}?watch=1&timeoutSeconds=1`;
-    const opened = send(t, port, `GET ${watch} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await eventually(() => opened.text().includes('\r\n\r\n'), 'the watch is answered');
-    const watchCode = Number(opened.text().slice(9, 12));
-    opened.socket.destroy();
-    codes = [(await call(port, 'GET', one)).status, (await call(port, 'POST', all, { body: '{}' })).status, watchCode];
-    if (!codes.includes(429)) break;
+  t.is((await call(port, 'GET', one)).status, 200);
+  t.is((await call(port, 'POST', all, { body: '{}' })).status, 201);
+  const used = () => [...occupied].filter(([, value]) => value !== 0).map(([name, value]) => `${name} ${value}`);
+  for (let attempt = 0; attempt < 1000; attempt++) {
+    t.is((await call(port, 'GET', '/metrics')).status, 200);
+    if (used().length === 2) break;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  t.deepEqual(codes, [200, 201, 200]);
+  t.deepEqual(used().sort(), [
+    'apiserver_flowcontrol_current_executing_requests catch-all 1',
+    'keelson_http_requests_in_flight read 1',
+  ]);
 }
 
 /** Every way on which a request ends, beside those that need a server of another kind. */
@@ -163,7 +190,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
 
 for (const [ending, act] of Object.entries(endings)) {
   test(`the slot of a request is released after ${ending}`, async (t) => {
-    const scene = await oneSlot(t);
+    const scene = await countedSlots(t);
     await act(t, scene);
     await allFree(t, scene);
   });
@@ -171,7 +198,7 @@ for (const [ending, act] of Object.entries(endings)) {
 
 test('the slot of a request is released when it is not authorized, or the authorizer fails', async (t) => {
   let decide: () => boolean = () => false;
-  const scene = await oneSlot(t, { authorize: () => decide() });
+  const scene = await countedSlots(t, { authorize: () => decide() });
   t.is((await call(scene.port, 'GET', one)).status, 403);
   decide = () => {
     throw new Error('broken');
@@ -186,7 +213,7 @@ for (const part of ['authenticate', 'authorize'] as const) {
     const late: (() => void)[] = [];
     let slow = true;
     const settle = <T>(value: T) => (slow ? new Promise<T>((resolve) => late.push(() => resolve(value))) : value);
-    const scene = await oneSlot(
+    const scene = await countedSlots(
       t,
       part === 'authenticate' ? { authenticate: () => settle(jane) } : { authorize: () => settle(true) },
     );
@@ -207,7 +234,7 @@ for (const part of ['authenticate', 'authorize'] as const) {
 }
 
 test('over HTTP/2 a body that has not arrived at the deadline ends its stream and leaves the others', async (t) => {
-  const scene = await oneSlot(t);
+  const scene = await countedSlots(t);
   const server = createHttp2Server((request, response) => scene.api.listener(request as never, response as never));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -239,7 +266,7 @@ test('over HTTP/2 a body that has not arrived at the deadline ends its stream an
 });
 
 test('draining ends while a body is still to come, at the deadline of its request', async (t) => {
-  const { port, clock, api, admitted } = await oneSlot(t);
+  const { port, clock, api, admitted } = await countedSlots(t);
   send(t, port, halfPost);
   await admitted();
   let drained = false;

@@ -1,6 +1,7 @@
 export type { CertificateOrder, CertificateSigner } from '@keelson/controllers';
 export * from '@keelson/core';
 export type { ConnectionLimits } from './config/connection-limits.ts';
+export type { FlowControlChoice } from './config/flow-control.ts';
 export type { MemoryBudgets } from './config/memory-budgets.ts';
 export type {
   AdapterChoice,

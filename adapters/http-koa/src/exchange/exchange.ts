@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestContext, StatusError, UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
-import { type FlightClass, requireAllowed } from './filters.ts';
+import { requireAllowed } from './filters.ts';
+import type { Seat } from './flow-control.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
 
 /** A connection whose client requests an upgrade to another protocol. */
@@ -16,6 +17,11 @@ export interface UpgradeRequest {
 
 const truthy: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falsy: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
+
+/** A user (undefined without credentials), a promise of it, or the error for invalid credentials. */
+export type Authentication =
+  | { readonly user: UserInfo | undefined | Promise<UserInfo | undefined> }
+  | { readonly error: unknown };
 
 /**
  * One request and its response, passed through all filters and handlers. It is also the {@link RequestContext} of the
@@ -44,8 +50,10 @@ export class Exchange implements RequestContext {
   upgrade: UpgradeRequest | undefined;
   /** Index among the running requests, -1 when the request is not running. Owned by `RunningRequests`. */
   place = -1;
-  /** The concurrency limit that the request counts against; undefined before it is admitted. Owned by `Pipeline`. */
-  flight: FlightClass | undefined;
+  /** What the request occupies; undefined before it is admitted. Owned by `Pipeline`. */
+  seat: Seat | undefined;
+  /** The outcome of the authentication; undefined before it began. Owned by `Pipeline`. */
+  authentication: Authentication | undefined;
   /** Bytes of the response body sent so far, for metrics. */
   sentBytes = 0;
   /** True when the rest of the request cannot be read. The connection is closed after the response. */

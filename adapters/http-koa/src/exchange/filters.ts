@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
-import type { HttpLevels } from './metrics.ts';
-import type { Authorization, Authorize, HttpLimits } from './options.ts';
+import type { Authorization, Authorize } from './options.ts';
 
 /** The 403 for a request that its user is not authorized to make: see docs/reference/api-rules.md#failures. */
 function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
@@ -166,11 +165,6 @@ export function impersonatedUser(
   return wanted && become(wanted, attributes, user, authorize);
 }
 
-/** The limit that an admitted request counts against; `exempt` requests count against none. */
-export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
-
-const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
-
 /**
  * Requests with priority, which are not rejected for overload: a leader whose lease is not renewed in time is replaced,
  * which causes more work. Health checks are answered immediately, without waiting for a turn.
@@ -185,77 +179,3 @@ export function isUrgent({ apiGroup, resource, subresource, name, verb }: Reques
 }
 
 export const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
-
-/**
- * Limits the number of concurrent requests: see docs/reference/api-rules.md#limits-of-a-request. Reads and mutations
- * are counted separately, so that a burst of one cannot block the other. Members of `system:masters` must be able to
- * repair a server: only the total numbers of watches and connect requests, and overload, limit them.
- */
-export class InFlightLimits {
-  readonly #limits: HttpLimits;
-  #reads = 0;
-  #mutations = 0;
-  #watches = 0;
-  #connects = 0;
-  readonly #watchesByUser = new Map<string, number>();
-
-  constructor(limits: HttpLimits) {
-    this.#limits = limits;
-  }
-
-  get levels(): HttpLevels {
-    return { reads: this.#reads, mutations: this.#mutations, watches: this.#watches, connects: this.#connects };
-  }
-
-  classOf(attributes: RequestAttributes, user: UserInfo): FlightClass {
-    if (attributes.verb === 'watch' && attributes.isResourceRequest) return 'watch';
-    if (isMaster(user)) return 'exempt';
-    return reading.has(attributes.verb) ? 'read' : 'mutate';
-  }
-
-  /** Counts a request; false when its limit is reached. */
-  enter(flight: FlightClass, user: UserInfo): boolean {
-    switch (flight) {
-      case 'exempt':
-        return true;
-      case 'read':
-        if (this.#reads >= this.#limits.readsInFlight) return false;
-        this.#reads += 1;
-        return true;
-      case 'mutate':
-        if (this.#mutations >= this.#limits.mutationsInFlight) return false;
-        this.#mutations += 1;
-        return true;
-      case 'watch':
-        return this.#enterWatch(user);
-      case 'connect':
-        if (this.#connects >= this.#limits.connects) return false;
-        this.#connects += 1;
-        return true;
-    }
-  }
-
-  /** Ends the count begun by `enter`. */
-  leave(flight: FlightClass, user: UserInfo): void {
-    if (flight === 'read') this.#reads -= 1;
-    else if (flight === 'mutate') this.#mutations -= 1;
-    else if (flight === 'watch') this.#leaveWatch(user);
-    else if (flight === 'connect') this.#connects -= 1;
-  }
-
-  #enterWatch(user: UserInfo): boolean {
-    const own = this.#watchesByUser.get(user.name) ?? 0;
-    if (this.#watches >= this.#limits.watches) return false;
-    if (own >= this.#limits.watchesPerUser && !isMaster(user)) return false;
-    this.#watches += 1;
-    this.#watchesByUser.set(user.name, own + 1);
-    return true;
-  }
-
-  #leaveWatch(user: UserInfo): void {
-    this.#watches -= 1;
-    const own = (this.#watchesByUser.get(user.name) ?? 1) - 1;
-    if (own === 0) this.#watchesByUser.delete(user.name);
-    else this.#watchesByUser.set(user.name, own);
-  }
-}

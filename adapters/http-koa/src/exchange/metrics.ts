@@ -37,6 +37,15 @@ export interface HttpLevels {
   readonly mutations: number;
   readonly watches: number;
   readonly connects: number;
+  readonly priorities: readonly PriorityLevels[];
+}
+
+/** Seats of a priority level, those in use, and the number of requests that wait for one. */
+export interface PriorityLevels {
+  readonly name: string;
+  readonly seats: number;
+  readonly running: number;
+  readonly queued: number;
 }
 
 /** Metrics of requests. Label values are closed sets: verb, registered plural or `other`, HTTP code. */
@@ -49,6 +58,11 @@ export class HttpMetrics {
   readonly #connects: Gauge;
   readonly #events: Counter;
   readonly #rejected: Counter;
+  readonly #flowSeats: Gauge;
+  readonly #flowRunning: Gauge;
+  readonly #flowQueued: Gauge;
+  readonly #flowRejected: Counter;
+  readonly #flowWait: Histogram;
   /**
    * Counts are collected here and reported when the metrics are read: a labelled counter computes a hash for every
    * increment.
@@ -91,8 +105,35 @@ export class HttpMetrics {
     });
     this.#rejected = metrics.counter({
       name: 'keelson_http_requests_rejected_total',
-      help: 'Requests answered with 429: concurrency limit of their kind reached, or event loop delay too long.',
+      help: 'Requests answered with 429: too many watches or connect requests, queue full, or event loop delay too long.',
       labels: ['kind'],
+    });
+    const level = ['priority_level'];
+    this.#flowSeats = metrics.gauge({
+      name: 'apiserver_flowcontrol_nominal_limit_seats',
+      help: 'Requests that a priority level may run at the same time when all levels are busy.',
+      labels: level,
+    });
+    this.#flowRunning = metrics.gauge({
+      name: 'apiserver_flowcontrol_current_executing_requests',
+      help: 'Running requests of a priority level.',
+      labels: level,
+    });
+    this.#flowQueued = metrics.gauge({
+      name: 'apiserver_flowcontrol_current_inqueue_requests',
+      help: 'Requests that wait in the queues of a priority level.',
+      labels: level,
+    });
+    this.#flowRejected = metrics.counter({
+      name: 'apiserver_flowcontrol_rejected_requests_total',
+      help: 'Requests answered with 429 because their queue was full or their wait too long.',
+      labels: [...level, 'reason'],
+    });
+    this.#flowWait = metrics.histogram({
+      name: 'apiserver_flowcontrol_request_wait_duration_seconds',
+      help: 'Time that queued requests have waited.',
+      labels: level,
+      buckets: [0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15],
     });
   }
 
@@ -103,8 +144,16 @@ export class HttpMetrics {
     if (!exchange.longRunning) this.#duration.observe((endedAt - exchange.startedAt) / 1000, cell.route);
   }
 
-  rejected(kind: 'read' | 'mutate' | 'watch' | 'connect' | 'overload'): void {
+  rejected(kind: 'queue' | 'watch' | 'connect' | 'overload'): void {
     this.#rejected.add(1, { kind });
+  }
+
+  flowRejected(level: string, reason: 'queue-full' | 'time-out'): void {
+    this.#flowRejected.add(1, { priority_level: level, reason });
+  }
+
+  flowWaited(level: string, ms: number): void {
+    this.#flowWait.observe(ms / 1000, { priority_level: level });
   }
 
   /** The tally that all watchers of a resource share. */
@@ -133,6 +182,12 @@ export class HttpMetrics {
     this.#inFlight.set(levels.mutations, { kind: 'mutate' });
     this.#watches.set(levels.watches);
     this.#connects.set(levels.connects);
+    for (const { name, seats, running, queued } of levels.priorities) {
+      const labels = { priority_level: name };
+      this.#flowSeats.set(seats, labels);
+      this.#flowRunning.set(running, labels);
+      this.#flowQueued.set(queued, labels);
+    }
   }
 
   #cell(exchange: Exchange): Cell {

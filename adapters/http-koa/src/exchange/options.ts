@@ -46,13 +46,11 @@ export interface VersionInfo {
 export interface HttpLimits {
   /** Greatest size of a request body. */
   readonly bodyBytes: number;
-  /** Concurrent reading requests, without watches. */
-  readonly readsInFlight: number;
-  /** Concurrent writing requests. */
-  readonly mutationsInFlight: number;
+  /** Concurrent requests, without watches and connect requests: the seats that priority levels share. */
+  readonly requestsInFlight: number;
   /**
-   * Delay of the event loop in milliseconds beyond which new requests are answered with 429; health checks and leases
-   * are exempt.
+   * Time in milliseconds that the oldest request of a user waits for the event loop, beyond which new requests of this
+   * user are answered with 429; health checks and leases are exempt.
    */
   readonly overloadDelayMs: number;
   /** The same for members of `system:masters`. */
@@ -71,6 +69,8 @@ export interface HttpLimits {
   readonly watchesPerUser: number;
   /** Concurrent connect requests to nodes and pods, including tunnels. */
   readonly connects: number;
+  /** Concurrent connect requests of one user; `system:masters` is exempt. */
+  readonly connectsPerUser: number;
   /** Timeout for connecting to a node or pod, including TLS. */
   readonly dialTimeoutMs: number;
   /** Timeout for the head of a node agent's response. */
@@ -81,8 +81,7 @@ export interface HttpLimits {
 
 export const defaultLimits: HttpLimits = {
   bodyBytes: 3 * 1024 * 1024,
-  readsInFlight: 400,
-  mutationsInFlight: 200,
+  requestsInFlight: 600,
   overloadDelayMs: 250,
   overloadDelayMastersMs: 1000,
   requestTimeoutMs: 60_000,
@@ -92,9 +91,55 @@ export const defaultLimits: HttpLimits = {
   watches: 20_000,
   watchesPerUser: 1000,
   connects: 5_000,
+  connectsPerUser: 1000,
   dialTimeoutMs: 10_000,
   agentAnswerMs: 30_000,
   gzipBytes: 128 * 1024,
+};
+
+/** A share of the requests in flight; levels do not take the seats of each other. */
+export interface PriorityLevel {
+  readonly name: string;
+  /** Size of the level in proportion to the sum of all levels; positive. */
+  readonly shares: number;
+}
+
+/** Assigns requests to a priority level. A condition that is absent matches every request. */
+export interface FlowSchema {
+  readonly name: string;
+  /** Name of the level; `exempt`: no limit. */
+  readonly level: string;
+  /** Names of users. The user matches by its name or by one of its groups. */
+  readonly users?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly verbs?: readonly string[];
+  /** `pods`, `deployments.apps`, `*`. */
+  readonly resources?: readonly string[];
+  readonly namespaces?: readonly string[];
+  /** Paths outside of the resource API; those below them match, too. */
+  readonly paths?: readonly string[];
+  /** What separates the flows of the schema. Default `user`. */
+  readonly distinguisher?: 'user' | 'namespace';
+}
+
+/** Fairness between users: see docs/reference/api-rules.md#flow-control. */
+export interface FlowControlOptions {
+  /** Added to the built-in levels; a level of the same name replaces the built-in one. */
+  readonly levels?: readonly PriorityLevel[];
+  /** Examined in order, before the built-in schemas. */
+  readonly schemas?: readonly FlowSchema[];
+  /** Requests of one flow that wait for a seat. Default 50. */
+  readonly queueLength: number;
+  /** Requests of one level that wait for a seat. Default 1,000. */
+  readonly levelQueueLength: number;
+  /** Longest wait in milliseconds. Default 15,000. */
+  readonly queueWaitMs: number;
+}
+
+export const defaultFlowControl: FlowControlOptions = {
+  queueLength: 50,
+  levelQueueLength: 1_000,
+  queueWaitMs: 15_000,
 };
 
 /** Bounds, in bytes, on the memory that responses keep to save repeated work. */
@@ -141,6 +186,8 @@ export interface HttpApiOptions {
   /** Media types other than JSON, YAML and protobuf. */
   readonly formBuilders?: readonly FormBuilder[];
   readonly limits?: Partial<HttpLimits>;
+  /** Absent options are those of {@link defaultFlowControl}. */
+  readonly flowControl?: Partial<FlowControlOptions>;
   /** Absent bounds are those of {@link defaultHttpBudgets}. */
   readonly budgets?: Partial<HttpBudgets>;
   readonly checks?: readonly HealthCheck[];

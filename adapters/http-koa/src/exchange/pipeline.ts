@@ -9,10 +9,18 @@ import {
   WebPageGuard,
 } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
-import { Exchange, prepareForPause } from './exchange.ts';
-import { InFlightLimits, impersonatedUser, isMaster, isUrgent, requireAllowed } from './filters.ts';
+import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
+import { impersonatedUser, isMaster, isUrgent, requireAllowed } from './filters.ts';
+import { FlowControl } from './flow-control.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
-import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
+import {
+  type Authorize,
+  anonymousUser,
+  defaultFlowControl,
+  type HttpApiOptions,
+  type HttpLimits,
+  mastersOnly,
+} from './options.ts';
 import { timeoutParameter } from './query-parameters.ts';
 import { ClientGone } from './request-body.ts';
 import { sendStatus, sendText } from './send.ts';
@@ -45,7 +53,7 @@ export class Pipeline {
   /** Set when requests without credentials have the rights of a user. */
   readonly #webPages: WebPageGuard | undefined;
   readonly #connects: (attributes: RequestAttributes) => boolean;
-  readonly #flights: InFlightLimits;
+  readonly #flows: FlowControl;
   readonly #running: RunningRequests;
   #draining = false;
 
@@ -67,12 +75,12 @@ export class Pipeline {
     const remedy = 'the option allowedHosts allows more than loopback addresses';
     this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
     this.#connects = connects;
-    this.#flights = new InFlightLimits(limits);
+    this.#flows = new FlowControl(limits, { ...defaultFlowControl, ...options.flowControl }, options.clock, metrics);
     this.#running = new RunningRequests(options.clock, (exchange) => this.#expired(exchange));
   }
 
   get levels(): HttpLevels {
-    return this.#flights.levels;
+    return this.#flows.levels;
   }
 
   get draining(): boolean {
@@ -90,9 +98,12 @@ export class Pipeline {
     return (request, response) => {
       const exchange = this.open(request, response);
       if (!exchange.attributes.isResourceRequest) return handleOther(request, response);
-      const urgent = isUrgent(exchange.attributes);
-      if (!urgent && this.#rejectedByOverload(exchange, eventLoopTurns.delayMs)) return;
-      eventLoopTurns.add(() => void this.run(exchange, handleResource), urgent);
+      const piece = () => void this.run(exchange, handleResource);
+      if (isUrgent(exchange.attributes)) return eventLoopTurns.add(piece, { urgent: true });
+      exchange.authentication = this.#authenticated(request);
+      const caller = this.#callerOf(exchange);
+      if (this.#rejectedByOverload(exchange, eventLoopTurns.delayMs(caller))) return;
+      eventLoopTurns.add(piece, { caller });
     };
   }
 
@@ -136,19 +147,24 @@ export class Pipeline {
       // The query of a connect request is meant for the upstream.
       if (!connect) cancelTimeout = this.#startTimeout(exchange);
 
-      const found = this.#authenticate?.(exchange.request);
+      const authentication = exchange.authentication ?? this.#authenticated(exchange.request);
+      if ('error' in authentication) throw authentication.error;
+      const found = authentication.user;
       exchange.user = (found instanceof Promise ? await found : found) ?? this.#withoutCredentials(exchange.request);
       const other = impersonatedUser(exchange.request, attributes, exchange.user, this.#authorize);
       if (other !== undefined) exchange.user = await other;
       if (exchange.abortedWith !== undefined) return;
 
-      const flight = connect ? 'connect' : this.#flights.classOf(attributes, exchange.user);
-      if (!this.#flights.enter(flight, exchange.user)) {
-        this.#metrics.rejected(flight === 'exempt' ? 'read' : flight);
-        sendTooMany(exchange);
+      const entered = this.#flows.enter(attributes, exchange.user, connect);
+      const seat = entered instanceof Promise ? await entered : entered;
+      if (seat === undefined) {
+        this.#metrics.rejected(connect ? 'connect' : attributes.verb === 'watch' ? 'watch' : 'queue');
+        if (exchange.abortedWith === undefined) sendTooMany(exchange);
         return;
       }
-      exchange.flight = flight;
+      // The request may have ended while it waited; then nothing else returns its seat.
+      if (exchange.place === -1) return this.#flows.leave(seat);
+      exchange.seat = seat;
 
       const answer = this.#authorize(attributes, exchange.user);
       const decision = answer instanceof Promise ? await answer : answer;
@@ -170,9 +186,9 @@ export class Pipeline {
   }
 
   /**
-   * Responds with 429 and returns true when the event loop is `delayMs` late and that exceeds the limit of the user.
-   * The request has passed no filter yet. A user that can only be authenticated asynchronously has the limit of
-   * ordinary users.
+   * Responds with 429 and returns true when the requests of a caller are `delayMs` late and that exceeds the limit of
+   * the user. The request has passed no filter yet. A user that can only be authenticated asynchronously has the limit
+   * of ordinary users.
    */
   #rejectedByOverload(exchange: Exchange, delayMs: number): boolean {
     const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;
@@ -184,22 +200,46 @@ export class Pipeline {
     return true;
   }
 
-  #isOfMaster({ request }: Exchange): boolean {
-    if (this.#authenticate === undefined) return isMaster(this.#fallbackUser);
+  /** Authenticates before the request waits for its turn, because users take turns. Never throws. */
+  #authenticated(request: IncomingMessage): Authentication {
     try {
-      const found = this.#authenticate(request);
-      if (!(found instanceof Promise)) return isMaster(found ?? this.#fallbackUser);
-      found.catch(() => {});
-      return false;
-    } catch {
-      return false;
+      const user = this.#authenticate?.(request);
+      // The error is reported when the request has its turn.
+      if (user instanceof Promise) user.catch(() => {});
+      return { user };
+    } catch (error) {
+      return { error };
     }
+  }
+
+  /**
+   * The user of a request; undefined when the credentials are invalid, or when they can only be verified
+   * asynchronously.
+   */
+  #userOf({ authentication }: Exchange): UserInfo | undefined {
+    if (authentication === undefined || 'error' in authentication) return undefined;
+    const { user } = authentication;
+    return user instanceof Promise ? undefined : (user ?? this.#fallbackUser);
+  }
+
+  /**
+   * The caller in whose queue a request waits for its turn. Credentials that are not verified yet share one queue:
+   * otherwise a client with many invented tokens would have as many turns.
+   */
+  #callerOf(exchange: Exchange): string {
+    const user = this.#userOf(exchange);
+    return user === undefined ? '' : `user ${user.name}`;
+  }
+
+  #isOfMaster(exchange: Exchange): boolean {
+    const user = this.#userOf(exchange);
+    return user !== undefined && isMaster(user);
   }
 
   /** Releases the resources of a request, once. */
   #finish(exchange: Exchange): void {
     if (!this.#running.remove(exchange)) return;
-    if (exchange.flight !== undefined) this.#flights.leave(exchange.flight, exchange.user);
+    if (exchange.seat !== undefined) this.#flows.leave(exchange.seat);
     exchange.release();
     this.#metrics.finished(exchange, this.#clock.monotonic());
   }

@@ -13,38 +13,72 @@ interface Piece {
   readonly turn: number;
 }
 
-class Fifo {
-  #pieces: Piece[] = [];
+class Fifo<T> {
+  #items: T[] = [];
   #first = 0;
 
   get size(): number {
-    return this.#pieces.length - this.#first;
+    return this.#items.length - this.#first;
   }
 
-  get head(): Piece | undefined {
-    return this.#pieces[this.#first];
+  get head(): T | undefined {
+    return this.#items[this.#first];
   }
 
-  add(piece: Piece): void {
-    this.#pieces.push(piece);
+  add(item: T): void {
+    this.#items.push(item);
+  }
+
+  take(): T | undefined {
+    const item = this.#items[this.#first];
+    if (item === undefined) return undefined;
+    this.#first += 1;
+    if (this.#first === this.#items.length || this.#first === 1024) {
+      this.#items = this.#items.slice(this.#first);
+      this.#first = 0;
+    }
+    return item;
+  }
+}
+
+/** Pieces of several callers, which take turns; the pieces of one caller keep their order. */
+class FairQueue {
+  readonly #callers = new Map<string, Fifo<Piece>>();
+  /** Callers with pieces, the next one first. */
+  readonly #turns = new Fifo<string>();
+  size = 0;
+
+  add(caller: string, piece: Piece): void {
+    let pieces = this.#callers.get(caller);
+    if (pieces === undefined) {
+      pieces = new Fifo();
+      this.#callers.set(caller, pieces);
+      this.#turns.add(caller);
+    }
+    pieces.add(piece);
+    this.size += 1;
+  }
+
+  head(caller: string): Piece | undefined {
+    return this.#callers.get(caller)?.head;
   }
 
   take(): Piece | undefined {
-    const piece = this.#pieces[this.#first];
-    if (piece === undefined) return undefined;
-    this.#first += 1;
-    if (this.#first === this.#pieces.length || this.#first === 1024) {
-      this.#pieces = this.#pieces.slice(this.#first);
-      this.#first = 0;
-    }
+    const caller = this.#turns.take();
+    if (caller === undefined) return undefined;
+    const pieces = this.#callers.get(caller);
+    const piece = pieces?.take();
+    this.size -= 1;
+    if (pieces?.size) this.#turns.add(caller);
+    else this.#callers.delete(caller);
     return piece;
   }
 }
 
 /**
- * Divides the event loop among pieces of work: those of one turn run at its end, together and in the order of arrival,
- * for about {@link turnMs}; the rest waits for the next turn. Every second piece is an urgent one, as long as there are
- * any.
+ * Divides the event loop among pieces of work: those of one turn run at its end, together, for about {@link turnMs}; the
+ * rest waits for the next turn. Callers take turns, so that one with many pieces does not delay the others; the pieces of
+ * one caller run in the order of arrival. Every second piece is an urgent one, as long as there are any.
  *
  * Left to itself Node reads one request, runs it to its answer, writes that, and continues with the next connection;
  * the network code of the kernel and ours displace each other from the processor's caches each time. Together all
@@ -54,8 +88,8 @@ class Fifo {
  */
 export class TurnQueue {
   readonly #clock: Clock;
-  readonly #urgent = new Fifo();
-  readonly #waiting = new Fifo();
+  readonly #urgent = new Fifo<Piece>();
+  readonly #waiting = new FairQueue();
   /** Flushes scheduled for the next turn, and those of the present turn that are still to come. */
   #scheduled = 0;
   #ofThisTurn = 0;
@@ -74,9 +108,15 @@ export class TurnQueue {
     this.#clock = clock;
   }
 
-  /** @param run must not throw */
-  add(run: () => void, urgent = false): void {
-    (urgent ? this.#urgent : this.#waiting).add({ run, turn: this.#turn });
+  /**
+   * @param run must not throw
+   * @param options.caller whose turn the piece takes. Default: pieces without a caller share one turn.
+   * @param options.urgent runs before the pieces of callers
+   */
+  add(run: () => void, { caller = '', urgent = false }: { caller?: string; urgent?: boolean } = {}): void {
+    const piece = { run, turn: this.#turn };
+    if (urgent) this.#urgent.add(piece);
+    else this.#waiting.add(caller, piece);
     this.#schedule();
   }
 
@@ -86,11 +126,12 @@ export class TurnQueue {
   }
 
   /**
-   * Milliseconds of work that were done while the next piece has waited: how far the process is behind. Turns are
-   * counted, not time: a process that gets no processor for a second is not behind because of its callers.
+   * Milliseconds of work that were done while the next piece of a caller has waited: how far the process is behind with
+   * this caller. Turns are counted, not time: a process that gets no processor for a second is not behind because of its
+   * callers.
    */
-  get delayMs(): number {
-    const { head } = this.#waiting;
+  delayMs(caller = ''): number {
+    const head = this.#waiting.head(caller);
     return head === undefined ? 0 : (this.#turn - head.turn) * turnMs;
   }
 

@@ -65,7 +65,7 @@ test('every second piece is an urgent one: they are first, and the others go on'
   const queue = new TurnQueue(new FakeClock());
   const ran: string[] = [];
   for (const name of ['a', 'b', 'c', 'd']) queue.add(() => void ran.push(name));
-  for (const name of ['U', 'V']) queue.add(() => void ran.push(name), true);
+  for (const name of ['U', 'V']) queue.add(() => void ran.push(name), { urgent: true });
   await turnsOf(ran, 6);
   t.is(ran.join(''), 'UaVbcd');
 });
@@ -73,19 +73,42 @@ test('every second piece is an urgent one: they are first, and the others go on'
 test('the delay is the work that was done while the next piece has waited, and none when nothing waits', async (t) => {
   const clock = new FakeClock();
   const queue = new TurnQueue(clock);
-  t.is(queue.delayMs, 0);
+  t.is(queue.delayMs(), 0);
   for (let i = 0; i < 30; i++) queue.add(() => clock.advance(10));
   let passed = false;
   void queue.pass().then(() => {
     passed = true;
   });
   clock.advance(300);
-  t.is(queue.delayMs, 0, 'time without work does not count');
+  t.is(queue.delayMs(), 0, 'time without work does not count');
   const delays: number[] = [];
   while (!passed) {
-    delays.push(queue.delayMs);
+    delays.push(queue.delayMs());
     await turn();
   }
   t.true(Math.max(...delays) >= 200 && Math.max(...delays) <= 300, `${delays}`);
-  t.is(queue.delayMs, 0);
+  t.is(queue.delayMs(), 0);
+});
+
+test('callers take turns: one with many pieces delays another by one piece each, and only itself', async (t) => {
+  const clock = new FakeClock();
+  const queue = new TurnQueue(clock);
+  const ran: string[] = [];
+  const add = (caller: string, name: string) =>
+    queue.add(
+      () => {
+        clock.advance(4);
+        ran.push(name);
+      },
+      { caller },
+    );
+  for (let i = 0; i < 50; i++) add('hog', 'h');
+  await turnsOf(ran, 20);
+  t.true(queue.delayMs('hog') >= 20);
+  t.is(queue.delayMs('jane'), 0);
+  const before = ran.length;
+  for (const name of ['1', '2', '3']) add('jane', name);
+  await turnsOf(ran, 53);
+  t.is(ran.slice(before).join('').replace(/h+$/, ''), 'h1h2h3');
+  t.is(queue.delayMs('hog'), 0);
 });

@@ -68,6 +68,7 @@ export async function startServer(
       address: options.listen,
       brand: options.brand,
       ...(options.connectionLimits ? { limits: options.connectionLimits } : {}),
+      ...(options.flowControl ? { flowControl: options.flowControl } : {}),
       ...(credentials ? { credentials } : { allowedHosts: options.allowedHosts }),
       agents: {
         ...(made ? { identity: made.agentClient } : {}),

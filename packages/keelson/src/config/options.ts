@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type AnyOption, bool, integer, type Option, oneOf, valueType } from '@keelson/core/internal';
 import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
+import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
 import { brand, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import {
@@ -49,6 +50,8 @@ export interface ServerOptions {
   readonly brand: { readonly vendor: string; readonly metaGroup: string };
   /** Limits on the connections of clients and timeouts of their states. */
   readonly connectionLimits?: Partial<ConnectionLimits>;
+  /** Limits on concurrent requests and their division among users. */
+  readonly flowControl?: FlowControlChoice;
   /** Lifetime of the continue token of a chunked list. */
   readonly continueTokenLifetimeMs: number;
 }
@@ -196,6 +199,15 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
       'unreadAnswer: 2m, linger: 10s, ping: 30s',
     ].join(', '),
     help: 'limits of connections and streams, and timeouts of their states; idle connections are closed for new ones',
+  },
+  flowControl: {
+    type: valueType('LIMITS', parseFlowControl),
+    default: undefined,
+    shownDefault: [
+      'requestsInFlight: 600, watches: 20000, watchesPerUser: 1000, connects: 5000, connectsPerUser: 1000',
+      'queueLength: 50, levelQueueLength: 1000, queueWait: 15s, levels and schemas: those of kube-apiserver',
+    ].join(', '),
+    help: 'limits on concurrent requests, and their division among users by priority levels and flow schemas',
   },
   continueTokenLifetimeMs: {
     type: integer('MS', 1, Number.MAX_SAFE_INTEGER),

@@ -7,6 +7,7 @@ import type { Node } from '@keelson/kinds';
 import { settledWithin } from '../base/settled-within.ts';
 import { apiVersionInfo } from '../base/version.ts';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
+import type { FlowControlChoice } from '../config/flow-control.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
@@ -30,6 +31,8 @@ export interface ListenOptions {
   readonly drainMs?: number;
   /** Limits of connections. Default: those of {@link ConnectionLimits}. */
   readonly limits?: Partial<ConnectionLimits>;
+  /** Limits on concurrent requests and their division among users. Default: those of {@link FlowControlChoice}. */
+  readonly flowControl?: FlowControlChoice;
   /** How the server reaches node agents for logs, commands and proxies. */
   readonly agents?: AgentAccess;
 }
@@ -96,6 +99,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     authorize: authorizer.authorize.bind(authorizer),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
+    ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),
     ...(plane.budgets ? { budgets: plane.budgets } : {}),
     ...(options.credentials
       ? { authenticate: authentication(authenticateToken, clock) }

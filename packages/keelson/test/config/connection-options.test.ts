@@ -1,6 +1,7 @@
 import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
 import { connectionLimits, parseConnectionLimits } from '../../src/config/connection-limits.ts';
+import { parseFlowControl } from '../../src/config/flow-control.ts';
 
 test('connectionLimits accepts any of its numbers and durations', (t) => {
   t.deepEqual(parseConnectionLimits({}, 'connectionLimits'), {});
@@ -16,5 +17,41 @@ test('connectionLimits accepts any of its numbers and durations', (t) => {
     [{ idle: 5 }, 'connectionLimits.idle must be a duration such as 10s, not 5'],
   ] as const) {
     t.throws(() => parseConnectionLimits(raw, 'connectionLimits'), { instanceOf: UsageError, message });
+  }
+});
+
+test('flowControl has limits, levels and schemas; mistakes name their place', (t) => {
+  t.deepEqual(
+    parseFlowControl(
+      {
+        requestsInFlight: 100,
+        queueWait: '2s',
+        levels: [{ name: 'batch', shares: 3 }],
+        schemas: [{ name: 'reports', level: 'batch', groups: ['reporting'], distinguisher: 'namespace' }],
+      },
+      'f',
+    ),
+    {
+      requestsInFlight: 100,
+      queueWaitMs: 2_000,
+      levels: [{ name: 'batch', shares: 3 }],
+      schemas: [{ name: 'reports', level: 'batch', groups: ['reporting'], distinguisher: 'namespace' }],
+    },
+  );
+  for (const [raw, message] of [
+    [[], /^f must be an object with some of requestsInFlight, /],
+    [{ requests: 1 }, /^f has no key requests/],
+    [{ watches: 0 }, /^f\.watches /],
+    [{ levels: [{ name: 'a', shares: 0 }] }, /^f\.levels\[0\]\.shares /],
+    [{ levels: [{ name: 'exempt', shares: 1 }] }, /^f\.levels\[0\]\.name must not be exempt/],
+    [{ levels: {} }, /^f\.levels must be a list of objects/],
+    [{ schemas: [{ name: 'a', level: 'none' }] }, /^f\.schemas\[0\]\.level must be one of exempt, .*, not none$/],
+    [{ schemas: [{ name: 'a', level: 'system', users: 'jane' }] }, /^f\.schemas\[0\]\.users must be a list of texts/],
+    [
+      { schemas: [{ name: 'a', level: 'system', distinguisher: 'verb' }] },
+      /^f\.schemas\[0\]\.distinguisher must be user or namespace/,
+    ],
+  ] as const) {
+    t.throws(() => parseFlowControl(raw, 'f'), { instanceOf: UsageError, message });
   }
 });
