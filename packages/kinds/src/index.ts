@@ -50,6 +50,7 @@ import {
  */
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
 export type * as appsV1 from './apps/v1/schema/index.ts';
+export { type TokenRequest, TokenRequestSchema } from './authentication/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';
 export type { AlternativeNames } from './certificates/request/alternative-names.ts';
 export { type CertificateRequest, readCertificateRequest } from './certificates/request/certificate-request.ts';

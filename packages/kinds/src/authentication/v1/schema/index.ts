@@ -5,6 +5,16 @@ export {
   SelfSubjectReviewStatusSchema,
 } from './self-subject-review.ts';
 export {
+  type BoundObjectReference,
+  BoundObjectReferenceSchema,
+  type TokenRequest,
+  TokenRequestSchema,
+  type TokenRequestSpec,
+  TokenRequestSpecSchema,
+  type TokenRequestStatus,
+  TokenRequestStatusSchema,
+} from './token-request.ts';
+export {
   type TokenReview,
   TokenReviewSchema,
   type TokenReviewSpec,
