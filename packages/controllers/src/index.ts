@@ -3,4 +3,5 @@ export type { CertificateOrder, CertificateSigner } from './certificates/certifi
 export type { ControllerOptions } from './controller-options.ts';
 export { GarbageCollector } from './garbage/garbage-collector.ts';
 export { NamespaceController } from './namespace/namespace-controller.ts';
+export { NamespaceDefaults, type NamespaceDefaultsOptions } from './namespace/namespace-defaults.ts';
 export { PodGarbageCollector, type PodGarbageCollectorOptions } from './pods/pod-garbage-collector.ts';
