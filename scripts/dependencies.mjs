@@ -78,12 +78,12 @@ const packages = {
 const layers = {
   'packages/core': [
     ['meta'],
-    ['errors'],
+    ['json', 'errors'],
     ['kind'],
     ['runtime'],
     ['scope', 'patch', 'client'],
-    ['discovery', 'storage'],
-    ['codec'],
+    ['storage'],
+    ['discovery', 'codec'],
     ['openapi', 'options'],
     ['watch-cache', 'registry'],
   ],
@@ -95,7 +95,6 @@ const layers = {
  * folder`. Nothing is added to this list.
  */
 const exemptions = {
-  'packages/core': ['scope -> storage', 'runtime -> storage', 'storage -> codec'],
   'adapters/runtime-engine': [
     'stats -> .',
     'events -> .',

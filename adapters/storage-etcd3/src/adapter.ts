@@ -1,5 +1,6 @@
-import { ClockToken, LoggerToken, MetricsToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken, LoggerToken, MetricsToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { type Etcd3AdapterOptions, optionsSchema } from './adapter-options.ts';
 import { Etcd3Store, type Etcd3StoreOptions } from './etcd3-store.ts';
 import { parseUrl } from './parse-url.ts';

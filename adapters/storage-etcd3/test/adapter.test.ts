@@ -2,15 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  ClockToken,
-  FakeClock,
-  LoggerToken,
-  MetricsToken,
-  noMetrics,
-  StoreToken,
-  silentLogger,
-} from '@keelson/core/runtime';
+import { ClockToken, FakeClock, LoggerToken, MetricsToken, noMetrics, silentLogger } from '@keelson/core/runtime';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import etcd, { Etcd3Store } from '../src/index.ts';
 import { EtcdServer, findEtcd } from './support/etcd-server.ts';

@@ -1,6 +1,7 @@
 import { type Infer, optional, required, s } from '@keelson/core';
-import { ClockToken, LoggerToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken, LoggerToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { LmdbStore } from './lmdb-store.ts';
 
 const historySchema = s.message(

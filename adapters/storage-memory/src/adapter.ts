@@ -1,6 +1,7 @@
 import { type Infer, optional, s } from '@keelson/core';
-import { ClockToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { MemoryStore } from './memory-store.ts';
 
 const historySchema = s.message(

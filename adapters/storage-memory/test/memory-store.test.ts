@@ -1,4 +1,5 @@
-import { ClockToken, FakeClock, StoreToken } from '@keelson/core/runtime';
+import { ClockToken, FakeClock } from '@keelson/core/runtime';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import test from 'ava';
 import memory, { MemoryStore } from '../src/index.ts';
 

@@ -1,8 +1,8 @@
 import { Random } from '@keelson/conformance';
 import test from 'ava';
-import { ExpiryQueue } from '../src/expiry-queue.ts';
-import { History } from '../src/history.ts';
-import { OrderedMap, Version } from '../src/versioned-state.ts';
+import { ExpiryQueue } from '../src/expirer.ts';
+import { OrderedMap } from '../src/ordered-map.ts';
+import { History, Version } from '../src/versioned-state.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

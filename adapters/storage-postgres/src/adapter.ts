@@ -1,6 +1,7 @@
 import { type Infer, optional, s } from '@keelson/core';
-import { ClockToken, LoggerToken, MetricsToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken, LoggerToken, MetricsToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { parsePostgresUrl } from './parse-url.ts';
 import { PostgresStore } from './postgres-store.ts';
 import type { PostgresStoreOptions } from './settings.ts';

@@ -1,6 +1,7 @@
 import { type Infer, optional, required, s } from '@keelson/core';
-import { ClockToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { LinesStore } from './lines-store.ts';
 
 const historySchema = s.message(

@@ -57,8 +57,12 @@ export { listMetaSchema, objectMetaSchema, ownerReferenceSchema } from './kind/o
 /** @public */
 export {
   annotationsErrors,
+  finalizersErrors,
+  foregroundFinalizer,
   maxAnnotationBytes,
+  newFinalizersErrors,
   type ObjectMetaRules,
+  orphanFinalizer,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './kind/object-meta-validation.ts';
@@ -114,15 +118,11 @@ export {
   parseFieldSelector,
 } from './meta/field-selector.ts';
 /** @public */
-export { finalizersErrors, foregroundFinalizer, newFinalizersErrors, orphanFinalizer } from './meta/finalizers.ts';
-/** @public */
 export { humanDuration } from './meta/human-duration.ts';
 /** @public */
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
 /** @public */
 export { isCIDR, isIP, isIPv4, isIPv6, isProxyableIP, portNumberErrors } from './meta/ip.ts';
-/** @public */
-export { labelSelectorErrors, labelsErrors } from './meta/label-errors.ts';
 /** @public */
 export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
 /** @public */
@@ -143,6 +143,8 @@ export {
   dns1123SubdomainErrors,
   envVarNameErrors,
   labelKeyErrors,
+  labelSelectorErrors,
+  labelsErrors,
   labelValueErrors,
   type NameRule,
   nameErrors,

@@ -1,14 +1,6 @@
 // Entry point for the packages of this repository. It has no stability promise: names may change in any version.
 
 export {
-  DocumentError,
-  type DocumentErrorReason,
-  isDocumentError,
-  type ParsedDocument,
-} from './codec/document-error.ts';
-export { maxJsonDepth, parseJson } from './codec/json.ts';
-export { jsonText, parseJsonText } from './codec/json-numbers.ts';
-export {
   type Brand,
   bodyMedia,
   contentMediaType,
@@ -24,24 +16,23 @@ export {
   yamlMediaType,
 } from './codec/media-type.ts';
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
-export { objectCodecOf } from './codec/object-codec.ts';
+export { objectCodecOf, servedJson, storedJson } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
 export { listSchemaOf } from './codec/protobuf/document-schemas.ts';
 export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
 export {
+  decodeProtobufEvent,
+  encodeProtobufObject,
   hasProtobufForm,
+  type ProtobufBodyType,
   type ProtobufDecoder,
   type ProtobufEncoder,
+  type ProtobufEvent,
+  parseProtobufBody,
   protobufDecoderOf,
   protobufEncoderOf,
 } from './codec/protobuf/protobuf-codec.ts';
-export {
-  encodeProtobufObject,
-  type ProtobufBodyType,
-  parseProtobufBody,
-} from './codec/protobuf/protobuf-document.ts';
 export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-form.ts';
-export { decodeProtobufEvent, type ProtobufEvent } from './codec/protobuf/protobuf-frame.ts';
 export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/wire.ts';
 export {
   type AnswerShape,
@@ -51,7 +42,6 @@ export {
   Representations,
   type RepresentationsOptions,
 } from './codec/representations.ts';
-export { servedJson, storedJson } from './codec/served-json.ts';
 export type {
   EventPair,
   FormRequest,
@@ -64,7 +54,7 @@ export type {
   WatchForm,
   WireForm,
 } from './codec/wire-form.ts';
-export { type PieceSource, pieceBytes, representationId } from './codec/wire-form.ts';
+export { representationId } from './codec/wire-form.ts';
 export { maxYamlBytes, parseYaml, toYaml } from './codec/yaml.ts';
 export { aggregatedDiscoveryMediaType, apiGroupDiscoveryList } from './discovery/aggregated-discovery.ts';
 export { apiGroup, apiGroupList, apiVersions } from './discovery/api-groups.ts';
@@ -85,6 +75,17 @@ export type {
   ServerAddressByClientCIDR,
 } from './discovery/discovery-types.ts';
 export { printableText } from './errors/printable-text.ts';
+<<<<<<< HEAD
+=======
+export { suggestion, UsageError } from './errors/usage-error.ts';
+export {
+  DocumentError,
+  type DocumentErrorReason,
+  isDocumentError,
+  type ParsedDocument,
+} from './json/document-error.ts';
+export { jsonText, maxJsonDepth, parseJson, parseJsonText } from './json/json.ts';
+>>>>>>> 27c4e34 (core, storage-memory: files that are always read together are merged; no folder cycle is left in core)
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,
@@ -107,9 +108,9 @@ export {
   type MapNode,
   type MessageNode,
   messageNode,
+  zeroValue,
 } from './kind/schema-walk.ts';
 export { type StatusObject, statusSchema } from './kind/status-schema.ts';
-export { zeroValue } from './kind/zero-value.ts';
 export { canonicalBase64 } from './meta/base64.ts';
 export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
 export { type KindSource, OpenApiDocuments, type OpenApiFile, type SwaggerForm } from './openapi/open-api-documents.ts';
@@ -161,7 +162,7 @@ export {
 } from './options/value-types.ts';
 export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
-export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';
+export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-budget.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/admission.ts';
 export { randomName } from './registry/create-operation.ts';
@@ -193,7 +194,6 @@ export {
   type RequestAttributes,
   type ResourceVerb,
 } from './scope/request-attributes.ts';
-export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
@@ -218,8 +218,10 @@ export type {
   WatchEventType,
   WriteOptions,
 } from './storage/resource-storage.ts';
+export { type PieceSource, pieceBytes } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
 export { encodeEvents, withListBlueprint } from './storage/shared-watch-event.ts';
+export { kindPrefix, objectKey, storageKindOf } from './storage/storage-key.ts';
 export {
   defaultStorageBudgets,
   type ObjectSource,

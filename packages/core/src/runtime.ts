@@ -31,7 +31,6 @@ export {
   ClockToken,
   LoggerToken,
   MetricsToken,
-  StoreToken,
   type Token,
   token,
 } from './runtime/tokens.ts';

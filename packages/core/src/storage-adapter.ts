@@ -2,11 +2,9 @@
 // parts of the contract.
 
 /** @public */
-export type { StorageAdapter } from './runtime/storage-adapter.ts';
-/** @public */
-export { Coalesced } from './storage/coalesced.ts';
-/** @public */
 export { AdvanceWaiters, type ChangeLog, LogWatchStream, streamClosed, WatchHub } from './storage/log-watch-stream.ts';
+/** @public */
+export { type StorageAdapter, StoreToken } from './storage/storage-adapter.ts';
 /** @public */
 export {
   type Change,
@@ -27,6 +25,7 @@ export {
 } from './storage/store.ts';
 /** @public */
 export {
+  Coalesced,
   checkKey,
   checkNotCompacted,
   compareKeys,
@@ -34,4 +33,4 @@ export {
   OrderedRange,
   orderedForm,
   throwIfAborted,
-} from './storage/store-checks.ts';
+} from './storage/store-helpers.ts';

@@ -1,5 +1,6 @@
-import { ClockToken, LoggerToken, StoreToken } from '@keelson/core/runtime';
+import { ClockToken, LoggerToken } from '@keelson/core/runtime';
 import type { StorageAdapter } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { LmdbStore, default as lmdb } from '@keelson/storage-lmdb';
 import { shortHistory } from './short-history.ts';
 

@@ -1,7 +1,8 @@
+import { jsonText } from '../json/json.ts';
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
+import type { PieceSource } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { jsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';
 import { jsonMediaType } from './media-type.ts';
@@ -11,7 +12,6 @@ import {
   listHead,
   listMetadata,
   listTail,
-  type PieceSource,
   textPieces,
   type WatchForm,
   type WireForm,

@@ -1,10 +1,9 @@
+import { metadataRange } from '../json/json-slice.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { KubeObject, ObjectMeta } from '../meta/types.ts';
 import type { Representation } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { metadataRange } from './json-slice.ts';
-import { jsonHead } from './object-codec.ts';
-import { servedBookmark, servedBytes, servedJson } from './served-json.ts';
+import { jsonHead, servedBookmark, servedBytes, servedJson } from './object-codec.ts';
 import { type ListEnvelope, representationId } from './wire-form.ts';
 
 /**

@@ -1,8 +1,8 @@
+import { jsonText, parseJsonText } from '../json/json.ts';
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { documentOf } from './json-form.ts';
-import { jsonText, parseJsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonMediaType, yamlMediaType } from './media-type.ts';
 import {

@@ -3,7 +3,7 @@ import type { KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { type JsonShape, partialMetadataJson, partialOf } from './json-shape.ts';
-import { servedBytes, servedValue } from './served-json.ts';
+import { servedBytes, servedValue } from './object-codec.ts';
 import type { IncludeObject } from './wire-form.ts';
 
 /** Description of a column on the wire; all fields are always there. */

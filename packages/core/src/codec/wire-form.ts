@@ -1,6 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { EventRepresentation, StoredList } from '../storage/resource-storage.ts';
+import type { EventRepresentation, PieceSource, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { Media } from './media-type.ts';
 
@@ -76,21 +76,6 @@ export function representationId(what: string): string {
   last += 1;
   return `${what}#${last}`;
 }
-
-/** Size of a buffer in which a list is assembled. */
-export const pieceBytes = 64 * 1024;
-
-/**
- * Source of the buffers in which lists are assembled. The consumer of a list may reuse such a buffer when its piece has
- * been sent: a buffer is part of one piece only, and the list does not read it again.
- */
-export interface PieceSource {
-  /** A buffer of {@link pieceBytes} with undefined content. */
-  take(): Buffer;
-}
-
-/** Buffers that are used once. */
-export const freshPieces: PieceSource = { take: () => Buffer.allocUnsafeSlow(pieceBytes) };
 
 /** Consecutive texts are joined into buffers of about this many characters. */
 const pieceLength = 32 * 1024;

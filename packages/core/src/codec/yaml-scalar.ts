@@ -1,4 +1,4 @@
-import { exactInteger } from './json-numbers.ts';
+import { exactInteger } from '../json/json.ts';
 
 const nullText = /^(?:|~|null|Null|NULL)$/;
 const trueText = /^(?:true|True|TRUE)$/;

@@ -1,6 +1,6 @@
+import { parseJsonText } from '../json/json.ts';
 import type { Status } from '../meta/status.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
-import { parseJsonText } from './json-numbers.ts';
 import { yamlMediaType } from './media-type.ts';
 import { type EventPair, representationId, type WatchForm } from './wire-form.ts';
 import { toYaml } from './yaml.ts';

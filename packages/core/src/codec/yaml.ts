@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
-import { DocumentError, isDocumentError, type ParsedDocument } from './document-error.ts';
-import { parseJson } from './json.ts';
-import { withMarkedBigInts } from './json-numbers.ts';
+import { DocumentError, isDocumentError, type ParsedDocument } from '../json/document-error.ts';
+import { parseJson, withMarkedBigInts } from '../json/json.ts';
 import { YamlBuilder } from './yaml-builder.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
-import { storageKindOf } from '../scope/storage-key.ts';
+import { storageKindOf } from '../storage/storage-key.ts';
 import { servedGroups } from './served-groups.ts';
 
 /** What people type instead of a resource, as far as there is any. */

@@ -6,18 +6,6 @@ import { canonicalQuantity } from '../meta/quantity.ts';
 import { formatInstant, formatMicroInstant, type Instant, isZeroInstant, parseInstant } from '../meta/time.ts';
 import type { NumberTraits, StringTraits } from './schema.ts';
 
-/**
- * Sets a plain own property whatever its name is. Assigning `__proto__` would change the object's prototype
- * instead, and it is a legal key of labels, data and every other map.
- */
-export function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
-  if (name === '__proto__') {
-    Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
-  } else {
-    target[name] = value;
-  }
-}
-
 const brand = Symbol.for('keelson.DecodeTypeError');
 
 /** A JSON value of a type that its field cannot have. The transport answers 400. */

@@ -1,3 +1,4 @@
+import { setOwn } from '../json/json-value.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
 import {
   DecodeContext,
@@ -13,12 +14,10 @@ import {
   type NodeDecoder,
   numberDecoder,
   type Slot,
-  setOwn,
   stringDecoder,
 } from './decode-value.ts';
 import type { Field, ListTraits, Schema, SchemaNode } from './schema.ts';
-import { jsonFields, type MessageNode } from './schema-walk.ts';
-import { zeroOfNode } from './zero-value.ts';
+import { jsonFields, type MessageNode, zeroOfNode } from './schema-walk.ts';
 
 export { DecodeTypeError, isDecodeTypeError } from './decode-value.ts';
 

@@ -81,6 +81,9 @@ export interface KubeList<T extends KubeObject = KubeObject> extends TypeMeta {
   items: T[];
 }
 
+/** An object of a kind whose own fields are read and written by name. */
+export type AnyObject = KubeObject & Record<string, unknown>;
+
 /** `{group}/{version}`; the core group is written as its version alone. */
 export function apiVersionOf(gv: GroupVersion): string {
   return gv.group === '' ? gv.version : `${gv.group}/${gv.version}`;

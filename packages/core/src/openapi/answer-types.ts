@@ -1,5 +1,5 @@
 import { type Brand, defaultBrand, jsonMediaType, protobufMediaType, yamlMediaType } from '../codec/media-type.ts';
-import { servesProtobuf } from '../codec/protobuf/protobuf-shape.ts';
+import { servesProtobuf } from '../codec/protobuf/protobuf-form.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 
 /** Media types of the answers about a kind, as documents list them. */

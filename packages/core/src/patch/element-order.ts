@@ -1,7 +1,6 @@
-import { isJsonObject } from './json-value.ts';
-import { patchDirective } from './merge-directives.ts';
-import { mergeKeyOf } from './merge-list.ts';
-import { PatchError } from './patch-error.ts';
+import { isJsonObject } from '../json/json-value.ts';
+import { mergeKeyOf, patchDirective } from './merge-list.ts';
+import { PatchError } from './patch-budget.ts';
 
 /**
  * Brings a merged list into the order that `$setElementOrder` specifies. The items it names come in its order. Items

@@ -1,7 +1,6 @@
+import { isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
 import { arrayIndex, parsePointer } from './json-pointer.ts';
-import { isJsonObject, type JsonObject, jsonEquals, setOwn } from './json-value.ts';
-import { PatchBudget } from './patch-budget.ts';
-import { PatchError } from './patch-error.ts';
+import { PatchBudget, PatchError } from './patch-budget.ts';
 
 /** Limits of one JSON patch: see docs/reference/api-rules.md#limits-of-a-request. */
 export interface JsonPatchLimits {
@@ -202,4 +201,17 @@ function pointerOf(operation: JsonObject, field: 'path' | 'from'): readonly stri
 function operand(operation: JsonObject): unknown {
   if (!Object.hasOwn(operation, 'value')) throw new PatchError('unprocessable', 'value is missing');
   return operation['value'];
+}
+
+/** Equality of JSON values: order of keys does not count, `-0` is 0. The budget pays for the keys of objects. */
+function jsonEquals(a: unknown, b: unknown, budget: PatchBudget): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEquals(item, b[i], budget));
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  const keys = Object.keys(a);
+  budget.spendOnKeys(keys.length);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && jsonEquals(a[key], b[key], budget));
 }

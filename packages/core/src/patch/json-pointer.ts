@@ -1,4 +1,4 @@
-import { PatchError } from './patch-error.ts';
+import { PatchError } from './patch-budget.ts';
 
 const indexPattern = /^(?:0|[1-9][0-9]{0,15})$/;
 

@@ -1,7 +1,6 @@
-import { isJsonObject, type JsonObject } from './json-value.ts';
-import { patchDirective, patchTypeOf, withoutDirectives } from './merge-directives.ts';
+import { isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
 import type { PatchBudget } from './patch-budget.ts';
-import { PatchError } from './patch-error.ts';
+import { PatchError } from './patch-budget.ts';
 
 type MapMerger = (original: JsonObject, patch: JsonObject) => JsonObject;
 
@@ -89,4 +88,119 @@ function elementType(original: readonly unknown[], patch: readonly unknown[], pa
     }
   }
   return type ?? 'scalar';
+}
+
+/** Key of the directive that applies to a whole map or list element. */
+export const patchDirective = '$patch';
+/** Key that lists the only keys a map may keep. */
+export const retainKeysDirective = '$retainKeys';
+
+const deletePrefix = '$deleteFromPrimitiveList/';
+const orderPrefix = '$setElementOrder/';
+
+/** The instructions of one map of a strategic merge patch, taken apart from its data. */
+export interface MapDirectives {
+  readonly patch: 'replace' | 'delete' | undefined;
+  readonly retainKeys: ReadonlySet<string> | undefined;
+  /** Field to the values that leave its list. */
+  readonly deletions: ReadonlyMap<string, readonly unknown[]>;
+  /** Field to the order that its list shall have. */
+  readonly orders: ReadonlyMap<string, readonly unknown[]>;
+}
+
+const noLists: ReadonlyMap<string, readonly unknown[]> = new Map();
+const noDirectives: MapDirectives = { patch: undefined, retainKeys: undefined, deletions: noLists, orders: noLists };
+
+/** True for keys that are instructions rather than data. */
+export function isDirective(key: string): boolean {
+  return (
+    key.charCodeAt(0) === 0x24 &&
+    (key === patchDirective ||
+      key === retainKeysDirective ||
+      key.startsWith(deletePrefix) ||
+      key.startsWith(orderPrefix))
+  );
+}
+
+/** Reads the instructions of a patch map. `path` is for messages. */
+export function readDirectives(patch: JsonObject, path: string): MapDirectives {
+  const keys = Object.keys(patch).filter(isDirective);
+  if (keys.length === 0) return noDirectives;
+  const deletions = new Map<string, readonly unknown[]>();
+  const orders = new Map<string, readonly unknown[]>();
+  for (const key of keys) {
+    if (key.startsWith(deletePrefix)) deletions.set(key.slice(deletePrefix.length), listOf(patch[key], key, path));
+    else if (key.startsWith(orderPrefix)) orders.set(key.slice(orderPrefix.length), listOf(patch[key], key, path));
+  }
+  return {
+    patch: Object.hasOwn(patch, patchDirective) ? patchTypeOf(patch[patchDirective], path) : undefined,
+    retainKeys: Object.hasOwn(patch, retainKeysDirective) ? retainedKeys(patch, path) : undefined,
+    deletions,
+    orders,
+  };
+}
+
+/** The value of `$patch`; `merge` is the default behaviour and cannot be specified. */
+export function patchTypeOf(value: unknown, path: string): 'replace' | 'delete' {
+  if (value === 'replace' || value === 'delete') return value;
+  const shown = typeof value === 'string' ? value.slice(0, 40) : typeof value;
+  throw new PatchError('unprocessable', `unknown patch type: ${shown} in map: ${path || '.'}`);
+}
+
+/**
+ * A part of a patch that meets nothing in the document: the same data without instructions and without nulls.
+ * `undefined` when the patch deletes the part itself.
+ */
+export function withoutDirectives(value: unknown, path: string): unknown {
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) {
+      if (isJsonObject(item) && Object.hasOwn(item, patchDirective)) {
+        // A lone `$patch: replace` is about the list, not an element of it.
+        const patchType = patchTypeOf(item[patchDirective], path);
+        if (patchType === 'delete' || Object.keys(item).length === 1) continue;
+      }
+      items.push(item === null ? null : withoutDirectives(item, `${path}[]`));
+    }
+    return items;
+  }
+  if (!isJsonObject(value)) return value;
+  const directives = readDirectives(value, path);
+  if (directives.patch === 'delete') return undefined;
+  const result: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === null || isDirective(key)) continue;
+    const data = withoutDirectives(item, joinPath(path, key));
+    if (data !== undefined) setOwn(result, key, data);
+  }
+  return result;
+}
+
+/** Path of a field, for messages. */
+export function joinPath(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function listOf(value: unknown, key: string, path: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new PatchError('malformed', `${joinPath(path, key)} must be a list`);
+}
+
+function retainedKeys(patch: JsonObject, path: string): ReadonlySet<string> {
+  const retained = new Set<string>();
+  for (const key of listOf(patch[retainKeysDirective], retainKeysDirective, path)) {
+    if (typeof key !== 'string')
+      throw new PatchError('malformed', `${joinPath(path, retainKeysDirective)} must list keys`);
+    retained.add(key);
+  }
+  for (const key of Object.keys(patch)) {
+    if (patch[key] !== null && !isDirective(key) && !retained.has(key)) {
+      throw new PatchError(
+        'unprocessable',
+        `${joinPath(path, key)} is set but not among the keys of ${retainKeysDirective}`,
+      );
+    }
+  }
+  return retained;
 }

@@ -1,11 +1,17 @@
+import { getOwn, isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
 import type { Schema } from '../kind/schema.ts';
 import { childSchema } from '../kind/schema-walk.ts';
 import { checkOrder, checkOrderFormat, orderElements } from './element-order.ts';
-import { getOwn, isJsonObject, type JsonObject, setOwn } from './json-value.ts';
-import { isDirective, joinPath, type MapDirectives, readDirectives, withoutDirectives } from './merge-directives.ts';
-import { deleteValues, mergeLists } from './merge-list.ts';
-import { PatchBudget } from './patch-budget.ts';
-import { PatchError } from './patch-error.ts';
+import {
+  deleteValues,
+  isDirective,
+  joinPath,
+  type MapDirectives,
+  mergeLists,
+  readDirectives,
+  withoutDirectives,
+} from './merge-list.ts';
+import { PatchBudget, PatchError } from './patch-budget.ts';
 
 /** How the list at a field is merged, as its schema says; lists of unknown fields are replaced. */
 interface ListRule {

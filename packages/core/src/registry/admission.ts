@@ -2,8 +2,8 @@ import { statusErrors } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { objectKey } from '../scope/storage-key.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
+import { kindPrefix } from '../storage/storage-key.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { signalOption } from './resource-binding.ts';
 
@@ -32,6 +32,7 @@ function isTerminating(stored: StoredObject): boolean {
 export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
   const { kind, storage } = options;
   const resource = { group: kind.group, resource: kind.names.plural };
+  const prefix = kindPrefix(kind);
   // The cache returns the same instance until the namespace changes, so each state of a namespace is parsed once.
   const states = new WeakMap<StoredObject, NamespaceState>();
 
@@ -46,7 +47,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
   };
 
   const readState = async (namespace: string, request: AdmissionRequest): Promise<NamespaceState> => {
-    const key = objectKey(kind, undefined, namespace);
+    const key = `${prefix}${namespace}`;
     const signal = signalOption(request.context);
     const cached = stateOf(await storage.get(key, { at: 'any' }, signal));
     return cached === 'active' ? cached : stateOf(await storage.get(key, { at: 'latest' }, signal));

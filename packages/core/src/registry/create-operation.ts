@@ -3,11 +3,10 @@ import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { objectKey } from '../scope/storage-key.ts';
+import type { AnyObject } from '../meta/types.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
-import type { AnyObject } from './json-values.ts';
 import {
   type NameGenerator,
   nextTurn,
@@ -86,7 +85,7 @@ export class CreateOperation {
     if (prepared) await prepared;
     const name = object.metadata?.name ?? '';
     return {
-      key: objectKey(kind, namespace, name),
+      key: binding.keyOf(namespace, name),
       name,
       generated,
       json: binding.encode(object),

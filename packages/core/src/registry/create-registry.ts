@@ -1,18 +1,24 @@
 import { isStatusError, statusErrors } from '../errors/status-error.ts';
-import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import { type AuthenticateToken, type Authorizer, mastersAuthorizer } from '../meta/authorizer.ts';
+import type { RequestContext } from '../meta/request-context.ts';
 import { StatusReason } from '../meta/status.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
+import { storageKindOf, storedFieldOf } from '../storage/storage-key.ts';
 import { AdmissionChain, type AdmissionPlugin } from './admission.ts';
-import { randomName } from './create-operation.ts';
-import { createKindService } from './kind-service.ts';
+import { ConnectOperation } from './connect-operation.ts';
+import { CreateOperation, randomName } from './create-operation.ts';
+import { DeleteOperations } from './delete-operations.ts';
+import { ObjectWriter, UpdateOperations } from './object-writer.ts';
+import { ReadOperations } from './read-operations.ts';
 import { type NameGenerator, type RegistryServices, ResourceBinding } from './resource-binding.ts';
-import { answerValue, type ResourceRegistry, type ResourceService } from './resource-service.ts';
+import { answerValue, type ResourceRegistry, type ResourceService, type Target } from './resource-service.ts';
+import { SubresourceOperations } from './subresource-operations.ts';
+import { translateError } from './translate-error.ts';
 import { VirtualResourceService } from './virtual-resource-service.ts';
 
 /** Dependencies and settings of a registry. */
@@ -178,4 +184,74 @@ class KindRegistry implements ResourceRegistry {
  */
 export function createResourceRegistry(options: RegistryOptions): ResourceRegistry {
   return new KindRegistry(options);
+}
+
+/** The service of a kind whose objects are stored. Every error of an operation becomes a StatusError. */
+export function createKindService(binding: ResourceBinding): ResourceService {
+  const reads = new ReadOperations(binding);
+  const writer = new ObjectWriter(binding);
+  const updates = new UpdateOperations(binding, writer);
+  const deletes = new DeleteOperations(binding, reads);
+  const creates = new CreateOperation(binding);
+  const subresources = new SubresourceOperations(binding, { reads, writer, updates, deletes });
+  const connects = new ConnectOperation(binding, reads);
+
+  /** Adds the translation of errors to an operation; `revisionOf` gives the resourceVersion in its parameters. */
+  function operation<Rest extends unknown[], Result>(
+    verb: Verb,
+    run: (context: RequestContext, target: Target, ...rest: Rest) => Promise<Result>,
+    revisionOf?: (...rest: Rest) => string,
+  ): (context: RequestContext, target: Target, ...rest: Rest) => Promise<Result> {
+    return async (context, target, ...rest) => {
+      try {
+        return await run(context, target, ...rest);
+      } catch (error) {
+        const revision = revisionOf?.(...rest) ?? '';
+        throw translateError(error, {
+          verb,
+          resource: binding.resource,
+          name: target.name ?? '',
+          ...(revision === '' ? {} : { revision: Number(revision) }),
+          ...(context.signal ? { signal: context.signal } : {}),
+        });
+      }
+    };
+  }
+
+  return {
+    kind: binding.kind,
+    create: operation('create', (...call) => creates.run(...call)),
+    get: operation(
+      'get',
+      (...call) => reads.get(...call),
+      ({ resourceVersion }) => resourceVersion,
+    ),
+    list: operation(
+      'list',
+      (...call) => reads.list(...call),
+      ({ resourceVersion }) => resourceVersion,
+    ),
+    watch: operation(
+      'watch',
+      (...call) => reads.watch(...call),
+      ({ resourceVersion }) => resourceVersion,
+    ),
+    update: operation('update', (context, target, body, parameters) =>
+      updates.update(context, target, body, parameters),
+    ),
+    patch: operation('patch', (context, target, patch, parameters) =>
+      updates.patch(context, target, patch, parameters),
+    ),
+    delete: operation('delete', (...call) => deletes.delete(...call)),
+    deleteCollection: operation(
+      'deletecollection',
+      (...call) => deletes.deleteCollection(...call),
+      (_parameters, { resourceVersion }) => resourceVersion,
+    ),
+    getSubresource: operation('get', (...call) => subresources.get(...call)),
+    updateSubresource: operation('update', (...call) => subresources.update(...call)),
+    patchSubresource: operation('patch', (...call) => subresources.patch(...call)),
+    createSubresource: operation('create', (...call) => subresources.create(...call)),
+    connect: operation('get', (...call) => connects.run(...call)),
+  };
 }

@@ -1,15 +1,16 @@
-import { isDocumentError, type ParsedDocument } from '../codec/document-error.ts';
-import { parseJson } from '../codec/json.ts';
 import { patchMediaTypes } from '../codec/media-type.ts';
 import { isStatusError, type StatusError, statusErrors } from '../errors/status-error.ts';
+import { isDocumentError, type ParsedDocument } from '../json/document-error.ts';
+import { parseJson } from '../json/json.ts';
+import { isJsonObject } from '../json/json-value.ts';
 import type { Schema } from '../kind/schema.ts';
 import { fieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { StatusReason } from '../meta/status.ts';
+import type { AnyObject } from '../meta/types.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
-import { isJsonObject } from '../patch/json-value.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';
-import { isPatchError, type PatchError } from '../patch/patch-error.ts';
+import { isPatchError, type PatchError } from '../patch/patch-budget.ts';
 import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import {
   type BodyType,
@@ -19,7 +20,6 @@ import {
   settleIdentity,
   settleType,
 } from './decode-body.ts';
-import type { AnyObject } from './json-values.ts';
 import type { PatchBody, Target, WriteParameters } from './resource-service.ts';
 
 /** A patch and the document to which it applies. */

@@ -2,14 +2,13 @@ import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { type Status, StatusReason } from '../meta/status.ts';
-import { kindPrefix } from '../scope/storage-key.ts';
+import type { AnyObject } from '../meta/types.ts';
 import { ObjectList } from '../storage/object-list.ts';
 import type { UpdateDecision } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { checkDeleteParameters, type DeletionPlan, planDeletion } from './deletion-plan.ts';
-import type { AnyObject } from './json-values.ts';
-import { checkDeletePreconditions } from './preconditions.ts';
+import { checkDeletePreconditions } from './object-writer.ts';
 import type { ReadOperations } from './read-operations.ts';
 import { isStorable, type ObjectTarget, objectTarget, type ResourceBinding, signalOption } from './resource-binding.ts';
 import type { Answer, DeleteParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
@@ -212,7 +211,7 @@ export class DeleteOperations {
   }
 
   #targetOf(key: Key): ObjectTarget {
-    const path = key.slice(kindPrefix(this.#binding.kind).length);
+    const path = key.slice(this.#binding.prefix.length);
     if (this.#binding.kind.scope === 'Cluster') return { namespace: undefined, name: path, key };
     const slash = path.indexOf('/');
     return { namespace: path.slice(0, slash), name: path.slice(slash + 1), key };

@@ -1,25 +1,29 @@
 import { statusErrors } from '../errors/status-error.ts';
+import { equalJson } from '../json/json-value.ts';
 import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
-import type { FieldError } from '../meta/field-error.ts';
-import { addErrors } from '../meta/field-error.ts';
+import { addErrors, type FieldError, fieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import type { AnyObject, ObjectMeta } from '../meta/types.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionRequest } from './admission.ts';
+import { prepareNewObject } from './create-operation.ts';
+import { decodeBody, settleIdentity } from './decode-body.ts';
+import { decodePatch } from './decode-patch.ts';
 import { isReleased } from './deletion-plan.ts';
-import { type AnyObject, equalJson } from './json-values.ts';
-import { checkUid, checkVersion } from './preconditions.ts';
 import {
   isStorable,
   nextTurn,
   type ObjectTarget,
+  objectTarget,
   type ResourceBinding,
   signalOption,
   warningOnce,
 } from './resource-binding.ts';
-import type { Answer } from './resource-service.ts';
+import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
 import { changedMetadata, objectPath, onlyStatus, raiseGeneration, restoreStatus } from './server-set-fields.ts';
+import { modifiedText } from './translate-error.ts';
 
 /** The hooks of the kind that a write calls: those of the main resource, those of status, or neither. */
 export type WriteMode = 'spec' | 'status' | 'raw';
@@ -198,4 +202,155 @@ function dryOutcome(decision: UpdateDecision, current: StoredObject | undefined)
   if (decision.do === 'keep') return 'unchanged';
   if (decision.do === 'delete') return 'deleted';
   return current === undefined ? 'created' : 'updated';
+}
+
+/** Properties that the stored object must have. Empty text counts as unset. */
+export interface Preconditions {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+/** Makes the write of `object` depend on `wanted`: the writer compares its metadata with the stored object. */
+export function requirePreconditions(object: AnyObject, { uid, resourceVersion }: Preconditions): void {
+  object.metadata = {
+    ...object.metadata,
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+}
+
+/** @throws StatusError 409 when the uid of the stored object differs. */
+export function checkUid(
+  binding: ResourceBinding,
+  name: string,
+  wanted: string | undefined,
+  found: string | undefined,
+): void {
+  if (!wanted || wanted === found) return;
+  throw statusErrors.conflict(
+    binding.resource,
+    name,
+    `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${found ?? ''}`,
+  );
+}
+
+/**
+ * Checks the preconditions of a DELETE: see docs/reference/api-rules.md#answers-to-a-delete. @throws StatusError 409.
+ */
+export function checkDeletePreconditions(
+  binding: ResourceBinding,
+  name: string,
+  wanted: Preconditions,
+  found: ObjectMeta | undefined,
+): void {
+  checkUid(binding, name, wanted.uid, found?.uid);
+  const version = wanted.resourceVersion;
+  if (!version || version === found?.resourceVersion) return;
+  throw statusErrors.conflict(
+    binding.resource,
+    name,
+    `Precondition failed: ResourceVersion in precondition: ${version}, ` +
+      `ResourceVersion in object meta: ${found?.resourceVersion ?? ''}`,
+  );
+}
+
+function isUnset(version: string | undefined): boolean {
+  return version === undefined || version === '' || version === '0';
+}
+
+/**
+ * Compares the resourceVersion of a write with the stored one: see
+ * docs/reference/api-rules.md#unconditional-updates-and-creation-by-put.
+ *
+ * @throws StatusError 409 when they differ, 422 when the write has none and the kind requires one.
+ */
+export function checkVersion(
+  binding: ResourceBinding,
+  name: string,
+  wanted: string | undefined,
+  found: string | undefined,
+): void {
+  if (isUnset(wanted)) {
+    if (binding.kind.strategy.allowUnconditionalUpdate ?? true) return;
+    throw statusErrors.invalid(binding.kind, name, [
+      fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ]);
+  }
+  if (wanted !== found) throw statusErrors.conflict(binding.resource, name, modifiedText);
+}
+
+type UpdateMode = Extract<WriteMode, 'spec' | 'status'>;
+
+/** PUT and PATCH of an object or of its status. */
+export class UpdateOperations {
+  readonly #binding: ResourceBinding;
+  readonly #writer: ObjectWriter;
+
+  constructor(binding: ResourceBinding, writer: ObjectWriter) {
+    this.#binding = binding;
+    this.#writer = writer;
+  }
+
+  /** PUT: see docs/reference/api-rules.md#order-of-a-write. */
+  async update(
+    context: RequestContext,
+    target: Target,
+    body: Body,
+    parameters: WriteParameters,
+    mode: UpdateMode = 'spec',
+  ): Promise<Answer> {
+    const binding = this.#binding;
+    binding.requireVerb('update');
+    const object = objectTarget(binding, target);
+    const decode = await decodeBody(binding.bodyType, {
+      context,
+      body,
+      parameters,
+      settle: (decoded) => settleIdentity(object, decoded),
+    });
+    const create = async () => {
+      const decoded = decode();
+      const meta = decoded.object.metadata ?? {};
+      checkUid(binding, object.name, meta.uid, undefined);
+      delete meta.resourceVersion;
+      return prepareNewObject(binding, context, decoded, parameters.dryRun);
+    };
+    const written = await this.#writer.write({
+      context,
+      target: object,
+      mode,
+      dryRun: parameters.dryRun,
+      propose: decode,
+      ...(mode === 'status' ? { subresource: 'status' } : binding.kind.strategy.allowCreateOnUpdate ? { create } : {}),
+    });
+    return this.#writer.answer(written);
+  }
+
+  /**
+   * PATCH: see docs/reference/api-rules.md#patches. The patch is applied again after a concurrent write. When it
+   * contains a resourceVersion, the concurrent write is a conflict.
+   */
+  async patch(
+    context: RequestContext,
+    target: Target,
+    patch: PatchBody,
+    parameters: WriteParameters,
+    mode: UpdateMode = 'spec',
+  ): Promise<Answer> {
+    const binding = this.#binding;
+    binding.requireVerb('patch');
+    const object = objectTarget(binding, target);
+    const schema = binding.kind.structural ? binding.kind.schema : undefined;
+    const apply = decodePatch(binding.bodyType, { context, patch, parameters, target: object, schema });
+    await nextTurn(patch.bytes.length);
+    const written = await this.#writer.write({
+      context,
+      target: object,
+      mode,
+      dryRun: parameters.dryRun,
+      ...(mode === 'status' ? { subresource: 'status' } : {}),
+      propose: (_old, current) => apply(binding.read(current)),
+    });
+    return this.#writer.answer(written);
+  }
 }

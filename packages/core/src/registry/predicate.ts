@@ -4,8 +4,8 @@ import { type FieldSelector, fieldSelectorOf, parseFieldSelector } from '../meta
 import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
 import { SelectorError } from '../meta/selector-error.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { objectKey, storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ObjectPredicate, Pin } from '../storage/resource-storage.ts';
+import { objectKey, storageKindOf, storedFieldOf } from '../storage/storage-key.ts';
 import type { Key } from '../storage/store.ts';
 import type { SelectableAttributes, StoredObject } from '../storage/stored-object.ts';
 import type { SelectParameters, Target } from './resource-service.ts';

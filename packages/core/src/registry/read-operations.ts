@@ -4,6 +4,7 @@ import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import type { AnyObject } from '../meta/types.ts';
 import type {
   ListPosition,
   ReadPoint,
@@ -14,7 +15,6 @@ import type {
 } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import type { AnyObject } from './json-values.ts';
 import { type Selection, selectionOf } from './predicate.ts';
 import {
   isStorable,

@@ -8,17 +8,17 @@ import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
+import type { AnyObject } from '../meta/types.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { collectionPrefix, objectKey, storageKindOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ObjectCodec, ResourceStorage } from '../storage/resource-storage.ts';
+import { kindPrefix, storageKindOf } from '../storage/storage-key.ts';
 import type { Key } from '../storage/store.ts';
-import { maxKeyBytes } from '../storage/store-checks.ts';
+import { maxKeyBytes } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionChain } from './admission.ts';
 import type { BodyType } from './decode-body.ts';
-import type { AnyObject } from './json-values.ts';
 import { servedValue, type Target } from './resource-service.ts';
 
 /** Bodies and objects above this size are processed in several turns of the event loop. */
@@ -165,6 +165,8 @@ export class ResourceBinding {
   readonly kind: KindDefinition;
   readonly storedKind: KindDefinition;
   readonly storage: ResourceStorage;
+  /** Prefix of the keys of all objects. */
+  readonly prefix: string;
   readonly services: StoredKindServices;
   /** Name of the resource in error messages. */
   readonly resource: QualifiedResource;
@@ -175,10 +177,21 @@ export class ResourceBinding {
     this.kind = kind;
     this.storedKind = storageKindOf(kind);
     this.storage = storage;
+    this.prefix = kindPrefix(kind);
     this.services = services;
     this.resource = { group: kind.group, resource: kind.names.plural };
     this.bodyType = kindBodyType(kind, services.isRegistered);
     this.#codec = objectCodecOf(this.storedKind);
+  }
+
+  /** Prefix of the keys in one namespace, or of all when `namespace` is undefined. */
+  collectionPrefix(namespace: string | undefined): string {
+    return namespace === undefined ? this.prefix : `${this.prefix}${namespace}/`;
+  }
+
+  /** Key of one object; as `objectKey`, from the prefix that all keys of the kind share. */
+  keyOf(namespace: string | undefined, name: string): Key {
+    return `${this.collectionPrefix(namespace)}${name}`;
   }
 
   /** A private copy of a stored object in the served version, with its resourceVersion. */
@@ -225,12 +238,12 @@ export function objectTarget(binding: ResourceBinding, target: Target): ObjectTa
   const namespace = requiredNamespace(binding.kind, target);
   const name = target.name ?? '';
   if (name === '') throw statusErrors.badRequest('name must be provided');
-  return { namespace, name, key: objectKey(binding.kind, namespace, name) };
+  return { namespace, name, key: binding.keyOf(namespace, name) };
 }
 
 /** Storage prefix of the collection that a request addresses; without a namespace it covers all namespaces. */
 export function targetPrefix(binding: ResourceBinding, target: Target): string {
-  return collectionPrefix(binding.kind, binding.kind.scope === 'Cluster' ? undefined : target.namespace || undefined);
+  return binding.collectionPrefix(binding.kind.scope === 'Cluster' ? undefined : target.namespace || undefined);
 }
 
 function isSegment(text: string): boolean {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { copyJson, equalJson } from '../json/json-value.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { messageNode } from '../kind/schema-walk.ts';
 import { formatTime } from '../meta/time.ts';
-import type { ObjectMeta, OwnerReference } from '../meta/types.ts';
-import { type AnyObject, copyJson, equalJson } from './json-values.ts';
+import type { AnyObject, ObjectMeta, OwnerReference } from '../meta/types.ts';
 
 /**
  * Metadata with its fields in canonical order. Fields that only the server sets come from `own`. All other fields are

@@ -2,13 +2,13 @@ import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import type { Schema } from '../kind/schema.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import type { AnyObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { ActionOperation, type ParentOperations } from './action-operation.ts';
 import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
-import type { AnyObject } from './json-values.ts';
 import type { WriteMode, WrittenObject } from './object-writer.ts';
-import { requirePreconditions } from './preconditions.ts';
+import { requirePreconditions } from './object-writer.ts';
 import { bodyTypeOf, type ObjectTarget, objectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
 

@@ -1,4 +1,3 @@
-import type { Store } from '../storage/store.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -31,7 +30,6 @@ export type Bind = <T, A extends readonly unknown[]>(
  */
 export type BindingModule = (bind: Bind) => void;
 
-export const StoreToken = token<Store>('keelson.Store');
 export const ClockToken = token<Clock>('keelson.Clock');
 export const LoggerToken = token<Logger>('keelson.Logger');
 export const MetricsToken = token<Metrics>('keelson.Metrics');

@@ -2,7 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Revision, Store } from './store.ts';
-import { throwIfAborted } from './store-checks.ts';
+import { throwIfAborted } from './store-helpers.ts';
 
 /** How long a read waits for a revision that has not been reached: see docs/reference/api-rules.md#future-revisions. */
 export const futureRevisionWaitMs = 3_000;

@@ -18,7 +18,7 @@ import type {
 import type { BookmarkStamp } from './shared-watch-event.ts';
 import type { ObjectSource, StorageMemory } from './storage-memory.ts';
 import type { Key, Revision, Store } from './store.ts';
-import { throwIfAborted } from './store-checks.ts';
+import { throwIfAborted } from './store-helpers.ts';
 import { StoredObject } from './stored-object.ts';
 
 /** The objects of one kind read straight from a store. Every read is a read of the store; nothing is kept. */

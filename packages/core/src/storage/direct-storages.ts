@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts';
-import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
 import { DirectStorage } from './direct-storage.ts';
 import type { ResourceStorages } from './resource-storages.ts';
+import { kindPrefix, storageKindOf } from './storage-key.ts';
 import { StorageMemory } from './storage-memory.ts';
 import type { Store } from './store.ts';
 

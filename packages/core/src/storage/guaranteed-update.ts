@@ -1,8 +1,10 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { UpdateDecision, UpdateOutcome } from './resource-storage.ts';
 import type { ObjectSource } from './storage-memory.ts';
 import type { Entry, Key, Revision, Store } from './store.ts';
-import { throwIfAborted } from './store-checks.ts';
+import { throwIfAborted } from './store-helpers.ts';
 import { metadataOffset, StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
@@ -160,5 +162,56 @@ class UpdateAttempt {
 
   #objectOf(entry: Entry | undefined): StoredObject | undefined {
     return entry === undefined ? undefined : StoredObject.fromEntry(entry, this.#source);
+  }
+}
+
+/** Longest wait for the one before. */
+const patienceMs = 1_000;
+
+/**
+ * Runs updates of one key one after the other in the order of their arrival, because of concurrent updates all but one
+ * must be repeated. This is an optimisation and not a lock: compare-and-set decides what is written. The wait is
+ * bounded, because an update may never end, such as one whose admission plugin updates the same object.
+ */
+export class KeyTurns<T> {
+  readonly #clock: Clock;
+  /** The latest work on each key that has not ended. */
+  readonly #last = new Map<Key, Promise<T>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Runs the work at once or after what is under way, and hands it the result of the one before if that ended well just
+   * now.
+   */
+  run(key: Key, signal: AbortSignal | undefined, work: (before: T | undefined) => Promise<T>): Promise<T> {
+    const last = this.#last.get(key);
+    const running = last === undefined ? work(undefined) : this.#ended(last, signal).then(work);
+    this.#last.set(key, running);
+    const ended = () => {
+      if (this.#last.get(key) === running) this.#last.delete(key);
+    };
+    running.then(ended, ended);
+    return running;
+  }
+
+  /**
+   * Resolves when the work has ended, with its result if it had one; when time is up; or when the signal is aborted.
+   */
+  #ended(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const finish = (result?: T) => {
+        cancel();
+        removeAbortListener(signal, giveUp);
+        resolve(result);
+      };
+      const giveUp = () => finish();
+      const cancel = this.#clock.after(patienceMs, giveUp);
+      addAbortListener(signal, giveUp);
+      if (signal?.aborted) giveUp();
+      work.then(finish, giveUp);
+    });
   }
 }

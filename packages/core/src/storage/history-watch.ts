@@ -1,11 +1,17 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { PullWatch } from './pull-watch.ts';
 import type { ObjectPredicate, WatchEvent } from './resource-storage.ts';
-import { type BookmarkStamp, bookmarkEvent, InitialWatchEvent, SharedWatchEvent } from './shared-watch-event.ts';
+import {
+  type BookmarkStamp,
+  bookmarkEvent,
+  InitialWatchEvent,
+  SharedWatchEvent,
+  shownBefore,
+  watchedChange,
+} from './shared-watch-event.ts';
 import type { ObjectSource } from './storage-memory.ts';
 import { type Change, type KeyRange, prefixRange, type Revision, type Store, type WatchStream } from './store.ts';
 import { StoredObject } from './stored-object.ts';
-import { shownBefore, watchedChange } from './watched-change.ts';
 
 export interface HistoryWatchOptions {
   readonly prefix: string;

@@ -1,7 +1,7 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { KeyRange, Revision, WatchBatch, WatchStream } from './store.ts';
-import { checkNotCompacted, OrderedRange, throwIfAborted } from './store-checks.ts';
+import { checkNotCompacted, OrderedRange, throwIfAborted } from './store-helpers.ts';
 
 interface Waiter {
   readonly revision: Revision;

@@ -1,4 +1,4 @@
-import { freshPieces, type PieceSource, pieceBytes } from '../codec/wire-form.ts';
+import { freshPieces, type PieceSource, pieceBytes } from '../storage/resource-storage.ts';
 import type { ListPosition, Representation, StoredList } from './resource-storage.ts';
 import type { Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';

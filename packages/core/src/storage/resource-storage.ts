@@ -1,4 +1,3 @@
-import type { PieceSource } from '../codec/wire-form.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -211,3 +210,18 @@ export interface ObjectCodec {
   encode(object: KubeObject): Buffer;
   decode(json: Buffer): KubeObject;
 }
+
+/** Size of a buffer in which a list is assembled. */
+export const pieceBytes = 64 * 1024;
+
+/**
+ * Source of the buffers in which lists are assembled. The consumer of a list may reuse such a buffer when its piece has
+ * been sent: a buffer is part of one piece only, and the list does not read it again.
+ */
+export interface PieceSource {
+  /** A buffer of {@link pieceBytes} with undefined content. */
+  take(): Buffer;
+}
+
+/** Buffers that are used once. */
+export const freshPieces: PieceSource = { take: () => Buffer.allocUnsafeSlow(pieceBytes) };

@@ -1,6 +1,6 @@
-import { parseJsonText } from '../codec/json-numbers.ts';
-import { metadataRange } from '../codec/json-slice.ts';
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { parseJsonText } from '../json/json.ts';
+import { metadataRange } from '../json/json-slice.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { Droppable } from './byte-budget.ts';
 import { compactAttributes } from './compact-attributes.ts';

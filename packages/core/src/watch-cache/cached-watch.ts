@@ -4,7 +4,7 @@ import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts
 import type { Revision } from '../storage/store.ts';
 import { Backlog, type EventSource, PastEvents } from './event-source.ts';
 import type { EventWindow } from './event-window.ts';
-import type { WaitingWatch, WatchView } from './watch-view.ts';
+import type { WaitingWatch, WatchView } from './watch-scopes.ts';
 
 /** What a watch requires of the cache of its kind. */
 export interface WatchHost {

@@ -5,17 +5,16 @@ import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts
 import { type BookmarkStamp, bookmarkEvent } from '../storage/shared-watch-event.ts';
 import type { ObjectSource, StorageMemory } from '../storage/storage-memory.ts';
 import { type Key, prefixRange, type Revision, type Store } from '../storage/store.ts';
-import { throwIfAborted } from '../storage/store-checks.ts';
+import { throwIfAborted } from '../storage/store-helpers.ts';
 import { StoredObject } from '../storage/stored-object.ts';
 import type { CacheMetrics } from './cached-storage.ts';
 import { CachedWatch, type WatchHost } from './cached-watch.ts';
 import { InitialState } from './event-source.ts';
-import { EventWindow, KindEvent, type WindowLimits, type WindowTotal } from './event-window.ts';
+import { EventWindow, KindEvent, PastStates, type WindowLimits, type WindowTotal } from './event-window.ts';
 import type { IndexSnapshot } from './ordered-index.ts';
 import { OrderedIndex } from './ordered-index.ts';
-import { PastStates } from './past-states.ts';
+import type { WatchView } from './watch-scopes.ts';
 import { WatchScopes } from './watch-scopes.ts';
-import type { WatchView } from './watch-view.ts';
 import { WindowExtension } from './window-extension.ts';
 
 /** What a cache of one kind requires of the feed that fills it. */

@@ -1,8 +1,53 @@
 import type { StorageMemory } from '../storage/storage-memory.ts';
 import type { Key } from '../storage/store.ts';
-import { orderedForm } from '../storage/store-checks.ts';
+import { orderedForm } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, type Owner } from './index-node.ts';
+import { Leaf, leafCapacity, type Owner } from './leaf.ts';
+
+const innerCapacity = 64;
+
+type IndexNode = Leaf | Inner;
+
+class Inner {
+  readonly owner: Owner;
+  /** A lower bound of the keys of each child, as ordered forms; the first is never read. */
+  readonly bounds: string[];
+  readonly children: IndexNode[];
+  size: number;
+
+  constructor(owner: Owner, bounds: string[], children: IndexNode[], size: number) {
+    this.owner = owner;
+    this.bounds = bounds;
+    this.children = children;
+    this.size = size;
+  }
+
+  /** Index of the child that has or would have the key. */
+  childOf(ordered: string): number {
+    const { bounds } = this;
+    let low = 1;
+    let high = bounds.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((bounds[middle] as string) <= ordered) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+/** Index of the first item whose key is not below `ordered`. `exotic`: keys may differ from their ordered forms. */
+function lowerBound(items: readonly StoredObject[], ordered: string, exotic: boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const { key } = items[middle] as StoredObject;
+    if ((exotic ? orderedForm(key) : key) < ordered) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
 /** Consecutive items of one leaf: `[from, to)`. */
 export interface LeafSlice {

@@ -1,10 +1,15 @@
-import type { PieceSource } from '../codec/wire-form.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { eventLoopTurns } from '../runtime/turn-queue.ts';
 import { joinObjects, ObjectList } from '../storage/object-list.ts';
-import type { ListPosition, Representation, StorageListOptions, StoredList } from '../storage/resource-storage.ts';
+import type {
+  ListPosition,
+  PieceSource,
+  Representation,
+  StorageListOptions,
+  StoredList,
+} from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
-import { throwIfAborted } from '../storage/store-checks.ts';
+import { throwIfAborted } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot, LeafSlice } from './ordered-index.ts';
 

@@ -13,10 +13,10 @@ import {
   type WatchBatch,
   type WatchStream,
 } from '../storage/store.ts';
-import { throwIfAborted } from '../storage/store-checks.ts';
+import { throwIfAborted } from '../storage/store-helpers.ts';
 import { StoredObject } from '../storage/stored-object.ts';
 import type { Incoming, KindCache, KindFeed } from './kind-cache.ts';
-import type { WaitingWatch, WatchView } from './watch-view.ts';
+import type { WaitingWatch, WatchView } from './watch-scopes.ts';
 
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;

@@ -1,9 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { DocumentError } from '../../src/codec/document-error.ts';
-import { parseJson } from '../../src/codec/json.ts';
-import { JsonScanner } from '../../src/codec/json-scanner.ts';
-import { surveyJson } from '../../src/codec/json-survey.ts';
+import { DocumentError } from '../../src/json/document-error.ts';
+import { parseJson, surveyJson } from '../../src/json/json.ts';
+import { JsonScanner } from '../../src/json/json-scanner.ts';
 
 const parse = (text: string, duplicates = false) => parseJson(Buffer.from(text), { duplicates });
 

@@ -1,10 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { negotiate } from '../../src/codec/negotiation.ts';
-import { objectCodecOf } from '../../src/codec/object-codec.ts';
+import { objectCodecOf, relabel, servedJson } from '../../src/codec/object-codec.ts';
 import { encodeDocument } from '../../src/codec/printed-form.ts';
 import { type FormBuilder, Representations } from '../../src/codec/representations.ts';
-import { relabel, servedJson } from '../../src/codec/served-json.ts';
 import type { FormRequest, FormTarget, ListBody, ListPage, WireForm } from '../../src/codec/wire-form.ts';
 import { parseYaml } from '../../src/codec/yaml.ts';
 import type { KindDefinition } from '../../src/kind/kind-definition.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { DocumentError } from '../../src/codec/document-error.ts';
 import { parseYaml, toYaml } from '../../src/codec/yaml.ts';
+import { DocumentError } from '../../src/json/document-error.ts';
 
 const parse = (text: string) => parseYaml(Buffer.from(text));
 const value = (text: string) => parse(text).value;

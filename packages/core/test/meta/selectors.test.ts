@@ -1,13 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { type FieldSelector, parseFieldSelector } from '../../src/meta/field-selector.ts';
-import { labelSelectorErrors } from '../../src/meta/label-errors.ts';
 import {
   type LabelSelector,
   labelSelectorOf,
   labelSetSelector,
   parseLabelSelector,
 } from '../../src/meta/label-selector.ts';
+import { labelSelectorErrors } from '../../src/meta/names.ts';
 import { SelectorError } from '../../src/meta/selector-error.ts';
 
 const samples = [{}, { a: 'b' }, { a: '' }, { a: '5', b: 'c' }, { b: '-3', in: 'in' }, { a: 'c', 'x/y': 'z' }] as const;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { applyJsonPatch } from '../../src/patch/json-patch.ts';
-import { isPatchError, PatchError } from '../../src/patch/patch-error.ts';
+import { isPatchError, PatchError } from '../../src/patch/patch-budget.ts';
 
 type Op = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { inline, optional, type Schema, s } from '../../src/kind/schema.ts';
-import { PatchError } from '../../src/patch/patch-error.ts';
+import { PatchError } from '../../src/patch/patch-budget.ts';
 import { applyStrategicMergePatch } from '../../src/patch/strategic-merge-patch.ts';
 
 const message = (fields: Record<string, Schema<unknown>>) =>

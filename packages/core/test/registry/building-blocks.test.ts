@@ -11,9 +11,10 @@ import {
   statusErrors,
 } from '../../src/index.ts';
 import { StoredObject } from '../../src/internal.ts';
+import { copyJson, equalJson } from '../../src/json/json-value.ts';
+import type { AnyObject } from '../../src/meta/types.ts';
 import { AdmissionChain } from '../../src/registry/admission.ts';
 import { randomName } from '../../src/registry/create-operation.ts';
-import { type AnyObject, copyJson, equalJson } from '../../src/registry/json-values.ts';
 import { selectionOf } from '../../src/registry/predicate.ts';
 import { raiseGeneration } from '../../src/registry/server-set-fields.ts';
 import { translateError, watchErrorStatus } from '../../src/registry/translate-error.ts';

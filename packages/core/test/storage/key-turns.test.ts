@@ -1,6 +1,6 @@
 import test from 'ava';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
-import { KeyTurns } from '../../src/storage/key-turns.ts';
+import { KeyTurns } from '../../src/storage/guaranteed-update.ts';
 
 /** Lets everything go on that needs no time. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));

@@ -6,8 +6,7 @@ import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
 import type { Revision } from '../../src/storage-adapter.ts';
 import { KindEvent } from '../../src/watch-cache/event-window.ts';
 import { FrontierWaiters, WakeQueue } from '../../src/watch-cache/store-feed.ts';
-import { WatchScopes } from '../../src/watch-cache/watch-scopes.ts';
-import { type WaitingWatch, WatchView } from '../../src/watch-cache/watch-view.ts';
+import { type WaitingWatch, WatchScopes, WatchView } from '../../src/watch-cache/watch-scopes.ts';
 
 const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
 

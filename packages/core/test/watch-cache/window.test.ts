@@ -2,9 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { type ObjectPredicate, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime.ts';
-import { EventWindow, KindEvent, type WindowLimits } from '../../src/watch-cache/event-window.ts';
+import { EventWindow, KindEvent, PastStates, type WindowLimits } from '../../src/watch-cache/event-window.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
-import { PastStates } from '../../src/watch-cache/past-states.ts';
 
 const limits: WindowLimits = {
   maxEvents: 1000,

@@ -10,9 +10,9 @@ import {
   LoggerToken,
   type Metrics,
   MetricsToken,
-  StoreToken,
 } from '@keelson/core/runtime';
 import type { StorageAdapter, Store } from '@keelson/core/storage-adapter';
+import { StoreToken } from '@keelson/core/storage-adapter';
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import { resolveToken } from './resolve-token.ts';

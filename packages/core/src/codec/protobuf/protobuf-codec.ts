@@ -1,10 +1,28 @@
-import type { Writer } from 'protobufjs/minimal.js';
+import type { Reader, Writer } from 'protobufjs/minimal.js';
+import { isDocumentError } from '../../json/document-error.ts';
+import { parseJson } from '../../json/json.ts';
 import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
+import type { WatchEventType } from '../../storage/resource-storage.ts';
+import type { Framing } from '../json-watch-form.ts';
+import { jsonMediaType } from '../media-type.ts';
+import { decodeEnvelope, encodeEnvelope, envelopeTail } from './envelope.ts';
 import { beginMessage, messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
-import { library, reading } from './wire.ts';
+import type { ProtobufDocument } from './protobuf-form.ts';
+import {
+  delimitedEnd,
+  library,
+  ProtobufSyntaxError,
+  putVarint,
+  reading,
+  requireEnd,
+  skipField,
+  tagOf,
+  varintLength,
+  WireType,
+} from './wire.ts';
 
 /** Gives the bytes of the message that a JSON object is. */
 export type ProtobufEncoder<T> = (value: T) => Buffer;
@@ -102,4 +120,133 @@ export function written(write: (writer: Writer) => void): Buffer {
     if (whole) writer.reset();
     else shared = undefined;
   }
+}
+
+/** A whole body with an object of a schema; `kind` and `apiVersion` travel in the envelope. */
+export function encodeProtobufObject(
+  schema: Schema<unknown>,
+  apiVersion: string,
+  kind: string,
+  object: unknown,
+): Buffer {
+  return encodeEnvelope(apiVersion, kind, protobufEncoderOf(schema)(object));
+}
+
+/** What a reader of bodies expects. */
+export interface ProtobufBodyType {
+  readonly kind: string;
+  /** Absent: every version has the same form. */
+  readonly apiVersion?: string;
+  readonly schema: Schema<unknown>;
+}
+
+/** Media type of protobuf under any brand. */
+const protobufType = /^application\/vnd\.[^/;\s]+\.protobuf$/;
+
+/**
+ * Reads a body as the value that an equal JSON body would parse to, `kind` and `apiVersion` included where the envelope
+ * has them. An object of another type than `type` is not looked into: it comes with these two fields alone, for the
+ * caller to refuse by name.
+ *
+ * @throws ProtobufSyntaxError when the bytes are no envelope, or its content is not in a form that is known here.
+ */
+export function parseProtobufBody(bytes: Buffer, type: ProtobufBodyType): Record<string, unknown> {
+  const { apiVersion, kind, raw, contentEncoding, contentType } = decodeEnvelope(bytes);
+  const named = { ...(kind === '' ? {} : { kind }), ...(apiVersion === '' ? {} : { apiVersion }) };
+  if (kind !== '' && kind !== type.kind) return named;
+  if (apiVersion !== '' && type.apiVersion !== undefined && apiVersion !== type.apiVersion) return named;
+  if (contentEncoding !== '') throw new ProtobufSyntaxError('the object in the envelope is encoded in an unknown way');
+  if (contentType === '' || protobufType.test(contentType))
+    return Object.assign(named, protobufDecoderOf(type.schema)(raw));
+  if (contentType !== jsonMediaType)
+    throw new ProtobufSyntaxError('the object in the envelope is neither protobuf nor JSON');
+  return { ...named, ...jsonObject(raw) };
+}
+
+function jsonObject(raw: Buffer): object {
+  try {
+    const { value } = parseJson(raw);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch (error) {
+    if (!isDocumentError(error)) throw error;
+    throw new ProtobufSyntaxError(`the object in the envelope is not JSON: ${error.message}`, { cause: error });
+  }
+  throw new ProtobufSyntaxError('the object in the envelope is not an object');
+}
+
+const field1 = tagOf(1, WireType.delimited);
+const field2 = tagOf(2, WireType.delimited);
+const lengthBytes = 4;
+const carriageReturn = 0x0d;
+const newline = 0x0a;
+
+/**
+ * The frame of one event of a protobuf watch: see docs/reference/api-rules.md#frames-of-a-watch. With `chunked`, chunk
+ * header and trailer of HTTP/1.1 are part of it.
+ */
+export function protobufFrame(type: WatchEventType | 'ERROR', object: ProtobufDocument, framing: Framing): Buffer {
+  const { head, field } = object;
+  const envelope = head.length + field.length + envelopeTail.length;
+  const raw = 1 + varintLength(envelope) + envelope;
+  const event = 1 + 1 + type.length + 1 + varintLength(raw) + raw;
+  const payload = lengthBytes + event;
+  const header = framing === 'chunked' ? `${payload.toString(16)}\r\n` : '';
+  const frame = Buffer.allocUnsafe(framing === 'chunked' ? header.length + payload + 2 : payload);
+  let at = header === '' ? 0 : frame.write(header, 0, 'latin1');
+  at = frame.writeUInt32BE(event, at);
+  frame[at++] = field1;
+  frame[at++] = type.length;
+  at += frame.write(type, at, 'latin1');
+  frame[at++] = field2;
+  at = putVarint(frame, at, raw);
+  frame[at++] = field1;
+  at = putVarint(frame, at, envelope);
+  at += head.copy(frame, at);
+  at += field.copy(frame, at);
+  at += envelopeTail.copy(frame, at);
+  if (framing === 'chunked') {
+    frame[at++] = carriageReturn;
+    frame[at] = newline;
+  }
+  return frame;
+}
+
+/** Content of a watch frame after its length. */
+export interface ProtobufEvent {
+  readonly type: string;
+  /** The whole envelope of the object; a view into the frame. */
+  readonly object: Buffer;
+}
+
+/**
+ * Reads the WatchEvent of a frame, for clients. The caller, which reads the stream, removes the four bytes of length
+ * before it.
+ *
+ * @throws ProtobufSyntaxError
+ */
+export function decodeProtobufEvent(bytes: Buffer): ProtobufEvent {
+  return reading(() => {
+    const reader = library().Reader.create(bytes);
+    let type = '';
+    let object = bytes.subarray(0, 0);
+    while (reader.pos < bytes.length) {
+      const tag = reader.tag();
+      if (tag === field1) type = reader.string();
+      else if (tag === field2) object = readRaw(reader) ?? object;
+      else skipField(reader, tag);
+    }
+    return { type, object };
+  });
+}
+
+function readRaw(reader: Reader): Buffer | undefined {
+  const end = delimitedEnd(reader);
+  let raw: Buffer | undefined;
+  while (reader.pos < end) {
+    const tag = reader.tag();
+    if (tag === field1) raw = reader.bytes() as Buffer;
+    else skipField(reader, tag);
+  }
+  requireEnd(reader, end);
+  return raw;
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Reader } from 'protobufjs/minimal.js';
-import { DocumentError, isDocumentError } from '../document-error.ts';
+import { DocumentError, isDocumentError } from '../../json/document-error.ts';
 
 /** How the bytes of a field are laid out; the low three bits of its tag. Groups (3 and 4) are not supported. */
 export const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;

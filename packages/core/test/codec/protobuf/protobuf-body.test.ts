@@ -1,8 +1,11 @@
 import test from 'ava';
 import { decodeEnvelope, encodeEnvelope, isEnvelope } from '../../../src/codec/protobuf/envelope.ts';
-import { encodeProtobufObject, parseProtobufBody } from '../../../src/codec/protobuf/protobuf-document.ts';
+import {
+  decodeProtobufEvent,
+  encodeProtobufObject,
+  parseProtobufBody,
+} from '../../../src/codec/protobuf/protobuf-codec.ts';
 import { encodeProtobufDocument, encodeProtobufStatus } from '../../../src/codec/protobuf/protobuf-form.ts';
-import { decodeProtobufEvent } from '../../../src/codec/protobuf/protobuf-frame.ts';
 import { isProtobufSyntaxError, ProtobufSyntaxError } from '../../../src/codec/protobuf/wire.ts';
 import { deleteOptionsSchema } from '../../../src/kind/delete-options-schema.ts';
 import { statusSchema } from '../../../src/kind/status-schema.ts';

@@ -3,10 +3,12 @@ import { negotiate } from '../../../src/codec/negotiation.ts';
 import { objectCodecOf } from '../../../src/codec/object-codec.ts';
 import { listSchemaOf } from '../../../src/codec/protobuf/document-schemas.ts';
 import { decodeEnvelope } from '../../../src/codec/protobuf/envelope.ts';
-import { protobufDecoderOf } from '../../../src/codec/protobuf/protobuf-codec.ts';
-import { parseProtobufBody } from '../../../src/codec/protobuf/protobuf-document.ts';
+import {
+  decodeProtobufEvent,
+  parseProtobufBody,
+  protobufDecoderOf,
+} from '../../../src/codec/protobuf/protobuf-codec.ts';
 import { protobufForms } from '../../../src/codec/protobuf/protobuf-form.ts';
-import { decodeProtobufEvent } from '../../../src/codec/protobuf/protobuf-frame.ts';
 import { Representations } from '../../../src/codec/representations.ts';
 import type { FormTarget, ListBody, WireForm } from '../../../src/codec/wire-form.ts';
 import { defineKind } from '../../../src/kind/define-kind.ts';

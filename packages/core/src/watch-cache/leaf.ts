@@ -1,13 +1,11 @@
 import type { Droppable } from '../storage/byte-budget.ts';
 import type { Pin } from '../storage/resource-storage.ts';
 import type { StorageMemory } from '../storage/storage-memory.ts';
-import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { UsageBudget } from '../storage/usage-budget.ts';
 
 /** Objects of one leaf: a block of about 190 KiB at 1.5 KiB per object, while copying the leaf costs only 1 KiB. */
 export const leafCapacity = 128;
-export const innerCapacity = 64;
 /** The objects of larger leaves are sent one by one, because a contiguous copy would gain nothing. */
 export const largestBlock = 1024 * 1024;
 
@@ -15,8 +13,6 @@ const comma = 0x2c;
 
 /** Token of the index that may change a node in place. A node with another token is copied before a change. */
 export type Owner = object;
-
-export type IndexNode = Leaf | Inner;
 
 export class Leaf implements Droppable {
   readonly owner: Owner;
@@ -147,47 +143,6 @@ export class Leaf implements Droppable {
     this.scattered = 0;
     if (!this.items.some((item) => item.shared)) this.blockBytes();
   }
-}
-
-export class Inner {
-  readonly owner: Owner;
-  /** A lower bound of the keys of each child, as ordered forms; the first is never read. */
-  readonly bounds: string[];
-  readonly children: IndexNode[];
-  size: number;
-
-  constructor(owner: Owner, bounds: string[], children: IndexNode[], size: number) {
-    this.owner = owner;
-    this.bounds = bounds;
-    this.children = children;
-    this.size = size;
-  }
-
-  /** Index of the child that has or would have the key. */
-  childOf(ordered: string): number {
-    const { bounds } = this;
-    let low = 1;
-    let high = bounds.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((bounds[middle] as string) <= ordered) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
-  }
-}
-
-/** Index of the first item whose key is not below `ordered`. `exotic`: keys may differ from their ordered forms. */
-export function lowerBound(items: readonly StoredObject[], ordered: string, exotic: boolean): number {
-  let low = 0;
-  let high = items.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const { key } = items[middle] as StoredObject;
-    if ((exotic ? orderedForm(key) : key) < ordered) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 type Positions = ReadonlyMap<string, readonly number[]>;

@@ -1,5 +1,4 @@
 import { DocumentError, noteDuplicate, placeOf } from './document-error.ts';
-import { isNumberByte } from './json-survey.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -159,4 +158,9 @@ export class JsonScanner {
 
 function shown(byte: number): string {
   return byte > 0x20 && byte < 0x7f ? `'${String.fromCharCode(byte)}'` : `0x${byte.toString(16).padStart(2, '0')}`;
+}
+
+/** True for bytes that a number literal can contain. */
+export function isNumberByte(byte: number): boolean {
+  return (byte >= 0x30 && byte <= 0x39) || byte === 0x2e || byte === 0x2b || byte === 0x2d || (byte | 0x20) === 0x65;
 }

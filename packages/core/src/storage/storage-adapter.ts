@@ -1,5 +1,9 @@
 import type { Schema } from '../kind/schema.ts';
-import type { BindingModule } from './tokens.ts';
+import { type BindingModule, token } from '../runtime/tokens.ts';
+import type { Store } from './store.ts';
+
+/** What an adapter binds its store to. */
+export const StoreToken = token<Store>('keelson.Store');
 
 /**
  * The default export of a storage adapter package. Importing the package has no effect.

@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
-import type { Key } from '../storage/store.ts';
+import type { Key } from './store.ts';
 
 /** The kind whose form the objects of `kind` have in storage. */
 export function storageKindOf(kind: KindDefinition): KindDefinition {
@@ -15,14 +15,10 @@ export function kindPrefix(kind: KindDefinition): string {
   return `/${stored.group === '' ? 'core' : stored.group}/${stored.names.plural}/`;
 }
 
-/** Prefix of the objects of a kind in one namespace, or of all when `namespace` is undefined. */
-export function collectionPrefix(kind: KindDefinition, namespace: string | undefined): string {
-  return namespace === undefined ? kindPrefix(kind) : `${kindPrefix(kind)}${namespace}/`;
-}
-
-/** Key of one object. */
+/** Key of one object: the prefix, the namespace and a slash if the kind is namespaced, the name. */
 export function objectKey(kind: KindDefinition, namespace: string | undefined, name: string): Key {
-  return `${collectionPrefix(kind, kind.scope === 'Namespaced' ? namespace : undefined)}${name}`;
+  const collection = kind.scope === 'Namespaced' && namespace !== undefined ? `${namespace}/` : '';
+  return `${kindPrefix(kind)}${collection}${name}`;
 }
 
 /** The name of a selectable field in the version that a kind is stored in. */

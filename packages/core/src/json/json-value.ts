@@ -1,8 +1,27 @@
-import type { KubeObject } from '../meta/types.ts';
-import { isJsonObject, setOwn } from '../patch/json-value.ts';
+/** A JSON object. Keys such as `__proto__` are data like any other. */
+export type JsonObject = Record<string, unknown>;
 
-/** An object of a kind whose own fields are read and written by name. */
-export type AnyObject = KubeObject & Record<string, unknown>;
+/** True for what JSON writes with braces. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Sets a plain own property whatever its name is. Assigning `__proto__` would change the object's prototype
+ * instead, and it is a legal key of labels, data and every other map.
+ */
+export function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
+  } else {
+    target[name] = value;
+  }
+}
+
+/** The own property, or undefined; prototypes are not searched. */
+export function getOwn(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
 
 /** A private copy of a JSON value; several times cheaper than `structuredClone`, which also copies other types. */
 export function copyJson<T>(value: T): T {
