@@ -17,7 +17,6 @@ export type {
 } from './base/config/agent-config.ts';
 export { type AgentPeriods, defaultPeriods } from './base/config/agent-periods.ts';
 export type { CgroupConfig, EnforcedShare } from './base/config/cgroup-config.ts';
-export { type EventRecorder, type EventSubject, noEvents } from './base/contracts/event-recorder.ts';
 export {
   type ContainerUsage,
   type LogRequest,
@@ -34,6 +33,7 @@ export type {
   PodSource,
   PodSourceName,
 } from './base/contracts/pod-source.ts';
+export { type EventRecorder, type EventSubject, noEvents } from './base/events/event-recorder.ts';
 export { MachineError } from './base/machine-error.ts';
 export { replaceFile } from './base/replace-file.ts';
 export { UsageError } from './base/usage-error.ts';

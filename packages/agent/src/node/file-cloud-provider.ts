@@ -1,7 +1,7 @@
 import { isIP } from '@keelson/core';
 import { parseYaml } from '@keelson/core/internal';
 import type { CloudInstance } from '../base/config/agent-config.ts';
-import { isRecord } from '../base/is-record.ts';
+import { isRecord } from '../base/json-values.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { CloudProviderContext } from './cloud-provider.ts';
 

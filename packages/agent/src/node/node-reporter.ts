@@ -4,8 +4,8 @@ import { type ApiClient, isStatusError } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { type coreV1, Node } from '@keelson/kinds';
 import type { NodeConfig } from '../base/config/agent-config.ts';
-import type { EventRecorder } from '../base/contracts/event-recorder.ts';
-import { sameValue } from '../base/same-value.ts';
+import type { EventRecorder } from '../base/events/event-recorder.ts';
+import { sameValue } from '../base/json-values.ts';
 import { withDeadline } from '../base/with-deadline.ts';
 import { newNode, nodeAddresses, reconcilePatch } from './node-object.ts';
 

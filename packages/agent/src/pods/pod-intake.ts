@@ -1,8 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodChange, PodConfigReader } from '../base/contracts/pod-source.ts';
-import { isMirrorPod } from '../base/pod/pod-annotations.ts';
-import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
-import type { MirrorIndex } from './mirror-index.ts';
+import { fullNameOf, isMirrorPod, uidOf } from '../base/pod/pod-spec.ts';
 import type { PodWorkers } from './pod-workers.ts';
 import type { StatusReports } from './status/status-reports.ts';
 
@@ -77,4 +75,23 @@ function byAge(pods: readonly Pod[]): Pod[] {
 function inOrder(changes: readonly PodChange[]): PodChange[] {
   const rank = ({ op, pod }: PodChange) => (op === 'remove' ? 0 : isMirrorPod(pod) ? 1 : 2);
   return [...changes].sort((a, b) => rank(a) - rank(b));
+}
+
+/** The mirror pods that the API server has for static pods of this node, by full name. */
+export class MirrorIndex {
+  readonly #mirrors = new Map<string, Pod>();
+
+  get(fullName: string): Pod | undefined {
+    return this.#mirrors.get(fullName);
+  }
+
+  set(mirror: Pod): void {
+    this.#mirrors.set(fullNameOf(mirror), mirror);
+  }
+
+  /** Removes a mirror pod unless another one has replaced it under the same name. */
+  delete(mirror: Pod): void {
+    const name = fullNameOf(mirror);
+    if (this.#mirrors.get(name)?.metadata?.uid === mirror.metadata?.uid) this.#mirrors.delete(name);
+  }
 }

@@ -1,19 +1,16 @@
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../base/agent-paths.ts';
-import { isStaticPod } from '../base/pod/pod-annotations.ts';
+import { isStaticPod } from '../base/pod/pod-spec.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { CpuManager } from '../machine/cpus/cpu-manager.ts';
 import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
-import { isRunning } from '../runtime-view/pod-runtime-state.ts';
+import { isRunning } from '../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
-import { removePodLogs } from './containers/container-files.ts';
-import type { ContainerKiller } from './containers/container-killer.ts';
-import type { TerminationMessages } from './containers/termination-message.ts';
-import { endPodProcesses } from './pod-ending.ts';
-import type { PodRecord } from './pod-record.ts';
+import { removePodLogs, type TerminationMessages } from './containers/container-files.ts';
+import { type ContainerKiller, endPodProcesses } from './containers/container-killer.ts';
 import type { PodSyncer, SyncResult } from './pod-syncer.ts';
-import type { PodWork } from './pod-worker.ts';
+import type { PodRecord, PodWork } from './pod-workers.ts';
 import type { PodProbes } from './probes/pod-probes.ts';
 import type { StatusReports } from './status/status-reports.ts';
 

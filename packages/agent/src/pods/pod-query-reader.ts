@@ -10,12 +10,11 @@ import {
   type VolumeUsage,
 } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
-import { isMirrorPod } from '../base/pod/pod-annotations.ts';
-import { namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
+import { isMirrorPod, namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
 import { logExists } from '../machine/logs/log-files.ts';
 import { readLog } from '../machine/logs/read-log.ts';
-import type { PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
 import { podIdentityOf } from '../runtime-view/runtime-labels.ts';
+import type { PodRuntimeState } from '../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import type { StatusReports } from './status/status-reports.ts';
 

@@ -12,8 +12,7 @@ import type { Pod } from '@keelson/kinds';
 import { PodQueryError } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import type { ContainerAddress, PodAddress, PodStreams } from '../base/contracts/pod-streams.ts';
-import { isMirrorPod } from '../base/pod/pod-annotations.ts';
-import { namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
+import { isMirrorPod, namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 
 export interface PodStreamViewOptions {

@@ -5,21 +5,17 @@ import { allContainersOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
 import { CgroupError } from '../machine/cgroups/cgroup-files.ts';
 import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts';
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
-import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
+import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
-import { configurationRejection, ephemeralContainerRejection } from './admission.ts';
-import { removeContainer } from './containers/container-files.ts';
-import type { ContainerKiller } from './containers/container-killer.ts';
-import type { ContainerStarter } from './containers/container-starter.ts';
+import { removeContainer, removeOldSandboxes, type TerminationMessages } from './containers/container-files.ts';
+import { type ContainerKiller, endPodProcesses } from './containers/container-killer.ts';
+import { type ContainerStarter, StartProblem } from './containers/container-starter.ts';
 import { obsoleteContainers, type PodActions, podActions } from './containers/pod-actions.ts';
-import { StartProblem } from './containers/start-problem.ts';
-import type { TerminationMessages } from './containers/termination-message.ts';
-import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
-import type { PodRecord } from './pod-record.ts';
+import { configurationRejection, ephemeralContainerRejection } from './pod-admission.ts';
+import type { PodRecord } from './pod-workers.ts';
 import type { PodProbes } from './probes/pod-probes.ts';
 import { SandboxProblem, StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
-import { agentConditions } from './status/pod-conditions.ts';
-import { podStatus } from './status/pod-status.ts';
+import { agentConditions, podStatus } from './status/pod-status.ts';
 
 export interface PodSyncerOptions extends StartPreparationOptions {
   readonly states: RuntimePods;

@@ -3,18 +3,22 @@ import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../base/agent-paths.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
-import type { PodEvents } from '../base/events/pod-events.ts';
+import type { PodEvents } from '../base/events/event-recorder.ts';
 import type { EnvironmentFacts } from '../base/pod/environment-facts.ts';
 import type { ObjectReader } from '../base/pod/object-reader.ts';
 import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { VolumePlaces } from '../machine/volumes/pod-volumes.ts';
-import type { PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
+import type { PodRuntimeState } from '../runtime-view/runtime-objects.ts';
 import type { StartContext } from './containers/container-starter.ts';
-import { hostNetworkHostsFile, hostsFile } from './containers/hosts-file.ts';
 import type { PodActions } from './containers/pod-actions.ts';
-import { parseResolvConf, podDns } from './containers/pod-dns.ts';
-import { sandboxConfig } from './containers/sandbox-config.ts';
+import {
+  hostNetworkHostsFile,
+  hostsFile,
+  parseResolvConf,
+  podDns,
+  sandboxConfig,
+} from './containers/sandbox-config.ts';
 
 /** Facts of the node that pods depend on. */
 export interface NodeFacts {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Container, coreV1, Pod, Container as PodContainer } from '@keelson/kinds';
-import { isRecord } from '../base/is-record.ts';
+import { isRecord } from '../base/json-values.ts';
 
 const hashes = new WeakMap<Container, string>();
 

@@ -9,15 +9,16 @@ import type {
   SandboxId,
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
-import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
 import { podIdentityOf, RuntimeLabel } from './runtime-labels.ts';
 import {
   byPod,
+  emptyState,
   isDefined,
   isEnd,
   isReflected,
   outlineOf,
   type PodListing,
+  type PodRuntimeState,
   sandboxIdsOf,
   undefinedIfMissing,
 } from './runtime-objects.ts';

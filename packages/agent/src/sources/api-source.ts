@@ -3,8 +3,7 @@ import type { ApiClient } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { Pod } from '@keelson/kinds';
 import type { PodChangesSink, PodSink, PodSource } from '../base/contracts/pod-source.ts';
-import { PodAnnotation } from '../base/pod/pod-annotations.ts';
-import { uidOf } from '../base/pod/pod-spec.ts';
+import { PodAnnotation, uidOf } from '../base/pod/pod-spec.ts';
 import type { Checkpoints } from './checkpoints.ts';
 
 export interface ApiSourceOptions {

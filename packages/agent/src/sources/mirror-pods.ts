@@ -3,7 +3,7 @@ import { type ApiClient, isStatusError, type ResourceClient } from '@keelson/cor
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { Node, Pod } from '@keelson/kinds';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
-import { isMirrorPod, isStaticPod, PodAnnotation } from '../base/pod/pod-annotations.ts';
+import { isMirrorPod, isStaticPod, PodAnnotation } from '../base/pod/pod-spec.ts';
 
 export interface MirrorPodsOptions {
   readonly client: ApiClient;

@@ -1,5 +1,5 @@
 import { isDocumentError, parseJson, parseYaml } from '@keelson/core/internal';
-import { isRecord } from '../base/is-record.ts';
+import { isRecord } from '../base/json-values.ts';
 
 /** An invalid manifest; the message names the problem in one line. */
 export class ManifestError extends Error {

@@ -8,7 +8,7 @@ import type {
   PodSink,
   PodSourceName,
 } from '../base/contracts/pod-source.ts';
-import { changeOf } from './pod-difference.ts';
+import { isRecord, sameValue } from '../base/json-values.ts';
 
 export interface PodConfigOptions {
   /** Every source that will deliver. */
@@ -77,7 +77,7 @@ export class PodConfig implements PodConfigReader {
     const removed: PodChange[] = [];
     for (const [uid, pod] of before) if (!now.has(uid)) removed.push({ op: 'remove', pod, source });
     this.#sets.set(source, now);
-    this.#tell(source, removed, changes, always);
+    this.#notify(source, removed, changes, always);
   }
 
   #takeChanges(source: PodSourceName, pods: readonly Pod[], gone: readonly string[]): void {
@@ -88,7 +88,7 @@ export class PodConfig implements PodConfigReader {
       if (pod !== undefined) removed.push({ op: 'remove', pod, source });
       set.delete(uid);
     }
-    this.#tell(source, removed, this.#compare(source, pods, set, set), false);
+    this.#notify(source, removed, this.#compare(source, pods, set, set), false);
   }
 
   #setOf(source: PodSourceName): Map<string, Pod> {
@@ -124,7 +124,7 @@ export class PodConfig implements PodConfigReader {
     pod.metadata = { ...meta, annotations: { ...meta.annotations, [seenAnnotation]: seen } };
   }
 
-  #tell(source: PodSourceName, removed: readonly PodChange[], changed: readonly PodChange[], always: boolean): void {
+  #notify(source: PodSourceName, removed: readonly PodChange[], changed: readonly PodChange[], always: boolean): void {
     if (!always && removed.length + changed.length === 0) return;
     // Removals first, so that ports and names are free for a pod that replaces another.
     const changes = [...removed, ...changed];
@@ -136,4 +136,35 @@ export class PodConfig implements PodConfigReader {
       }
     }
   }
+}
+
+/** Metadata that the server maintains and that does not change the desired state. */
+const serverFields: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation', 'selfLink']);
+/** Annotations that the agent adds. */
+const own: ReadonlySet<string> = new Set(['kubernetes.io/config.seen']);
+const inMetadata: ReadonlySet<string> = new Set([...serverFields, 'annotations']);
+
+function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean {
+  if (!isRecord(a) || !isRecord(b)) return sameValue(a, b);
+  for (const key of Object.keys(a)) if (!skipped.has(key) && !sameValue(a[key], b[key])) return false;
+  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined && !skipped.has(key)) return false;
+  return true;
+}
+
+/** True when two states of a pod describe the same desired state. */
+export function sameIntention(a: Pod, b: Pod): boolean {
+  const [before, now] = [a.metadata ?? {}, b.metadata ?? {}];
+  return (
+    sameValue(a.spec, b.spec) &&
+    sameBut(inMetadata, before, now) &&
+    sameBut(own, before.annotations ?? {}, now.annotations ?? {})
+  );
+}
+
+/** The operation for a new state of a pod; undefined when nothing changed. */
+export function changeOf(old: Pod | undefined, pod: Pod): PodChange['op'] | undefined {
+  if (old === undefined) return 'add';
+  if (old === pod) return undefined;
+  if (!sameIntention(old, pod)) return 'update';
+  return sameValue(old.status, pod.status) ? undefined : 'reconcile';
 }

@@ -1,8 +1,7 @@
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import type { EventRecorder } from '../base/contracts/event-recorder.ts';
-import { podSubject } from '../base/contracts/event-recorder.ts';
 import type { PodSink } from '../base/contracts/pod-source.ts';
+import { type EventRecorder, podSubject } from '../base/events/event-recorder.ts';
 
 /** Dependencies of every source of static pods. */
 export interface SourceOptions {

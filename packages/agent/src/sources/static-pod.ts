@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type FieldError, validateObjectMeta } from '@keelson/core';
 import { decoderOf, isDecodeTypeError } from '@keelson/core/internal';
 import { Pod } from '@keelson/kinds';
-import { isRecord } from '../base/is-record.ts';
-import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-annotations.ts';
+import { isRecord } from '../base/json-values.ts';
+import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-spec.ts';
 import { ManifestError } from './parse-manifest.ts';
 
 /** JSON text that does not depend on the order of fields. */

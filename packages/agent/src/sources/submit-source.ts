@@ -1,6 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodSource } from '../base/contracts/pod-source.ts';
-import { isRecord } from '../base/is-record.ts';
+import { isRecord } from '../base/json-values.ts';
 import { ManifestError, parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
 import { reportDuplicate, type SourceOptions } from './source-options.ts';

@@ -4,10 +4,15 @@ import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core/
 import { AgentPaths } from '../base/agent-paths.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
-import { type EventRecorder, type EventSubject, noEvents } from '../base/contracts/event-recorder.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
-import { type PodEvents, podEvents } from '../base/events/pod-events.ts';
-import { podCapacity } from '../pods/admission.ts';
+import {
+  type EventRecorder,
+  type EventSubject,
+  noEvents,
+  type PodEvents,
+  podEvents,
+} from '../base/events/event-recorder.ts';
+import { podCapacity } from '../pods/pod-admission.ts';
 import type { AgentDependencies } from './agent-dependencies.ts';
 
 /** Passes notifications of a change from the parts that observe it to the parts that act on it. */

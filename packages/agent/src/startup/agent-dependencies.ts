@@ -2,10 +2,10 @@ import type { ContainerRuntime, ImageService } from '@keelson/container-runtime'
 import type { ApiClient } from '@keelson/core';
 import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import type { AgentPeriods } from '../base/config/agent-periods.ts';
-import type { EventRecorder } from '../base/contracts/event-recorder.ts';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';
+import type { EventRecorder } from '../base/events/event-recorder.ts';
 import type { RunProgram } from '../base/run-program.ts';
 import type { CgroupAccess } from '../machine/cgroups/node-cgroups.ts';
 import type { CpuTopology } from '../machine/cpus/cpu-topology.ts';

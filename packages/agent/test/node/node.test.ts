@@ -5,7 +5,7 @@ import { NodeAddressError, nodeIps } from '../../src/node/node-addresses.ts';
 import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
 import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
 import { nodeConditions } from '../../src/node/node-status.ts';
-import { configurationRejection, permanentRejection, podCapacity } from '../../src/pods/admission.ts';
+import { configurationRejection, permanentRejection, podCapacity } from '../../src/pods/pod-admission.ts';
 import { machine, startBench, testConfig, testPod, wordsConfig } from '../support/bench.ts';
 
 const config = testConfig('/x');

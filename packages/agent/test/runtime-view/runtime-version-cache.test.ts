@@ -1,6 +1,6 @@
 import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
-import { RuntimeVersionCache } from '../../src/runtime-view/runtime-version-cache.ts';
+import { RuntimeVersionCache } from '../../src/runtime-view/runtime-health.ts';
 
 test('the version of a runtime is asked for once in five minutes, and again at once when it did not answer', async (t) => {
   const clock = new FakeClock();

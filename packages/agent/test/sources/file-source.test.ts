@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import type { EventSubject } from '../../src/base/contracts/event-recorder.ts';
+import type { EventSubject } from '../../src/base/events/event-recorder.ts';
 import { FileSource } from '../../src/sources/file-source.ts';
 import { listeningLogger, manifest, namesOf, temporaryDirectory, until } from '../support/support.ts';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { noEvents } from '../../src/base/contracts/event-recorder.ts';
+import { noEvents } from '../../src/base/events/event-recorder.ts';
 import { HttpSource } from '../../src/sources/http-source.ts';
 import { listeningLogger, manifest, namesOf, until } from '../support/support.ts';
 

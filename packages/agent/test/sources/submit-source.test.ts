@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
-import { noEvents } from '../../src/base/contracts/event-recorder.ts';
+import { noEvents } from '../../src/base/events/event-recorder.ts';
 import { Checkpoints, checkpointAnnotation } from '../../src/sources/checkpoints.ts';
 import { ManifestError } from '../../src/sources/parse-manifest.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';

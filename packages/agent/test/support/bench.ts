@@ -14,8 +14,8 @@ import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-
 import type { ExecutionContext } from 'ava';
 import type { AgentConfig } from '../../src/base/config/agent-config.ts';
 import type { AgentPeriods } from '../../src/base/config/agent-periods.ts';
-import type { EventRecorder } from '../../src/base/contracts/event-recorder.ts';
 import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/base/contracts/pod-source.ts';
+import type { EventRecorder } from '../../src/base/events/event-recorder.ts';
 import type { RunProgram } from '../../src/base/run-program.ts';
 import type { CgroupAccess } from '../../src/machine/cgroups/node-cgroups.ts';
 import type { CpuTopology } from '../../src/machine/cpus/cpu-topology.ts';

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig, ResourceAmounts } from '../../base/config/agent-config.ts';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
-import type { EventRecorder } from '../../base/contracts/event-recorder.ts';
+import type { EventRecorder } from '../../base/events/event-recorder.ts';
 import { Repeater } from '../../base/repeater.ts';
 import type { Machine } from '../host/machine.ts';
 import { limitsOfReserved, limitsOfShare, type NodeShare, podsShare } from './cgroup-limits.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 

@@ -8,7 +8,7 @@ import {
 import type { Clock } from '@keelson/core/runtime';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { ImageConfig } from '../../base/config/agent-config.ts';
-import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { PodEvents } from '../../base/events/event-recorder.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { RestartBackoff } from '../../base/restart-backoff.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';

@@ -3,7 +3,7 @@ import type { ImageAuth } from '@keelson/container-runtime';
 import { parseYaml } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 
 /** The registry, or path in a registry, of a credential: `https://*.example:5000/team`. */
 interface RegistryPattern {

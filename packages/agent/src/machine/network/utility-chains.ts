@@ -1,7 +1,7 @@
 import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { NetworkConfig } from '../../base/config/agent-config.ts';
-import type { EventRecorder } from '../../base/contracts/event-recorder.ts';
+import type { EventRecorder } from '../../base/events/event-recorder.ts';
 import type { CommandResult, HostActions } from './host-actions.ts';
 
 /** Tables of the packet filter in which the agent has chains. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { coreV1, Pod } from '@keelson/kinds';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { ProgramError, type RunProgram } from '../../base/run-program.ts';

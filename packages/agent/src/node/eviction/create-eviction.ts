@@ -3,9 +3,8 @@ import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core/
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentPeriods } from '../../base/config/agent-periods.ts';
-import { type EventRecorder, type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
 import type { PodQueries } from '../../base/contracts/pod-queries.ts';
-import type { PodEvents } from '../../base/events/pod-events.ts';
+import { type EventRecorder, type EventSubject, noEvents, type PodEvents } from '../../base/events/event-recorder.ts';
 import type { HostFiles } from '../../machine/host/host-files.ts';
 import type { Machine } from '../../machine/host/machine.ts';
 import type { NodeUsage } from '../../machine/stats/node-usage.ts';
@@ -17,7 +16,7 @@ import { Evictor } from './evictor.ts';
 import { LimitKeeper } from './limit-keeper.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { Observer } from './observer.ts';
-import type { PressureState } from './pressure-state.ts';
+import type { PressureState } from './pressure.ts';
 import type { VictimsOptions } from './victims.ts';
 
 export interface EvictionDependencies {

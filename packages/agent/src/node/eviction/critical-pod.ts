@@ -1,5 +1,5 @@
 import type { Pod } from '@keelson/kinds';
-import { isStaticPod } from '../../base/pod/pod-annotations.ts';
+import { isStaticPod } from '../../base/pod/pod-spec.ts';
 
 /** Pods with this priority or a higher one are critical to the system. */
 const criticalPriority = 2_000_000_000;

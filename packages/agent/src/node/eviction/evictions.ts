@@ -1,9 +1,9 @@
 import type { Clock, Counter, Logger, Metrics } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { Observation, Threshold } from '../../base/config/eviction-threshold.ts';
-import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { PodEvents } from '../../base/events/event-recorder.ts';
 import { fullNameOf } from '../../base/pod/pod-spec.ts';
-import type { PodWorker } from '../../pods/pod-worker.ts';
+import type { PodWorker } from '../../pods/pod-workers.ts';
 import type { PodVerdict } from '../../pods/status/pod-status.ts';
 import { evictionMessage } from './eviction-message.ts';
 import type { ExceededLimit } from './storage-limits.ts';

@@ -2,13 +2,13 @@ import type { Clock, Logger } from '@keelson/core/runtime';
 import type { EvictionConfig } from '../../base/config/agent-config.ts';
 import { type PressureCondition, type ScarceResource, signals, traitsOf } from '../../base/config/eviction-signals.ts';
 import { isMet, type Observation, type Threshold } from '../../base/config/eviction-threshold.ts';
-import type { EventRecorder, EventSubject } from '../../base/contracts/event-recorder.ts';
+import type { EventRecorder, EventSubject } from '../../base/events/event-recorder.ts';
 import { Repeater } from '../../base/repeater.ts';
 import { withDeadline } from '../../base/with-deadline.ts';
 import { availableText, thresholdText } from './eviction-message.ts';
 import type { Evictions } from './evictions.ts';
 import type { Findings, Observer } from './observer.ts';
-import type { PressureState } from './pressure-state.ts';
+import type { PressureState } from './pressure.ts';
 import { rankVictims, type VictimsOptions } from './victims.ts';
 
 /** Frees resources that no pod of the node uses. */

@@ -2,7 +2,7 @@ import type { Pod } from '@keelson/kinds';
 import type { ScarceResource } from '../../base/config/eviction-signals.ts';
 import type { PodUsage } from '../../base/contracts/pod-queries.ts';
 import { isFinalPhase, uidOf } from '../../base/pod/pod-spec.ts';
-import type { PodWorker } from '../../pods/pod-worker.ts';
+import type { PodWorker } from '../../pods/pod-workers.ts';
 import { isSpared } from './critical-pod.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { candidateOf, type Space } from './pod-consumption.ts';

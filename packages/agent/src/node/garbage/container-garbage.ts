@@ -1,14 +1,15 @@
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
-import { isStaticPod } from '../../base/pod/pod-annotations.ts';
-import { removeContainer } from '../../pods/containers/container-files.ts';
+import { isStaticPod } from '../../base/pod/pod-spec.ts';
+import {
+  removeContainer,
+  removeOldSandboxes,
+  type TerminationMessages,
+} from '../../pods/containers/container-files.ts';
 import { obsoleteContainers } from '../../pods/containers/pod-actions.ts';
-import type { TerminationMessages } from '../../pods/containers/termination-message.ts';
-import { removeOldSandboxes } from '../../pods/pod-ending.ts';
-import type { PodWorker } from '../../pods/pod-worker.ts';
-import type { PodWorkers } from '../../pods/pod-workers.ts';
-import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
+import type { PodWorker, PodWorkers } from '../../pods/pod-workers.ts';
+import { newestOf, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../../runtime-view/runtime-pods.ts';
 
 export interface ContainerGarbageOptions {

@@ -1,7 +1,7 @@
 import type { CallOptions, ContainerRuntime, FilesystemUsage, ImageService } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { ImageConfig } from '../../base/config/agent-config.ts';
-import type { EventRecorder, EventSubject } from '../../base/contracts/event-recorder.ts';
+import type { EventRecorder, EventSubject } from '../../base/events/event-recorder.ts';
 import { type ImageRecord, ImageRecords } from './image-records.ts';
 
 /** Images could not be brought below the threshold. */

@@ -1,10 +1,11 @@
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import type { PodEvents } from '../../base/events/pod-events.ts';
-import { namedContainersOf } from '../../base/pod/pod-spec.ts';
+import type { PodEvents } from '../../base/events/event-recorder.ts';
+import { initContainersOf, isSidecar, namedContainersOf } from '../../base/pod/pod-spec.ts';
 import { withDeadline } from '../../base/with-deadline.ts';
 import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
+import { mayRun, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 import { runHook } from './hook-runner.ts';
 
 /** The least time between SIGTERM and SIGKILL, unless the grace period of the request is 0. */
@@ -73,4 +74,50 @@ function graceSecondsOf({ pod, status, graceSeconds }: KillRequest): number {
   const own = pod?.metadata?.deletionGracePeriodSeconds ?? pod?.spec.terminationGracePeriodSeconds;
   const seconds = graceSeconds ?? own ?? containerNotesOf(status.annotations).graceSeconds ?? defaultGraceSeconds;
   return Math.max(0, Number(seconds));
+}
+
+export interface EndingTools {
+  readonly runtime: ContainerRuntime;
+  readonly killer: ContainerKiller;
+  readonly callTimeoutMs: number;
+}
+
+/**
+ * Ends the running containers of a pod in parallel, its sidecars afterwards, then its sandboxes. All are attempted; the
+ * first failure is thrown afterwards.
+ */
+export async function endPodProcesses(
+  pod: Pod | undefined,
+  state: PodRuntimeState,
+  message: string,
+  graceSeconds: number | undefined,
+  { runtime, killer, callTimeoutMs }: EndingTools,
+  signal: AbortSignal,
+): Promise<void> {
+  const sidecars = new Set(
+    pod
+      ? initContainersOf(pod)
+          .filter(isSidecar)
+          .map(({ name }) => name)
+      : [],
+  );
+  const podIp = state.sandboxes[0]?.ips[0];
+  const failures: unknown[] = [];
+  const kill = async (statuses: readonly ContainerStatus[]) => {
+    const ends = statuses.map((status) =>
+      killer.kill({ pod, status, message: textFor(status, message), graceSeconds, podIp }, signal),
+    );
+    for (const end of await Promise.allSettled(ends)) if (end.status === 'rejected') failures.push(end.reason);
+  };
+  const running = state.containers.filter(mayRun);
+  await kill(running.filter(({ metadata }) => !sidecars.has(metadata.name)));
+  await kill(running.filter(({ metadata }) => sidecars.has(metadata.name)));
+  if (failures.length > 0) throw failures[0];
+  for (const { id, state: is } of state.sandboxes) {
+    if (is === 'ready') await runtime.stopPodSandbox(id, { signal, timeoutMs: callTimeoutMs });
+  }
+}
+
+function textFor(status: ContainerStatus, message: string): string {
+  return message === '' ? `Stopping container ${status.metadata.name}` : message;
 }

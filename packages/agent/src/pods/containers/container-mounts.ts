@@ -6,8 +6,7 @@ import { uidOf } from '../../base/pod/pod-spec.ts';
 import type { VolumePlaces } from '../../machine/volumes/pod-volumes.ts';
 import type { SubPaths } from '../../machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
-import { ContainerConfigError } from '../environment/container-environment.ts';
-import { expand } from '../environment/expand.ts';
+import { ContainerConfigError, expand } from '../environment/container-environment.ts';
 
 export interface MountFacts {
   readonly paths: AgentPaths;

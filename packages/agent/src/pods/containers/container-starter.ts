@@ -9,7 +9,7 @@ import {
 import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
-import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { PodEvents } from '../../base/events/event-recorder.ts';
 import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { fullNameOf, uidOf } from '../../base/pod/pod-spec.ts';
 import { RestartBackoff } from '../../base/restart-backoff.ts';
@@ -19,15 +19,19 @@ import type { VolumePlaces } from '../../machine/volumes/pod-volumes.ts';
 import type { SubPaths } from '../../machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
 import { containerAnnotations, containerHash, containerLabels } from '../../runtime-view/runtime-labels.ts';
-import { ContainerConfigError, containerEnvironment } from '../environment/container-environment.ts';
-import { expand } from '../environment/expand.ts';
+import { ContainerConfigError, containerEnvironment, expand } from '../environment/container-environment.ts';
+import {
+  containerSecurity,
+  linuxResources,
+  mustNotBeRoot,
+  type ResourceFacts,
+  type SecurityFacts,
+  userOf,
+} from './container-config.ts';
+import { linkLog } from './container-files.ts';
 import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
-import { linkLog } from './log-links.ts';
 import type { ContainerStart } from './pod-actions.ts';
-import { linuxResources, type ResourceFacts } from './resources.ts';
-import { containerSecurity, mustNotBeRoot, type SecurityFacts, userOf } from './security.ts';
-import { StartProblem } from './start-problem.ts';
 
 /** A signal that fires some time after another one, with a function that releases both. */
 export interface LingeringSignal {
@@ -281,4 +285,18 @@ export class ContainerStarter {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Why a container was not started; `reason` is the reason of its waiting state. */
+export class StartProblem extends Error {
+  readonly reason: string;
+  /** When the start is retried; undefined = at the next regular sync of the pod. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(reason: string, message: string, retryAfterMs?: number) {
+    super(message);
+    this.name = 'StartProblem';
+    this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
 }

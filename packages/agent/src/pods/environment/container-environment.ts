@@ -1,13 +1,10 @@
 import { envVarNameErrors } from '@keelson/core';
-import type { Container, coreV1, Pod } from '@keelson/kinds';
+import type { Container, coreV1, Pod, Service } from '@keelson/kinds';
 import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { fieldValue } from '../../base/pod/field-value.ts';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
-import { isStaticPod } from '../../base/pod/pod-annotations.ts';
-import { allContainersOf } from '../../base/pod/pod-spec.ts';
+import { allContainersOf, isStaticPod } from '../../base/pod/pod-spec.ts';
 import { resourceValue } from '../../base/pod/resource-value.ts';
-import { expand } from './expand.ts';
-import { serviceVariables } from './service-variables.ts';
 
 /** The pod refers to something that is missing or invalid; the container waits with `CreateContainerConfigError`. */
 export class ContainerConfigError extends Error {
@@ -141,4 +138,49 @@ function keyValue(
 ): string | undefined {
   if (value !== undefined || optional === true) return value;
   throw new ContainerConfigError(exists ? `couldn't find key ${key} in ${subject}` : `${subject} not found`);
+}
+
+const reference = /\$(?:\$|\(([^()]*)\))/g;
+
+/**
+ * Replaces `$(NAME)` by the value of the variable. `$$` stands for `$`, so that `$$(NAME)` remains text; a reference to
+ * an unknown variable is not replaced. Replaced text is not expanded again.
+ */
+export function expand(text: string, lookUp: (name: string) => string | undefined): string {
+  return text.replace(reference, (match, name: string | undefined) =>
+    name === undefined ? '$' : (lookUp(name) ?? match),
+  );
+}
+
+/**
+ * Variables by which containers find the services of their namespace: `<NAME>_SERVICE_HOST`, `..._PORT` and the older
+ * forms per port.
+ */
+export function serviceVariables(services: readonly Service[]): Map<string, string> {
+  const variables = new Map<string, string>();
+  for (const { metadata, spec } of services) {
+    const ip = spec?.clusterIP;
+    const [first] = spec?.ports ?? [];
+    if (!ip || ip === 'None' || first === undefined) continue;
+    const name = variableName(metadata?.name ?? '');
+    const host = ip.includes(':') ? `[${ip}]` : ip;
+    variables.set(`${name}_SERVICE_HOST`, ip);
+    variables.set(`${name}_SERVICE_PORT`, String(first.port));
+    for (const port of spec?.ports ?? [])
+      if (port.name) variables.set(`${name}_SERVICE_PORT_${variableName(port.name)}`, String(port.port));
+    const url = (port: typeof first) => `${(port.protocol ?? 'TCP').toLowerCase()}://${host}:${port.port}`;
+    variables.set(`${name}_PORT`, url(first));
+    for (const port of spec?.ports ?? []) {
+      const prefix = `${name}_PORT_${port.port}_${port.protocol ?? 'TCP'}`;
+      variables.set(prefix, url(port));
+      variables.set(`${prefix}_PROTO`, (port.protocol ?? 'TCP').toLowerCase());
+      variables.set(`${prefix}_PORT`, String(port.port));
+      variables.set(`${prefix}_ADDR`, ip);
+    }
+  }
+  return variables;
+}
+
+function variableName(name: string): string {
+  return name.toUpperCase().replaceAll('-', '_').replaceAll('.', '_');
 }

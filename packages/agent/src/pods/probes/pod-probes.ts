@@ -2,9 +2,9 @@ import type { ContainerStatus } from '@keelson/container-runtime';
 import { timeMs } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
 import type { Container, Pod } from '@keelson/kinds';
-import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { PodEvents } from '../../base/events/event-recorder.ts';
 import { allContainersOf, uidOf } from '../../base/pod/pod-spec.ts';
-import type { PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
+import type { PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 import { type ProbeKind, ProbeWorker } from './probe-worker.ts';
 import type { Probing } from './prober.ts';
 

@@ -1,5 +1,5 @@
 import { parseInstant } from '@keelson/core';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import { type AgentRequest, HttpProblem, readBody } from '../http/request.ts';
 import type { SampleRange } from './container-info.ts';
 

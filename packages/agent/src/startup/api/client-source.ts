@@ -5,16 +5,24 @@ import {
   type HttpClientOptions,
   kubeconfigAccess,
   loadKubeconfig,
+  pause,
 } from '@keelson/client';
-import type { ApiClient } from '@keelson/core';
+import {
+  type ApiClient,
+  type ClientWatchEvent,
+  type DiscoveredResource,
+  isStatusError,
+  type KindDefinition,
+  type KubeObject,
+  type ResourceClient,
+  type WatchOptions,
+} from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { agentName } from '../../base/agent-name.ts';
 import type { ApiAccessConfig } from '../../base/config/agent-config.ts';
 import type { ShownCertificate } from '../credentials/certificate-rotation.ts';
 import type { CertificateStore } from '../credentials/certificate-store.ts';
 import { type ClientCertificate, clientCertificate, laterOf } from '../credentials/client-certificate.ts';
-import { type ClientChoice, switchingClient } from './switching-client.ts';
-import { withChaos } from './with-chaos.ts';
 
 export interface ClientSourceOptions {
   readonly config: ApiAccessConfig;
@@ -162,5 +170,112 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
       closed = true;
       for (const client of made) client.close();
     },
+  };
+}
+
+/** Selects the client to use, and another one when the server rejects the content type of its requests. */
+export interface ClientChoice {
+  /**
+   * Returns the client to use.
+   *
+   * @throws ConnectionError while there is none
+   */
+  current(): Promise<HttpApiClient>;
+  /** Called when the server rejects the content type of this client; returns true when another client is available. */
+  refused(client: HttpApiClient): boolean;
+}
+
+/** True for 406 and 415: the server rejects the content type, not the request. */
+function refusesContentType(error: unknown): boolean {
+  return isStatusError(error) && (error.code === 406 || error.code === 415);
+}
+
+/** Returns an {@link ApiClient} that sends each request with the client that is current at that time. */
+export function switchingClient(choice: ClientChoice): ApiClient {
+  return {
+    resource: <T extends KubeObject>(kind: KindDefinition<T>) => {
+      const { group, version, names } = kind;
+      const name = { group, version, resource: names.plural };
+      return switchingResource<T>(choice, name, (client) => client.resource<T>(kind));
+    },
+    dynamic: (name, options) => switchingResource(choice, name, (client) => client.dynamic(name, options)),
+    discover: () => run(choice, (client): Promise<readonly DiscoveredResource[]> => client.discover()),
+  };
+}
+
+async function run<R>(choice: ClientChoice, call: (client: HttpApiClient) => Promise<R>): Promise<R> {
+  for (;;) {
+    const client = await choice.current();
+    try {
+      return await call(client);
+    } catch (error) {
+      if (!refusesContentType(error) || !choice.refused(client)) throw error;
+    }
+  }
+}
+
+function switchingResource<T extends KubeObject>(
+  choice: ClientChoice,
+  resourceName: ResourceClient<T>['resourceName'],
+  pick: (client: HttpApiClient) => ResourceClient<T>,
+): ResourceClient<T> {
+  const call = <R>(operation: (resource: ResourceClient<T>) => Promise<R>) =>
+    run(choice, (client) => operation(pick(client)));
+
+  async function* watch(options?: WatchOptions): AsyncGenerator<ClientWatchEvent<T>> {
+    for (;;) {
+      const client = await choice.current();
+      try {
+        yield* pick(client).watch(options);
+        return;
+      } catch (error) {
+        // The server rejects a watch before its first event, so no event is repeated.
+        if (!refusesContentType(error) || !choice.refused(client)) throw error;
+      }
+    }
+  }
+
+  return {
+    resourceName,
+    namespace: (namespace) => switchingResource(choice, resourceName, (client) => pick(client).namespace(namespace)),
+    create: (...rest) => call((resource) => resource.create(...rest)),
+    get: (...rest) => call((resource) => resource.get(...rest)),
+    list: (...rest) => call((resource) => resource.list(...rest)),
+    update: (...rest) => call((resource) => resource.update(...rest)),
+    patch: (...rest) => call((resource) => resource.patch(...rest)),
+    delete: (...rest) => call((resource) => resource.delete(...rest)),
+    deleteCollection: (...rest) => call((resource) => resource.deleteCollection(...rest)),
+    watch,
+    getSubresource: (...rest) => call((resource) => resource.getSubresource(...rest)),
+    updateSubresource: (...rest) => call((resource) => resource.updateSubresource(...rest)),
+    patchSubresource: (...rest) => call((resource) => resource.patchSubresource(...rest)),
+    createSubresource: (...rest) => call((resource) => resource.createSubresource(...rest)),
+  };
+}
+
+/** Maximum injected delay. */
+const maxDelayMs = 1_000;
+
+export interface ChaosOptions {
+  /** 0..1: the probability that a request is delayed, and the probability that it fails. */
+  readonly chance: number;
+  readonly clock: Clock;
+  /** Returns a number in [0, 1). */
+  readonly random: () => number;
+}
+
+/**
+ * Injects delays of requests, and failures as if the connection was reset before the server received the request. It is
+ * used to test the error handling of callers.
+ */
+export function withChaos(choice: ClientChoice, { chance, clock, random }: ChaosOptions): ClientChoice {
+  const never = new AbortController().signal;
+  return {
+    async current() {
+      if (random() < chance) await pause(clock, random() * maxDelayMs, never);
+      if (random() < chance) throw new ConnectionError('Unreachable', 'connection reset, injected by --chaos-chance');
+      return choice.current();
+    },
+    refused: (client) => choice.refused(client),
   };
 }

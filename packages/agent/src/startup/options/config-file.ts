@@ -1,5 +1,5 @@
 import { isDocumentError, parseYaml } from '@keelson/core/internal';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { fieldName, textsOf } from './file-value.ts';
 import { nearestWord } from './nearest-word.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import type { AnyOption } from './option.ts';
 import { ValueError } from './value-type.ts';
 

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@keelson/core/runtime';
-import { isRecord } from '../../base/is-record.ts';
+import { isRecord } from '../../base/json-values.ts';
 import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
 

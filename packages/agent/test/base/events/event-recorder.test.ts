@@ -3,10 +3,7 @@ import { type ApiClient, statusErrors } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Event, Pod } from '@keelson/kinds';
 import test from 'ava';
-import { podSubject } from '../../../src/base/contracts/event-recorder.ts';
-import { ApiEventRecorder } from '../../../src/base/events/api-event-recorder.ts';
-import { EventCorrelator } from '../../../src/base/events/event-correlator.ts';
-import { podEvents } from '../../../src/base/events/pod-events.ts';
+import { ApiEventRecorder, EventCorrelator, podEvents, podSubject } from '../../../src/base/events/event-recorder.ts';
 import { listeningLogger, until } from '../../support/support.ts';
 
 const pod = (name: string): Pod => ({

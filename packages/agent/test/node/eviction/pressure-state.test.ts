@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Signal } from '../../../src/base/config/eviction-signals.ts';
 import type { Threshold } from '../../../src/base/config/eviction-threshold.ts';
-import { PressureState } from '../../../src/node/eviction/pressure-state.ts';
+import { PressureState } from '../../../src/node/eviction/pressure.ts';
 
 const threshold = (changes: Partial<Threshold>): Threshold => ({
   signal: 'memory.available',

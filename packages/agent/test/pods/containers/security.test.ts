@@ -1,8 +1,8 @@
 import type { Image } from '@keelson/container-runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import test from 'ava';
+import { containerSecurity } from '../../../src/pods/containers/container-config.ts';
 import { checkUser } from '../../../src/pods/containers/container-starter.ts';
-import { containerSecurity } from '../../../src/pods/containers/security.ts';
 import { ContainerConfigError } from '../../../src/pods/environment/container-environment.ts';
 import { testPod } from '../../support/bench.ts';
 

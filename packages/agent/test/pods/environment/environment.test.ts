@@ -1,9 +1,12 @@
 import type { Container } from '@keelson/kinds';
 import test from 'ava';
 import type { ObjectReader } from '../../../src/base/pod/object-reader.ts';
-import { parseResolvConf, podDns } from '../../../src/pods/containers/pod-dns.ts';
-import { ContainerConfigError, containerEnvironment } from '../../../src/pods/environment/container-environment.ts';
-import { expand } from '../../../src/pods/environment/expand.ts';
+import { parseResolvConf, podDns } from '../../../src/pods/containers/sandbox-config.ts';
+import {
+  ContainerConfigError,
+  containerEnvironment,
+  expand,
+} from '../../../src/pods/environment/container-environment.ts';
 import { testPod } from '../../support/bench.ts';
 
 const values: Readonly<Record<string, string>> = { A: 'a', B: 'b', LOOP: '$(A)', EMPTY: '' };

@@ -1,9 +1,8 @@
 import type { ApiClient } from '@keelson/core';
 import type { ContainerStatus, Pod } from '@keelson/kinds';
 import test from 'ava';
-import { podConditions } from '../../../src/pods/status/pod-conditions.ts';
-import { type PodPhase, podPhase } from '../../../src/pods/status/pod-phase.ts';
-import { statusPatch } from '../../../src/pods/status/status-patch.ts';
+import { type PodPhase, podConditions, podPhase } from '../../../src/pods/status/pod-status.ts';
+import { statusPatch } from '../../../src/pods/status/status-reports.ts';
 import { startBench, testPod } from '../../support/bench.ts';
 
 /** `r` running, `w` waiting, a number = ended with this code, `w1` = waits after an end with 1. */

@@ -1,4 +1,7 @@
-import { isRecord } from './is-record.ts';
+/** True for a plain JSON object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Equality of JSON values; a field that is undefined equals one that is absent. */
 export function sameValue(a: unknown, b: unknown): boolean {

@@ -1,5 +1,8 @@
+import { type Pod, qosClassOf } from '@keelson/kinds';
 import { type PressureCondition, traitsOf } from '../../base/config/eviction-signals.ts';
 import { isMet, type Observations, type Threshold } from '../../base/config/eviction-threshold.ts';
+import type { PodVerdict } from '../../pods/status/pod-status.ts';
+import { isSpared } from './critical-pod.ts';
 
 /**
  * The thresholds that are met, since when, and the pressure conditions of the node. Times are monotonic milliseconds.
@@ -38,4 +41,20 @@ export class PressureState {
     this.#due = met.filter((one) => nowMs - (this.#since.get(one) ?? nowMs) >= one.graceMs);
     return this.#due;
   }
+}
+
+/**
+ * Why a node under pressure rejects a pod: under memory pressure BestEffort pods, under disk pressure all pods.
+ * Undefined when the pod is admitted.
+ */
+export function pressureRejection(
+  pod: Pod,
+  conditions: ReadonlySet<PressureCondition>,
+  gates: Readonly<Record<string, boolean>>,
+): PodVerdict | undefined {
+  const refused =
+    conditions.has('DiskPressure') || (conditions.has('MemoryPressure') && qosClassOf(pod.spec) === 'BestEffort');
+  if (!refused || isSpared(pod, gates)) return undefined;
+  const message = `The node had condition: [${[...conditions].sort().reverse().join(' ')}].`;
+  return { phase: 'Failed', reason: 'Evicted', message };
 }

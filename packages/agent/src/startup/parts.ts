@@ -1,15 +1,26 @@
+import { quantityValue } from '@keelson/core';
 import { CachedObjectReader, noObjects } from '../base/pod/object-reader.ts';
+import { createNodeCgroups, type NodeCgroups } from '../machine/cgroups/node-cgroups.ts';
+import { type CpuManager, createCpuManager } from '../machine/cpus/cpu-manager.ts';
+import { readTopology } from '../machine/cpus/cpu-topology.ts';
+import { ImagePuller } from '../machine/images/image-puller.ts';
+import { CloudCredentials } from '../machine/images/pull-credentials.ts';
 import { LogRotation } from '../machine/logs/log-rotation.ts';
-import { pressureRejection } from '../node/eviction/pressure-admission.ts';
-import type { PressureState } from '../node/eviction/pressure-state.ts';
+import { PodRange } from '../machine/network/pod-network.ts';
+import { machineUsage, type NodeUsage } from '../machine/stats/node-usage.ts';
+import { VolumeStats } from '../machine/stats/volume-stats.ts';
+import { createVolumes, type Volumes } from '../machine/volumes/create-volumes.ts';
+import { createEviction, type Eviction } from '../node/eviction/create-eviction.ts';
+import { type PressureState, pressureRejection } from '../node/eviction/pressure.ts';
+import { Garbage } from '../node/garbage/garbage.ts';
+import { NodePresence } from '../node/node-presence.ts';
 import type { NodeResources } from '../node/node-resources.ts';
+import { TerminationMessages } from '../pods/containers/container-files.ts';
 import { ContainerKiller } from '../pods/containers/container-killer.ts';
 import { ContainerStarter } from '../pods/containers/container-starter.ts';
-import { TerminationMessages } from '../pods/containers/termination-message.ts';
 import { Housekeeping } from '../pods/housekeeping.ts';
-import { MirrorIndex } from '../pods/mirror-index.ts';
 import { PodAdmission } from '../pods/pod-admission.ts';
-import { PodIntake } from '../pods/pod-intake.ts';
+import { MirrorIndex, PodIntake } from '../pods/pod-intake.ts';
 import { PodKeeper } from '../pods/pod-keeper.ts';
 import { PodQueryReader } from '../pods/pod-query-reader.ts';
 import { PodStreamView } from '../pods/pod-stream-view.ts';
@@ -19,9 +30,82 @@ import { PodProbes } from '../pods/probes/pod-probes.ts';
 import { createProber } from '../pods/probes/prober.ts';
 import { StatusReports } from '../pods/status/status-reports.ts';
 import { Relister } from '../runtime-view/relister.ts';
+import { RuntimeHealth, RuntimeVersionCache } from '../runtime-view/runtime-health.ts';
+import { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { MachineParts } from './machine-parts.ts';
-import type { RuntimeParts } from './runtime-parts.ts';
+
+/** The parts that observe the container runtime. */
+export interface RuntimeParts {
+  readonly version: RuntimeVersionCache;
+  readonly health: RuntimeHealth;
+  /** The pods that the runtime reports. */
+  readonly states: RuntimePods;
+}
+
+export function createRuntimeParts({
+  runtime,
+  clock,
+  logger,
+  callTimeoutMs,
+  periods,
+  changes,
+}: AgentContext): RuntimeParts {
+  const version = new RuntimeVersionCache(runtime, clock, callTimeoutMs);
+  const health = new RuntimeHealth({
+    ...{ runtime, clock, logger, callTimeoutMs },
+    periodMs: periods.runtimeStatus,
+    downAfterMs: periods.runtimeDown,
+    onChange: () => changes.runtime.notify(),
+  });
+  const states = new RuntimePods({
+    ...{ runtime, clock, logger, callTimeoutMs },
+    onChange: (uid) => changes.pod.notify(uid),
+  });
+  return { version, health, states };
+}
+
+/** The parts that read or change the machine. */
+export interface MachineParts {
+  readonly cgroups: NodeCgroups;
+  readonly cpus: CpuManager;
+  readonly volumes: Volumes;
+  readonly volumeStats: VolumeStats;
+  readonly usage: NodeUsage;
+  readonly credentials: CloudCredentials;
+  readonly puller: ImagePuller;
+  readonly podRange: PodRange;
+}
+
+/** @throws MachineError when the reservations leave nothing for pods */
+export function createMachineParts(context: AgentContext, { states }: RuntimeParts): MachineParts {
+  const { config, dependencies, runtime, images, clock, logger, paths, periods, callTimeoutMs } = context;
+  const cgroups = createNodeCgroups({
+    ...{ config, machine: dependencies.machine, paths, clock, logger },
+    access: dependencies.cgroups,
+    periodMs: periods.cgroups,
+    events: context.recorder,
+  });
+  const cpus = createCpuManager({
+    ...{ config, runtime, states, clock, logger, callTimeoutMs },
+    topology: async () => dependencies.topology ?? readTopology('/sys/devices/system/cpu'),
+  });
+  const volumes = createVolumes({ config, paths, dependencies, onInUse: () => context.changes.node.notify() });
+  const { files } = volumes.host;
+  const volumeStats = new VolumeStats({
+    ...{ files, clock, logger, random: context.random },
+    volumes: () => volumes.volumes.measured(),
+    periodMs: config.volumeStatsMs,
+  });
+  const usage = dependencies.nodeUsage ?? machineUsage(files);
+  const credentials = new CloudCredentials(config.images, logger);
+  const puller = new ImagePuller({
+    ...{ images, cloud: credentials, clock, events: context.events, callTimeoutMs },
+    config: config.images,
+    pullProgress: runtime.capabilities.pullProgress,
+  });
+  const podRange = new PodRange({ runtime, callTimeoutMs, logger });
+  return { cgroups, cpus, volumes, volumeStats, usage, credentials, puller, podRange };
+}
 
 /** The properties of the node that pods depend on. */
 export interface PodNode {
@@ -159,4 +243,59 @@ function once(action: () => void): () => void {
     called = true;
     action();
   };
+}
+
+/** The parts that manage the node as a whole. */
+export interface NodeParts {
+  readonly garbage: Garbage;
+  readonly eviction: Eviction;
+  /** Undefined without an API server. */
+  readonly presence: NodePresence | undefined;
+}
+
+export function createNodeParts(
+  context: AgentContext,
+  runtimeParts: RuntimeParts,
+  machine: MachineParts,
+  { workers, messages, queries }: PodParts,
+  { ips, resources, pressure }: PodNode,
+): NodeParts {
+  const { config, dependencies, runtime, images, clock, logger, metrics, recorder, paths, periods, node } = context;
+  const { callTimeoutMs } = context;
+  const { states, health, version } = runtimeParts;
+  const garbage = new Garbage({
+    ...{ runtime, images, workers, states, messages, paths, clock, logger, node, callTimeoutMs },
+    config: config.images,
+    events: recorder,
+    imagePeriodMs: periods.imageGarbage,
+    containerPeriodMs: periods.containerGarbage,
+  });
+  const eviction = createEviction({
+    ...{ config, periods, pressure, workers, garbage, paths, node },
+    dependencies: { images, machine: dependencies.machine, clock, logger, metrics, events: recorder },
+    usage: machine.usage,
+    state: queries,
+    files: machine.volumes.host.files,
+    podEvents: context.events,
+    allocatableMemory: () => Number(quantityValue(resources.allocatable['memory'] ?? '0')),
+    onChange: () => context.changes.node.notify(),
+  });
+  const { api, heartbeatApi = api } = dependencies;
+  if (heartbeatApi === undefined) return { garbage, eviction, presence: undefined };
+  const presence = new NodePresence({
+    ...{ config, runtime, images, clock, logger, callTimeoutMs, ips, resources, version },
+    machine: dependencies.machine,
+    api: heartbeatApi,
+    events: recorder,
+    agentVersion: dependencies.version ?? 'v0.1.0',
+    port: () => (config.server.enabled ? (dependencies.port?.() ?? config.server.port) : 0),
+    problems: () => health.problems(),
+    pressure: () => pressure.conditions,
+    further: dependencies.nodeConditions ?? (() => []),
+    volumesInUse: () => machine.volumes.inUse(),
+    onNode: ({ spec }) => machine.podRange.learn(spec?.podCIDR),
+  });
+  context.changes.node.subscribe(() => presence.requestReport());
+  context.changes.runtime.subscribe(() => presence.requestReport());
+  return { garbage, eviction, presence };
 }
