@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { findTool } from '@keelson/container-host';
 import { ImageStore } from '@keelson/container-images';
-import { Cgroups, createContainerContext, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
+import { Cgroups, createContainerContext, Inventory, StateDirectory } from '@keelson/container-monitor';
 import {
   type ContainerEngine,
   findNodeIp,

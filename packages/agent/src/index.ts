@@ -35,7 +35,6 @@ export type {
 } from './base/contracts/pod-source.ts';
 export { type EventRecorder, type EventSubject, noEvents } from './base/events/event-recorder.ts';
 export { MachineError } from './base/machine-error.ts';
-export { replaceFile } from './base/replace-file.ts';
 export { UsageError } from './base/usage-error.ts';
 export { agentVersion, versionText } from './base/version.ts';
 export type { CgroupAccess } from './machine/cgroups/node-cgroups.ts';

@@ -14,24 +14,10 @@ export { MonitoredContainer } from './container/monitored-container.ts';
 export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
 export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
-export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './machine/atomic-file.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
 export { isId, newId } from './machine/ids.ts';
-export {
-  isAlive,
-  listProcesses,
-  type ProcessIdentity,
-  type ProcessStat,
-  parseStat,
-  readCommandLine,
-  readStat,
-  residentBytes,
-  signalProcess,
-} from './machine/proc.ts';
-export { tryTool } from './machine/run-tool.ts';
 export { signalName, signalNumber } from './machine/signals.ts';
 export { quote, terminalResizer, terminalsWork, withTerminal } from './machine/terminal.ts';
-export { findTool, tool, toolPath } from './machine/tools.ts';
 export { type Account, findAccount } from './root/accounts.ts';
 export { resolveInside } from './root/resolve-inside.ts';
 export type { ContainerRecord, SandboxRecord } from './state/records.ts';

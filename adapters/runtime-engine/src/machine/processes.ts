@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { listProcesses, signalProcess } from '@keelson/container-host';
 import type { ContainerId } from '@keelson/container-runtime';
 
 /**
@@ -6,12 +7,14 @@ import type { ContainerId } from '@keelson/container-runtime';
  * monitor process has a similar name and is excluded.
  */
 export function processesOf(id: ContainerId): number[] {
-  return allProcesses().filter((pid) => belongsTo(pid, id));
+  return listProcesses()
+    .map(({ pid }) => pid)
+    .filter((pid) => belongsTo(pid, id));
 }
 
 /** Checks the cgroup of a process, because the kernel may have assigned its id to another process. */
 export function belongsTo(pid: number, id: ContainerId): boolean {
-  return read(pid, 'cgroup')
+  return cgroupsOf(pid)
     .split('\n')
     .some((line) => line.includes(id) && !line.includes('conmon'));
 }
@@ -19,35 +22,19 @@ export function belongsTo(pid: number, id: ContainerId): boolean {
 /** A process and its current descendants. */
 export function withDescendants(root: number): number[] {
   const children = new Map<number, number[]>();
-  for (const pid of allProcesses()) {
-    const stat = read(pid, 'stat');
-    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-    children.set(parent, [...(children.get(parent) ?? []), pid]);
-  }
+  for (const { pid, parent } of listProcesses()) children.set(parent, [...(children.get(parent) ?? []), pid]);
   const all = [root];
   for (const pid of all) all.push(...(children.get(pid) ?? []));
   return all;
 }
 
 export function killAll(pids: readonly number[]): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // The process has ended, or this process lacks the permission.
-    }
-  }
+  for (const pid of pids) signalProcess(pid, 'SIGKILL');
 }
 
-function allProcesses(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number);
-}
-
-function read(pid: number, file: string): string {
+function cgroupsOf(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+    return readFileSync(`/proc/${pid}/cgroup`, 'latin1');
   } catch {
     return ''; // the process has ended meanwhile
   }

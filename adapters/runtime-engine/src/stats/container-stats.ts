@@ -1,7 +1,7 @@
+import { type CgroupFolders, cgroupFoldersOf, readCgroupUsage } from '@keelson/container-host';
 import type { Container, ContainerFilter, ContainerId, ContainerStats } from '@keelson/container-runtime';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { EngineContext } from '../engine-context.ts';
-import { type CgroupFolders, cgroupFolders, readUsage } from './cgroup-stats.ts';
 
 const defaultMountpoint = '/sys/fs/cgroup';
 
@@ -39,7 +39,7 @@ export class StatsReader {
       labels,
       annotations,
       timestamp: this.#context.clock.now(),
-      ...(await readUsage(folders)),
+      ...(await readCgroupUsage(folders)),
     };
   }
 
@@ -48,7 +48,7 @@ export class StatsReader {
     const pid = (await this.#reader.findIfPresent(id, signal))?.details.State.Pid ?? 0;
     if (pid === 0) return undefined;
     const mountpoint = this.#context.options.cgroupMountpoint ?? defaultMountpoint;
-    const folders = await cgroupFolders(pid, mountpoint).catch(() => undefined);
+    const folders = await cgroupFoldersOf(pid, mountpoint).catch(() => undefined);
     if (folders !== undefined) this.#folders.set(id, folders);
     return folders;
   }

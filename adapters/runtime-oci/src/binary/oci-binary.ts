@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toolPath } from '@keelson/container-monitor';
+import { toolPath } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 
 export interface BinaryVersion {

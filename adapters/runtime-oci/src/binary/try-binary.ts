@@ -1,10 +1,10 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeEmptyCgroup } from '@keelson/container-host';
 import { newId } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 import { defaultProfile } from '../bundle/seccomp.ts';
 import type { Programs } from '../launch/programs.ts';
-import { removeCgroup } from '../machine/cgroup-folders.ts';
 import { runToEnd, writeHolderBundle } from '../sandbox/pid-holder.ts';
 import { lastMessageIn, type OciBinary } from './oci-binary.ts';
 
@@ -45,7 +45,7 @@ export async function tryBinary(
     } finally {
       await binary.delete(id);
       // A binary that fails during the start may leave the cgroup behind.
-      await removeCgroup(cgroups.mountpoint, cgroupsPath);
+      await removeEmptyCgroup(cgroups.mountpoint, cgroupsPath);
       await rm(folder, { recursive: true, force: true });
     }
   }

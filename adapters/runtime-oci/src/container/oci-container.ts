@@ -1,16 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
-  type ExitRecord,
   isAlive,
-  MonitoredContainer,
   type ProcessIdentity,
   readCommandLine,
   signalProcess,
-  spawnMonitor,
   tryTool,
   writeAtomically,
-} from '@keelson/container-monitor';
+} from '@keelson/container-host';
+import { type ExitRecord, MonitoredContainer, spawnMonitor } from '@keelson/container-monitor';
 import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
 import { lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciSpec } from '../bundle/oci-spec.ts';

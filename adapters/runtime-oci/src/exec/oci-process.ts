@@ -3,14 +3,8 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  exitCodeOf,
-  keptOutput,
-  newId,
-  signalProcess,
-  terminalResizer,
-  withTerminal,
-} from '@keelson/container-monitor';
+import { signalProcess } from '@keelson/container-host';
+import { exitCodeOf, keptOutput, newId, terminalResizer, withTerminal } from '@keelson/container-monitor';
 import { RuntimeError, type TerminalSize } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciContainer } from '../container/oci-container.ts';

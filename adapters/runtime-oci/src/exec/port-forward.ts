@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { Duplex, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { tool, toolPath } from '@keelson/container-monitor';
+import { tool, toolPath } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 
 const helper = fileURLToPath(new URL('./port-forward-helper.js', import.meta.url));

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { tool, withTerminal } from '@keelson/container-monitor';
+import { tool } from '@keelson/container-host';
+import { withTerminal } from '@keelson/container-monitor';
 import type { OciBinary } from '../binary/oci-binary.ts';
 import type { OciRecord } from '../container/oci-record.ts';
 import type { Programs } from './programs.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { writeAtomically } from '@keelson/container-monitor';
+import { writeAtomically } from '@keelson/container-host';
 import { nativePrograms } from '../native/programs.ts';
 import { detachedScript, mountScript, terminalScript } from './scripts.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tryTool } from '@keelson/container-monitor';
+import { tryTool } from '@keelson/container-host';
 
 /** Whether overlays can be mounted with layers on the file system of this directory. */
 export async function overlayWorks(folder: string): Promise<boolean> {

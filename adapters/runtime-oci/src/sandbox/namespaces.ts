@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile, statfs } from 'node:fs/promises';
-import { toolPath, tryTool } from '@keelson/container-monitor';
+import { toolPath, tryTool } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 import type { PodPlace } from './pod-place.ts';
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MonitoredSandbox, removeIfPresent, type SandboxRecord, writeAtomically } from '@keelson/container-monitor';
+import { removeEmptyCgroup, removeIfPresent, writeAtomically } from '@keelson/container-host';
+import { MonitoredSandbox, type SandboxRecord } from '@keelson/container-monitor';
 import { type NetworkPlugin, networkRequest } from '@keelson/container-network';
 import type { PodSandboxStatus } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciContext } from '../container/oci-context.ts';
-import { removeCgroup } from '../machine/cgroup-folders.ts';
 import { areNamespacesMounted, makeNamespaces, removeNamespaces } from './namespaces.ts';
 import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
 import { hostnameOf, writePodFiles } from './pod-files.ts';
@@ -88,7 +88,7 @@ export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord>
 
   protected override async discard(): Promise<void> {
     await rm(this.place.folder, { recursive: true, force: true });
-    await removeCgroup(this.#parts.around.cgroupMountpoint, this.cgroup);
+    await removeEmptyCgroup(this.#parts.around.cgroupMountpoint, this.cgroup);
   }
 
   get #addressFile(): string {

@@ -8,7 +8,7 @@ import {
   readIfPresent,
   signalProcess,
   tryTool,
-} from '@keelson/container-monitor';
+} from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn, type OciBinary } from '../binary/oci-binary.ts';
 import { maskedPaths, readonlyPaths } from '../bundle/protected-paths.ts';

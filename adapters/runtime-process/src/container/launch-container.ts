@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type ContainerContext, spawnMonitor, writeAtomically } from '@keelson/container-monitor';
+import { writeAtomically } from '@keelson/container-host';
+import { type ContainerContext, spawnMonitor } from '@keelson/container-monitor';
 import { launcher, startScript, terminalCommand } from '../launch/start-script.ts';
 import type { ProcessRecord } from '../state/records.ts';
 

@@ -1,10 +1,5 @@
-import {
-  type ExitRecord,
-  MonitoredContainer,
-  type ProcessIdentity,
-  readCommandLine,
-  signalProcess,
-} from '@keelson/container-monitor';
+import { type ProcessIdentity, readCommandLine, signalProcess } from '@keelson/container-host';
+import { type ExitRecord, MonitoredContainer } from '@keelson/container-monitor';
 import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';

@@ -1,4 +1,5 @@
-import { type Cgroups, listProcesses, residentBytes } from '@keelson/container-monitor';
+import { listProcesses, residentBytes } from '@keelson/container-host';
+import type { Cgroups } from '@keelson/container-monitor';
 import type { ContainerStats } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core/runtime';
 import type { ProcessContainer } from './process-container.ts';
@@ -30,7 +31,7 @@ export async function readStats(
       major += member.majorFaults;
       rssBytes += residentBytes(member.pid);
     }
-    const cgroup = await cgroups.memory(record.plan.cgroups);
+    const cgroup = (await cgroups.usage(record.plan.cgroups)).memory;
     const { id, sandboxId, metadata, labels, annotations } = snapshot;
     stats.push({
       ...{ id, sandboxId, metadata, labels, annotations, timestamp },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { collectOutput, endOf, signalProcess, toolPath } from '@keelson/container-monitor';
+import { signalProcess, toolPath } from '@keelson/container-host';
+import { collectOutput, endOf } from '@keelson/container-monitor';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';

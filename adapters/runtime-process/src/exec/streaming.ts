@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { exitCodeOf, signalProcess } from '@keelson/container-monitor';
+import { signalProcess } from '@keelson/container-host';
+import { exitCodeOf } from '@keelson/container-monitor';
 import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/container-runtime';
 import type { ProcessContainer } from '../container/process-container.ts';
 import { spawnInside } from './run-command.ts';

@@ -1,14 +1,8 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  exitCodeOf,
-  keptOutput,
-  listProcesses,
-  newId,
-  signalProcess,
-  terminalResizer,
-} from '@keelson/container-monitor';
+import { listProcesses, signalProcess } from '@keelson/container-host';
+import { exitCodeOf, keptOutput, newId, terminalResizer } from '@keelson/container-monitor';
 import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/container-runtime';
 import type { ProcessContainer } from '../container/process-container.ts';
 import type { ProcessContext } from '../container/process-context.ts';

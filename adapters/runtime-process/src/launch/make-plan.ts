@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
+import { toolPath } from '@keelson/container-host';
 import {
   type Account,
   commandOf,
@@ -9,7 +10,6 @@ import {
   passable,
   resolveInside,
   signalNumber,
-  toolPath,
 } from '@keelson/container-monitor';
 import {
   type ContainerConfig,

@@ -1,4 +1,5 @@
-import { quote, tool, withTerminal } from '@keelson/container-monitor';
+import { tool } from '@keelson/container-host';
+import { quote, withTerminal } from '@keelson/container-monitor';
 import type { LaunchPlan } from '../state/records.ts';
 
 const quoteAll = (args: readonly string[]) => args.map(quote).join(' ');

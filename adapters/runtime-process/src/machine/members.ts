@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { listProcesses, type ProcessIdentity, type ProcessStat } from '@keelson/container-monitor';
+import { listProcesses, type ProcessIdentity, type ProcessStat } from '@keelson/container-host';
 
 /**
  * Environment variable of all processes of a container, by which daemons that left its session are discovered.

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findTool, terminalsWork, tryTool } from '@keelson/container-monitor';
+import { findTool, tryTool } from '@keelson/container-host';
+import { terminalsWork } from '@keelson/container-monitor';
 
 /** Operations that this process may perform on this machine. They are determined by attempts, not from its user ID. */
 export interface Permissions {

@@ -1,8 +1,8 @@
+import { CgroupError } from '@keelson/container-host';
 import { timeMs } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
 import type { Pod, PodStatus } from '@keelson/kinds';
 import { allContainersOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
-import { CgroupError } from '../machine/cgroups/cgroup-files.ts';
 import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts';
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
 import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/runtime-objects.ts';

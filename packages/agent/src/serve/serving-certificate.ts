@@ -2,9 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { replaceFile } from '@keelson/container-host';
 import { agentName } from '../base/agent-name.ts';
 import type { ServerConfig } from '../base/config/agent-config.ts';
-import { replaceFile } from '../base/replace-file.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { ServingPair, Validity } from './self-signed.ts';
 

@@ -1,9 +1,9 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@keelson/container-host';
 import { decoderOf, isDecodeTypeError, isDocumentError, parseYaml, toYaml } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import { Pod } from '@keelson/kinds';
-import { replaceFile } from '../base/replace-file.ts';
 
 /** Annotation of the pods that are stored as checkpoints. */
 export const checkpointAnnotation = 'node.kubernetes.io/bootstrap-checkpoint';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@keelson/container-host';
 import { parseJson } from '@keelson/core/internal';
-import { replaceFile } from '../base/replace-file.ts';
 
 /** Storage of submitted manifests. */
 export interface SubmittedManifests {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
+import { type CgroupFiles, systemCgroupFiles } from '@keelson/container-host';
 import type { ExecutionContext } from 'ava';
-import { type CgroupFiles, systemCgroupFiles } from '../../src/machine/cgroups/cgroup-files.ts';
 
 type Contents = Readonly<Record<string, string>>;
 

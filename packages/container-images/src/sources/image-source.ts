@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { tryTool } from '@keelson/container-host';
 import { normalizeImageReference, RuntimeError } from '@keelson/container-runtime';
 import { checkBytes, parseDigest } from '../images/digest.ts';
 import type { FoundImage } from '../images/found-image.ts';
@@ -14,7 +15,6 @@ import {
   readManifest,
 } from '../images/manifest.ts';
 import type { Layer } from '../layers/unpack-layer.ts';
-import { tryTool } from '../machine/run-tool.ts';
 
 const nameAnnotations = ['io.containerd.image.name', 'org.opencontainers.image.ref.name'];
 

@@ -1,5 +1,5 @@
+import { tryTool } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
-import { tryTool } from '../machine/run-tool.ts';
 
 /**
  * Copies the files of an image to a new folder, for machines without overlay file systems. Preserves owners, hard

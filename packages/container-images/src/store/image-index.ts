@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readIfPresent, writeAtomically } from '@keelson/container-host';
 import { type Image, normalizeImageReference } from '@keelson/container-runtime';
 import { isScratchName, scratchPath } from './scratch.ts';
 import { Turns } from './turns.ts';
@@ -81,7 +82,7 @@ export class ImageIndex {
 
   /** Moves a folder with the `rootfs` of an image to the store, unless it has the image. Not concurrent per image. */
   async put(image: StoredImage, folder: string): Promise<void> {
-    await writeAtomically(folder, recordName, JSON.stringify(image));
+    await writeAtomically(join(folder, recordName), JSON.stringify(image));
     await rename(folder, this.folderOf(image.id));
     this.#images.set(image.id, image);
   }
@@ -104,7 +105,7 @@ export class ImageIndex {
 
   #writeNames(): Promise<void> {
     return this.#turns.run(namesName, () =>
-      writeAtomically(this.#folder, namesName, JSON.stringify(Object.fromEntries(this.#names))),
+      writeAtomically(join(this.#folder, namesName), JSON.stringify(Object.fromEntries(this.#names))),
     );
   }
 }
@@ -115,25 +116,5 @@ function parse<T>(text: string | undefined): T | undefined {
     return text === undefined ? undefined : (JSON.parse(text) as T);
   } catch {
     return undefined;
-  }
-}
-
-let counter = 0;
-
-/** Replaces a file atomically. The temporary file, which a crash may leave, has a name with a leading dot. */
-async function writeAtomically(folder: string, name: string, contents: string): Promise<void> {
-  counter += 1;
-  const temporary = `${folder}/.${name}-${process.pid}-${counter}`;
-  await writeFile(temporary, contents, { mode: 0o600 });
-  await rename(temporary, `${folder}/${name}`);
-}
-
-/** The content of a file; undefined when it does not exist. */
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -1,9 +1,9 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readIfPresent } from '@keelson/container-host';
 import { type ContainerConfig, isRuntimeError, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core/runtime';
-import { readIfPresent } from '../machine/atomic-file.ts';
 import { isId } from '../machine/ids.ts';
 import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';

@@ -1,5 +1,6 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isAlive, type ProcessIdentity, readIfPresent, signalProcess, writeAtomically } from '@keelson/container-host';
 import {
   type Container,
   type ContainerState,
@@ -8,8 +9,6 @@ import {
   type LinuxResources,
   RuntimeError,
 } from '@keelson/container-runtime';
-import { readIfPresent, writeAtomically } from '../machine/atomic-file.ts';
-import { isAlive, type ProcessIdentity, signalProcess } from '../machine/proc.ts';
 import { signalName } from '../machine/signals.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ExitRecord } from '../state/run-files.ts';

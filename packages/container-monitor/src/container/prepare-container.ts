@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { toolPath, tryTool } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
-import { tryTool } from '../machine/run-tool.ts';
-import { toolPath } from '../machine/tools.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ContainerContext } from './container-context.ts';
 

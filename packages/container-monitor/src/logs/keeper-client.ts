@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { tool, toolPath } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
-import { tool, toolPath } from '../machine/tools.ts';
 import type { StateDirectory } from '../state/state-directory.ts';
 
 const entry = fileURLToPath(new URL('./log-keeper.js', import.meta.url));

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { findTool, tool, tryTool } from '@keelson/container-host';
 import type { TerminalSize } from '@keelson/container-runtime';
-import { tryTool } from './run-tool.ts';
-import { findTool, tool } from './tools.ts';
 
 /** Whether the programs that give a process a terminal are installed and work; tested by running them. */
 export async function terminalsWork(): Promise<boolean> {

@@ -1,8 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import {
+  type ProcessIdentity,
+  parseStat,
+  readIfPresent,
+  removeIfPresent,
+  writeAtomically,
+} from '@keelson/container-host';
 import { ExitReason } from '@keelson/container-runtime';
-import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
-import { type ProcessIdentity, parseStat } from '../machine/proc.ts';
 
 /**
  * Kinds of files of a container in the `run` folder:

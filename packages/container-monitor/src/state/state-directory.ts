@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
+import { readIfPresent, removeIfPresent, writeAtomically } from '@keelson/container-host';
 
 /**
  * The layout of the state directory:

@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ProcessIdentity } from '@keelson/container-host';
 import { EventFeed, type LinuxResources, type PodSandboxStatus, type RuntimeEvent } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
@@ -9,7 +10,6 @@ import {
   type ExitRecord,
   MonitoredContainer,
   MonitoredSandbox,
-  type ProcessIdentity,
   RunFiles,
   type SandboxRecord,
   StateDirectory,

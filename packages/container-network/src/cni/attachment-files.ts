@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readIfPresent, replaceFile } from '@keelson/container-host';
 import type { Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 import { isObject, type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
@@ -40,7 +41,7 @@ export class AttachmentFiles {
 
   /** The record of a sandbox; undefined without one. An invalid file is logged and ignored. */
   async read(sandboxId: string): Promise<Attachment | undefined> {
-    const text = await readFile(this.#path(sandboxId), 'utf8').catch(absent(undefined));
+    const text = await readIfPresent(this.#path(sandboxId));
     if (text === undefined) return undefined;
     try {
       return parse(text, sandboxId);
@@ -51,16 +52,7 @@ export class AttachmentFiles {
   }
 
   async write({ list, ...rest }: Attachment): Promise<void> {
-    const path = this.#path(rest.sandboxId);
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const file = await open(`${path}.new`, 'w', 0o600);
-    try {
-      await file.writeFile(JSON.stringify({ ...rest, list: list.document }));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${path}.new`, path);
+    await replaceFile(this.#path(rest.sandboxId), JSON.stringify({ ...rest, list: list.document }));
   }
 
   async delete(sandboxId: string): Promise<void> {

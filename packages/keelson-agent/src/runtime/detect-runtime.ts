@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '@keelson/agent';
+import { replaceFile } from '@keelson/container-host';
 import type { Probe } from './probe-runtimes.ts';
 import { type DetectedRuntime, detectedRuntimes } from './runtime-request.ts';
 

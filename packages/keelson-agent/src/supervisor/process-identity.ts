@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { isAlive as isRunning, readStat } from '@keelson/container-host';
 
-/** Identifies a process uniquely, although the kernel reuses process IDs. */
+/** Identifies a process uniquely, although the kernel reuses process IDs, also after a reboot. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Start time in clock ticks since the boot. */
@@ -8,24 +9,15 @@ export interface ProcessIdentity {
   readonly bootId: string;
 }
 
-const bootIdPath = '/proc/sys/kernel/random/boot_id';
+const bootId = async () => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
 /** Undefined when the process does not exist or is a zombie. */
 export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
-  try {
-    const [stat, bootId] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile(bootIdPath, 'utf8')]);
-    // The name in parentheses may contain any characters.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const [state = 'X', startTicks = ''] = [fields[0], fields[19]];
-    return state === 'Z' || state === 'X' ? undefined : { pid, startTicks, bootId: bootId.trim() };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
-    throw error;
-  }
+  const stat = readStat(pid);
+  if (stat === undefined || !isRunning(stat)) return undefined;
+  return { pid, startTicks: String(stat.startTicks), bootId: await bootId() };
 }
 
-export async function isAlive({ pid, startTicks, bootId }: ProcessIdentity): Promise<boolean> {
-  const now = await identityOf(pid);
-  return now !== undefined && now.startTicks === startTicks && now.bootId === bootId;
+export async function isAlive({ pid, startTicks, bootId: boot }: ProcessIdentity): Promise<boolean> {
+  return isRunning({ pid, startTicks: Number(startTicks) }) && boot === (await bootId());
 }

@@ -1,5 +1,5 @@
 import { readFile, rm } from 'node:fs/promises';
-import { replaceFile } from '@keelson/agent';
+import { replaceFile } from '@keelson/container-host';
 import { isRecord } from './is-record.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';

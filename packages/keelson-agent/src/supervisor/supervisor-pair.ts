@@ -1,6 +1,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { createSelfSigned, MachineError, replaceFile, type ServingPair } from '@keelson/agent';
+import { createSelfSigned, MachineError, type ServingPair } from '@keelson/agent';
+import { replaceFile } from '@keelson/container-host';
 import type { SupervisorPlace } from './supervisor-place.ts';
 
 /** Common name of the certificates. It identifies the supervisor of another agent in messages and proves nothing. */

@@ -1,10 +1,10 @@
+import { type CgroupLimits, leastShares, mostShares } from '@keelson/container-host';
 import { quantityMilliValue, quantityValue } from '@keelson/core';
 import type { Container, Pod, QosClass } from '@keelson/kinds';
 import type { ResourceAmounts } from '../../base/config/agent-config.ts';
 import { MachineError } from '../../base/machine-error.ts';
 import { initContainersOf, isSidecar } from '../../base/pod/pod-spec.ts';
 import type { Machine } from '../host/machine.ts';
-import { type CgroupLimits, leastShares, mostShares } from './hierarchy.ts';
 
 /** Resources of a whole pod: CPU in thousandths, memory in bytes. */
 export interface PodAmounts {
@@ -76,7 +76,7 @@ export function podLimits(
   return {
     cpuShares: sharesOf(cpuRequest),
     ...(quota === undefined ? {} : { cpuPeriodUs: periodUs, cpuQuotaUs: cpuCfsQuota ? quota : -1 }),
-    ...(memoryLimit === undefined ? {} : { memoryBytes: memoryLimit }),
+    ...(memoryLimit === undefined ? {} : { memoryLimitBytes: memoryLimit }),
   };
 }
 
@@ -116,8 +116,8 @@ export function classLimits(pods: Iterable<ClassMember>, { allocatableBytes, per
   const bestEffort = Math.max(0, burstable - kept(memory.Burstable));
   const limited = percent !== undefined;
   return {
-    Burstable: { cpuShares: sharesOf(burstableCpu), memoryBytes: limited ? burstable : without },
-    BestEffort: { cpuShares: sharesOf(0), memoryBytes: limited ? bestEffort : without },
+    Burstable: { cpuShares: sharesOf(burstableCpu), memoryLimitBytes: limited ? burstable : without },
+    BestEffort: { cpuShares: sharesOf(0), memoryLimitBytes: limited ? bestEffort : without },
   };
 }
 
@@ -153,7 +153,7 @@ export function podsShare(
 }
 
 export function limitsOfShare({ cpuMilli, memoryBytes }: NodeShare): CgroupLimits {
-  return { cpuShares: sharesOf(cpuMilli), memoryBytes };
+  return { cpuShares: sharesOf(cpuMilli), memoryLimitBytes: memoryBytes };
 }
 
 /** Limits of a cgroup with reserved resources. A resource without a reservation is not limited. */
@@ -161,6 +161,6 @@ export function limitsOfReserved(reserved: ResourceAmounts): CgroupLimits {
   const { cpu, memory } = reserved;
   return {
     ...(cpu === undefined ? {} : { cpuShares: sharesOf(cpuOf(reserved)) }),
-    ...(memory === undefined ? {} : { memoryBytes: memoryOf(reserved) }),
+    ...(memory === undefined ? {} : { memoryLimitBytes: memoryOf(reserved) }),
   };
 }

@@ -1,21 +1,22 @@
-import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core/runtime';
-import { attempt, CgroupError, type CgroupFiles } from './cgroup-files.ts';
 import {
+  attempt,
+  CgroupError,
+  type CgroupFiles,
+  type CgroupHierarchy,
   type CgroupLimits,
-  type Hierarchy,
-  ourControllers,
-  version1Hierarchy,
-  version2Hierarchy,
-} from './hierarchy.ts';
+  cgroupMembers,
+  findHierarchies,
+  readCgroupUsage,
+} from '@keelson/container-host';
+import type { Clock } from '@keelson/core/runtime';
 
 export interface CgroupTreeOptions {
   /** Mount point of the hierarchies. */
   readonly mountpoint: string;
   /** Hierarchies in which the agent creates cgroups. */
-  readonly used: readonly Hierarchy[];
+  readonly used: readonly CgroupHierarchy[];
   /** Mount points of other hierarchies, in which runtimes may leave cgroups. */
   readonly others: readonly string[];
   readonly files: CgroupFiles;
@@ -72,7 +73,7 @@ export class CgroupTree {
   async attach(path: string, pid: number, from?: string): Promise<void> {
     const { used, files } = this.#options;
     for (const { root } of used) {
-      if (from !== undefined && !(await this.#processes(join(root, from))).includes(pid)) continue;
+      if (from !== undefined && !(await cgroupMembers([join(root, from)], files)).includes(pid)) continue;
       const file = join(root, path, 'cgroup.procs');
       await attempt(`process ${pid} could not be put into ${file}`, async () => {
         if (!(await files.write(file, String(pid)))) throw new Error('there is no such cgroup');
@@ -82,13 +83,18 @@ export class CgroupTree {
 
   /** Processes in the cgroup itself, in any hierarchy in which the agent creates cgroups. */
   async members(path: string): Promise<readonly number[]> {
-    const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
-    return [...new Set(all.flat())].sort((a, b) => a - b);
+    const { used, files } = this.#options;
+    const all = await cgroupMembers(
+      used.map(({ root }) => join(root, path)),
+      files,
+    );
+    return all.sort((a, b) => a - b);
   }
 
   /** True when the process is in the cgroup in all of these hierarchies. */
   async isMember(path: string, pid: number): Promise<boolean> {
-    const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
+    const { used, files } = this.#options;
+    const all = await Promise.all(used.map(({ root }) => cgroupMembers([join(root, path)], files)));
     return all.every((pids) => pids.includes(pid));
   }
 
@@ -96,10 +102,7 @@ export class CgroupTree {
   async memoryBytes(path: string): Promise<number | undefined> {
     const { used, files } = this.#options;
     const root = used.find(({ controllers }) => controllers.has('memory'))?.root ?? '';
-    const folder = join(root, path);
-    const text =
-      (await files.read(join(folder, 'memory.usage_in_bytes'))) ?? (await files.read(join(folder, 'memory.current')));
-    return text === undefined ? undefined : Number(text);
+    return (await readCgroupUsage([join(root, path)], files)).memory?.usageBytes;
   }
 
   /**
@@ -128,53 +131,20 @@ export class CgroupTree {
   async #removeBelow(folder: string, kill: boolean): Promise<void> {
     const { files } = this.#options;
     for (const name of await files.folders(folder)) await this.#removeBelow(join(folder, name), kill);
-    for (const pid of kill ? await this.#processes(folder) : []) if (pid > 1) files.kill(pid);
+    for (const pid of kill ? await cgroupMembers([folder], files) : []) if (pid > 1) files.kill(pid);
     await files.remove(folder);
   }
-
-  async #processes(folder: string): Promise<number[]> {
-    const text = (await this.#options.files.read(join(folder, 'cgroup.procs'))) ?? '';
-    // Processes of other PID namespaces are shown as 0.
-    return text
-      .split('\n')
-      .map(Number)
-      .filter((pid) => pid > 0);
-  }
 }
 
-const indispensable = ['cpu', 'memory'];
-
-const ours = (names: readonly string[]) => new Set(ourControllers.filter((name) => names.includes(name)));
-
-/** The mount points of version 1, each once: a name such as `cpu` may be a link to `cpu,cpuacct`. */
-async function mountsBelow(mountpoint: string, files: CgroupFiles): Promise<string[]> {
-  const names = [...(await files.folders(mountpoint)), ...ourControllers];
-  const found = new Set<string>();
-  for (const name of names) {
-    const folder = await realpath(join(mountpoint, name)).catch(() => undefined);
-    if (folder !== undefined && (await files.read(join(folder, 'cgroup.procs'))) !== undefined) found.add(folder);
-  }
-  return [...found];
-}
+const indispensable = ['cpu', 'memory'] as const;
 
 /**
- * Detects the cgroup hierarchies of a machine: version 2 at the mount point, or one directory for each hierarchy of
- * version 1 or 2. The version is detected for each controller.
+ * Detects the cgroups of a machine.
  *
  * @throws CgroupError when no hierarchy has the cpu or memory controller
  */
 export async function findCgroups(mountpoint: string, files: CgroupFiles, clock: Clock): Promise<CgroupTree> {
-  const used: Hierarchy[] = [];
-  const others: string[] = [];
-  const unified = (await files.read(join(mountpoint, 'cgroup.controllers'))) !== undefined;
-  for (const folder of unified ? [mountpoint] : await mountsBelow(mountpoint, files)) {
-    const listed = await files.read(join(folder, 'cgroup.controllers'));
-    const names =
-      listed === undefined ? folder.slice(folder.lastIndexOf('/') + 1).split(',') : listed.trim().split(/\s+/);
-    const controllers = ours(names);
-    if (controllers.size === 0) others.push(folder);
-    else used.push((listed === undefined ? version1Hierarchy : version2Hierarchy)(folder, controllers, files));
-  }
+  const { used, others } = await findHierarchies(mountpoint, files);
   const missing = indispensable.filter((name) => !used.some(({ controllers }) => controllers.has(name)));
   if (missing.length > 0)
     throw new CgroupError(`there is no cgroup hierarchy with ${missing.join(' and ')} at ${mountpoint}`);

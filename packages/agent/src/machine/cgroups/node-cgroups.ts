@@ -1,3 +1,4 @@
+import type { CgroupLimits } from '@keelson/container-host';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig, ResourceAmounts } from '../../base/config/agent-config.ts';
@@ -8,7 +9,6 @@ import type { Machine } from '../host/machine.ts';
 import { limitsOfReserved, limitsOfShare, type NodeShare, podsShare } from './cgroup-limits.ts';
 import { CgroupNames } from './cgroup-names.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
-import type { CgroupLimits } from './hierarchy.ts';
 import { noPodCgroups, type PodCgroups, QosPodCgroups } from './pod-cgroups.ts';
 import { Placements, type ProcessTable } from './process-placement.ts';
 

@@ -1,7 +1,7 @@
+import { attempt, CgroupError, type CgroupFiles, systemCgroupFiles } from '@keelson/container-host';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 import { MachineError } from '../../base/machine-error.ts';
-import { attempt, CgroupError, type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';
 import { CgroupNames } from './cgroup-names.ts';
 import { type CgroupTree, findCgroups } from './cgroup-tree.ts';
 

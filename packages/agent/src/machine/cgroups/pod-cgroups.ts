@@ -1,4 +1,5 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { CgroupLimits } from '@keelson/container-host';
 import type { Logger } from '@keelson/core/runtime';
 import { type Pod, qosClassOf } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
@@ -6,7 +7,6 @@ import { uidOf } from '../../base/pod/pod-spec.ts';
 import { type ClassMember, classLimits, type MemoryReserve, podAmounts, podLimits } from './cgroup-limits.ts';
 import type { CgroupNames } from './cgroup-names.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
-import type { CgroupLimits } from './hierarchy.ts';
 
 /** Cgroups of pods. All methods are idempotent. */
 export interface PodCgroups {
@@ -172,10 +172,12 @@ export class ClassCgroups {
   }
 
   /** The kernel does not reclaim memory that a class already uses, so the limit is at least the present usage. */
-  async #limit(path: string, { memoryBytes = -1, ...cpu }: CgroupLimits): Promise<void> {
+  async #limit(path: string, { memoryLimitBytes = -1, ...cpu }: CgroupLimits): Promise<void> {
     const { tree } = this.#options;
     await tree.limit(path, cpu);
-    const used = memoryBytes < 0 ? 0 : ((await tree.memoryBytes(path)) ?? 0);
-    await tree.limit(path, { memoryBytes: memoryBytes < 0 ? memoryBytes : Math.max(memoryBytes, used) });
+    const used = memoryLimitBytes < 0 ? 0 : ((await tree.memoryBytes(path)) ?? 0);
+    await tree.limit(path, {
+      memoryLimitBytes: memoryLimitBytes < 0 ? memoryLimitBytes : Math.max(memoryLimitBytes, used),
+    });
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { replaceFile } from '@keelson/container-host';
 import { isRecord } from '../../base/json-values.ts';
 import { MachineError } from '../../base/machine-error.ts';
-import { replaceFile } from '../../base/replace-file.ts';
 
 /** Name of the file below the root directory. */
 export const stateFileName = 'cpu_manager_state';

@@ -1,7 +1,7 @@
 import { readFile, rename, rm, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { replaceFile } from '@keelson/container-host';
 import { agentName } from '../../base/agent-name.ts';
-import { replaceFile } from '../../base/replace-file.ts';
 import { type ClientCertificate, clientCertificate } from './client-certificate.ts';
 
 /** Formats a time for file names: `2026-01-02-12-00-00`. */

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@keelson/container-host';
 import { isRecord } from '../../base/json-values.ts';
-import { replaceFile } from '../../base/replace-file.ts';
 
 /** Identifies one version of a config map and a key in it. */
 export interface ConfigId {

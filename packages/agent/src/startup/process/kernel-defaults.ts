@@ -1,9 +1,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@keelson/container-host';
 import type { Logger } from '@keelson/core/runtime';
 import { isRecord } from '../../base/json-values.ts';
 import { MachineError } from '../../base/machine-error.ts';
-import { replaceFile } from '../../base/replace-file.ts';
 
 /** Kernel settings that pods depend on: memory overcommit is allowed, and the machine restarts after a kernel panic. */
 const requiredSettings: Readonly<Record<string, string>> = {

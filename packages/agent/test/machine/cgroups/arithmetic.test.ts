@@ -60,7 +60,7 @@ test('limits of a pod: best effort weighs least, quota and memory follow limits,
   t.deepEqual(podLimits('Burstable', { ...amounts, cpuLimit: undefined, memoryLimit: undefined }, true), {
     cpuShares: 512,
   });
-  const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 150_000, memoryBytes: gi };
+  const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 150_000, memoryLimitBytes: gi };
   t.deepEqual(podLimits('Guaranteed', amounts, true), limits);
   t.deepEqual(podLimits('Burstable', amounts, false), { ...limits, cpuQuotaUs: -1 });
   t.is(podLimits('Burstable', { ...amounts, cpuLimit: 1 }, true).cpuQuotaUs, 1_000, 'the kernel takes no less');
@@ -78,13 +78,13 @@ test('--experimental-qos-reserved keeps a percentage of what pods request from t
   const at = (allocatableBytes: number, percent: number | undefined) =>
     classLimits(pods, { allocatableBytes, percent });
   t.deepEqual(at(10_000, 50), {
-    Burstable: { cpuShares: 512, memoryBytes: 9_000 },
-    BestEffort: { cpuShares: 2, memoryBytes: 8_700 },
+    Burstable: { cpuShares: 512, memoryLimitBytes: 9_000 },
+    BestEffort: { cpuShares: 2, memoryLimitBytes: 8_700 },
   });
   t.deepEqual(
     [at(10_000, 100), at(10_000, 0), at(1_000, 100), at(10_000, undefined)].map(({ Burstable, BestEffort }) => [
-      Burstable.memoryBytes,
-      BestEffort.memoryBytes,
+      Burstable.memoryLimitBytes,
+      BestEffort.memoryLimitBytes,
     ]),
     [
       [8_000, 7_399],
@@ -97,11 +97,11 @@ test('--experimental-qos-reserved keeps a percentage of what pods request from t
 
 test('the share of pods is what the machine has without what is set aside, eviction apart', (t) => {
   const machine = { cores: 4, memoryBytes: 8 * gi + 5 };
-  t.deepEqual(limitsOfShare(podsShare(machine)), { cpuShares: 4096, memoryBytes: 8 * gi });
+  t.deepEqual(limitsOfShare(podsShare(machine)), { cpuShares: 4096, memoryLimitBytes: 8 * gi });
   const share = podsShare(machine, { cpu: '500m', memory: '1Gi' }, { cpu: '1', 'ephemeral-storage': '1Gi' });
   t.deepEqual(share, { cpuMilli: 2500, memoryBytes: 7 * gi });
   t.deepEqual(limitsOfReserved({ cpu: '500m' }), { cpuShares: 512 });
-  t.deepEqual(limitsOfReserved({ memory: '1Gi' }), { memoryBytes: gi });
+  t.deepEqual(limitsOfReserved({ memory: '1Gi' }), { memoryLimitBytes: gi });
   t.throws(() => podsShare(machine, { cpu: '4' }), {
     message: /--system-reserved leave no CPU of this machine to pods/,
   });

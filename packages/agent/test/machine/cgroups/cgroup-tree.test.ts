@@ -1,14 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CgroupError, systemCgroupFiles, weightOf } from '@keelson/container-host';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import test from 'ava';
-import { CgroupError, systemCgroupFiles } from '../../../src/machine/cgroups/cgroup-files.ts';
 import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';
-import { weightOf } from '../../../src/machine/cgroups/hierarchy.ts';
 import { CgroupMachine } from '../../support/cgroup-machine.ts';
 import { temporaryDirectory } from '../../support/support.ts';
 
-const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 50_000, memoryBytes: 1 << 20 };
+const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 50_000, memoryLimitBytes: 1 << 20 };
 /** Lets time pass until the work is over. */
 async function whilePassing<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
   let over = false;
@@ -20,7 +19,7 @@ async function whilePassing<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
   return work;
 }
 
-const without = { cpuQuotaUs: -1, memoryBytes: -1 };
+const without = { cpuQuotaUs: -1, memoryLimitBytes: -1 };
 
 test('a group of version 1 exists in every hierarchy, and its limits are in the files of their controllers', async (t) => {
   const machine = new CgroupMachine(t, 1);

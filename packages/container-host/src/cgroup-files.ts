@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { hasCode } from './files.ts';
 
 /** A cgroup could not be created, limited, joined or removed. The message names the cgroup and the cause. */
 export class CgroupError extends Error {
@@ -23,7 +24,7 @@ export async function attempt<T>(what: string, work: () => Promise<T>): Promise<
 }
 
 /**
- * The operations of the agent on cgroup file systems. An interface, so that tests can imitate the kernel: files that
+ * The operations on cgroup file systems. An interface, so that tests can imitate the kernel: files that
  * appear with a new cgroup, cgroups that are busy. Errors are those of the system.
  */
 export interface CgroupFiles {
@@ -42,10 +43,6 @@ export interface CgroupFiles {
   kill(pid: number): void;
 }
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
-}
-
 /** No `O_CREAT`: files that the kernel does not provide must not be created. */
 const overwrite = constants.O_WRONLY | constants.O_TRUNC;
 
@@ -54,7 +51,7 @@ export const systemCgroupFiles: CgroupFiles = {
   async read(path) {
     return readFile(path, 'utf8').catch((error: unknown) => {
       // A cgroup that is being removed returns ENODEV for a short time.
-      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENODEV') return undefined;
+      if (hasCode(error, 'ENOENT', 'ENODEV')) return undefined;
       throw error;
     });
   },
@@ -63,7 +60,7 @@ export const systemCgroupFiles: CgroupFiles = {
       await writeFile(path, text, { flag: overwrite as unknown as string });
       return true;
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return false;
+      if (hasCode(error, 'ENOENT')) return false;
       throw error;
     }
   },
@@ -79,12 +76,12 @@ export const systemCgroupFiles: CgroupFiles = {
   },
   async make(path) {
     await mkdir(path).catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error;
+      if (!hasCode(error, 'EEXIST')) throw error;
     });
   },
   async remove(path) {
     await rmdir(path).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
+      if (!hasCode(error, 'ENOENT')) throw error;
     });
   },
   kill(pid) {
@@ -92,7 +89,7 @@ export const systemCgroupFiles: CgroupFiles = {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
       // The process may have exited already.
-      if (codeOf(error) !== 'ESRCH') throw error;
+      if (!hasCode(error, 'ESRCH')) throw error;
     }
   },
 };
