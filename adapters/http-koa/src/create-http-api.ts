@@ -10,7 +10,7 @@ import {
 } from '@keelson/core/internal';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
-import { ApiDocuments } from './endpoints/api-documents.ts';
+import { ApiDocuments, issuerPaths } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
 import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
@@ -93,12 +93,14 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       version: options.version.gitVersion,
       gzipBytes: limits.gzipBytes,
       brand,
+      morePaths: options.issuerDocuments ? issuerPaths : [],
     }),
     health: new Health([...(options.checks ?? []), shutdown], logger),
     version: versionDocument(options.version),
     metrics: options.metrics,
     httpMetrics,
     levels: () => pipeline.levels,
+    issuerDocuments: options.issuerDocuments,
   });
   const handleResource = resources.handle;
   const app = createKoaApplication(pipeline, handleResource, router, logger);

@@ -1,5 +1,5 @@
 export { authentication, clientCertificates } from './authentication/authentication.ts';
-export { tokenUsers } from './authentication/bearer-tokens.ts';
+export { anyToken, tokenUsers } from './authentication/bearer-tokens.ts';
 export { type KnownToken, parseTokenFile, readTokenFile } from './authentication/token-file.ts';
 export { groupAuthorizer } from './authorization/group-authorizer.ts';
 export { rulesAllow } from './authorization/rules.ts';

@@ -68,6 +68,9 @@ const fixedPaths = [
   '/version',
 ];
 
+/** The paths of `issuerDocuments`. */
+export const issuerPaths = ['/.well-known/openid-configuration', '/openid/v1/jwks'] as const;
+
 const aYearMs = 365 * 24 * 3600 * 1000;
 
 export interface ApiDocumentsOptions {
@@ -78,6 +81,8 @@ export interface ApiDocumentsOptions {
   readonly version: string;
   readonly gzipBytes: number;
   readonly brand: Brand;
+  /** Paths of the index beside those that every server has. */
+  readonly morePaths: readonly string[];
 }
 
 /**
@@ -101,7 +106,7 @@ export class ApiDocuments {
 
   /** `/`: all paths, sorted. */
   index(exchange: Exchange): void {
-    const paths = new Set(fixedPaths);
+    const paths = new Set([...fixedPaths, ...this.#options.morePaths]);
     for (const { group, version } of this.#options.registry.kinds()) {
       const roots =
         group === '' ? ['/api', `/api/${version}`] : ['/apis', `/apis/${group}`, `/apis/${group}/${version}`];

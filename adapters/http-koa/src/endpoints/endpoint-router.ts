@@ -5,9 +5,9 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { HttpLevels, HttpMetrics } from '../exchange/metrics.ts';
-import type { VersionInfo } from '../exchange/options.ts';
+import type { HttpApiOptions, VersionInfo } from '../exchange/options.ts';
 import { type FlatHeaders, sendBytes, sendText } from '../exchange/send.ts';
-import type { ApiDocuments } from './api-documents.ts';
+import { type ApiDocuments, issuerPaths } from './api-documents.ts';
 import type { Health, HealthEndpoint } from './health.ts';
 import type { KoaState } from './koa-application.ts';
 
@@ -19,6 +19,7 @@ export interface EndpointOptions {
   readonly metrics: Metrics;
   readonly httpMetrics: HttpMetrics;
   readonly levels: () => HttpLevels;
+  readonly issuerDocuments: HttpApiOptions['issuerDocuments'];
 }
 
 /** The part of the router that the application uses. */
@@ -41,6 +42,9 @@ function methodNotAllowed(): StatusError {
     code: 405,
   });
 }
+
+/** Relying parties may keep the keys of tokens for an hour, as those of kube-apiserver. */
+const cachedForAnHour = 'public, max-age=3600';
 
 const nosniff: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
 
@@ -70,7 +74,17 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
     sendBytes(exchange, 200, 'text/plain; version=0.0.4; charset=utf-8', Buffer.from(text), nosniff);
   });
 
-  const { documents } = options;
+  const { documents, issuerDocuments: issuer } = options;
+  if (issuer !== undefined) {
+    const send = (exchange: Exchange, mediaType: string, text: string) => {
+      exchange.cacheControl = cachedForAnHour;
+      sendBytes(exchange, 200, mediaType, Buffer.from(text));
+    };
+    const [configurationPath, keysPath] = issuerPaths;
+    get(configurationPath, (exchange) => send(exchange, 'application/json', issuer().configuration));
+    get(keysPath, (exchange) => send(exchange, 'application/jwk-set+json', issuer().keys));
+  }
+
   get('/', (exchange) => documents.index(exchange));
   get('/index.html', (exchange) => documents.index(exchange));
   get('/api', (exchange) => documents.coreVersions(exchange));

@@ -206,6 +206,11 @@ export interface HttpApiOptions {
   readonly allowedHosts?: readonly string[];
   /** `host:port` in discovery documents; default: the Host header of the request. */
   readonly serverAddress?: string;
+  /**
+   * The documents by which others verify the tokens of service accounts, JSON: `/.well-known/openid-configuration` and
+   * `/openid/v1/jwks`. Absent: these paths do not exist.
+   */
+  readonly issuerDocuments?: () => { readonly configuration: string; readonly keys: string };
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
   readonly nodeDialer?: NodeDialer;
 }

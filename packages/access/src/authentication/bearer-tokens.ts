@@ -17,6 +17,19 @@ export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
   };
 }
 
+/** Accepts a token that one of the authenticators accepts; they are asked in order. Undefined: no token is valid. */
+export function anyToken(...authenticators: readonly (AuthenticateToken | undefined)[]): AuthenticateToken | undefined {
+  const present = authenticators.filter((one) => one !== undefined);
+  if (present.length < 2) return present[0];
+  return async (token, audiences) => {
+    for (const authenticate of present) {
+      const found = await authenticate(token, audiences);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}
+
 /**
  * The user of the bearer token of a request; undefined without a token.
  *

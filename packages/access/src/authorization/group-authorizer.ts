@@ -36,6 +36,7 @@ const authenticated: AccessRules = {
       nonResourceURLs: [
         ...['/', '/index.html', '/swagger.json', '/swagger-2.0.0.pb-v1'],
         ...['/api', '/apis', '/openapi'].flatMap(tree),
+        ...['/.well-known/openid-configuration', '/openid/v1/jwks'],
       ],
     },
   ],

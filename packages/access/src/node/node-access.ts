@@ -32,6 +32,8 @@ const everyNode: readonly ResourceAccessRule[] = [
   { verbs: ['patch'], apiGroups: [''], resources: ['pods/status'] },
   { verbs: ['get'], apiGroups: [''], resources: ['configmaps', 'secrets'] },
   { verbs: ['list'], apiGroups: [''], resources: ['services'] },
+  // NodeRestriction allows only tokens that are bound to a pod of the node.
+  { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
   { verbs: ['create', 'patch'], apiGroups: ['', 'events.k8s.io'], resources: ['events'] },
   // The agent delegates authentication and authorization of its callers to the server.
   { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },

@@ -1,7 +1,7 @@
 import { type AdmissionPlugin, type AdmissionRequest, type StatusError, statusErrors } from '@keelson/core';
 import { randomName } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import { type Container, Pod, ServiceAccount, type Volume } from '@keelson/kinds';
+import { type Container, type Pod, ServiceAccount, type Volume } from '@keelson/kinds';
 import { apiReferenceOf } from '../node/pod-references.ts';
 import type { ExistingObjects } from './existing-objects.ts';
 import { podTokenSeconds } from './token-subresource.ts';

@@ -68,8 +68,7 @@ async function issueToken({ parent, body, context, now }: Call, options: TokenIs
   const bound = await boundObjects(body, namespace, name, options.objects);
   const { maxExpirationSeconds: most = Number.POSITIVE_INFINITY } = options;
   const seconds = Math.min(requested, most);
-  if (seconds < requested)
-    context.warn(`requested expiration of ${requested} seconds shortened to ${seconds} seconds`);
+  if (seconds < requested) context.warn(`requested expiration of ${requested} seconds shortened to ${seconds} seconds`);
   const audiences = spec.audiences?.length ? spec.audiences : options.audiences;
   const extended =
     options.extendExpiration &&
@@ -161,7 +160,8 @@ async function boundObjects(
 /** The node of a pod, as information for clients. */
 async function nodeOf({ spec: { nodeName } }: Pod, objects: ExistingObjects): Promise<Pick<Bound, 'node'>> {
   if (!nodeName) return {};
-  const node = (await objects.read(Node, undefined, nodeName, 'any')) ?? (await objects.read(Node, undefined, nodeName));
+  const node =
+    (await objects.read(Node, undefined, nodeName, 'any')) ?? (await objects.read(Node, undefined, nodeName));
   const uid = node?.metadata?.uid;
   return { node: { name: nodeName, ...(uid === undefined ? {} : { uid }) } };
 }

@@ -7,8 +7,10 @@ import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readAuthority } from '../nodes/api-node-dialer.ts';
 import { createPinoLogger } from '../observe/pino-logger.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
+import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
+import { loadServiceAccounts } from '../tls/service-account-keys.ts';
 
 /** A running server. */
 export interface RunningServer {
@@ -42,8 +44,11 @@ export async function startServer(
   const authenticateToken = tokenAuthFile && tokenUsers(await readTokenFile(tokenAuthFile, logger));
   const authority =
     agentCertificateAuthority === undefined ? undefined : await readAuthority(agentCertificateAuthority);
+  const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const made =
-    insecure && !withAgent ? undefined : await loadCredentials(data, options.listen.host, systemClock.now(), logger);
+    insecure && !withAgent
+      ? undefined
+      : await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
   const credentials = insecure ? undefined : made;
   const localAgents = new Map<string, number>();
   const plane = await createControlPlane({
@@ -59,7 +64,15 @@ export async function startServer(
     ...(authenticateToken ? { authenticateToken } : {}),
     logger,
     metrics: createPromMetrics(),
-    ...(credentials ? { certificateSigner: await credentialsSigner(credentials) } : {}),
+    ...(credentials
+      ? {
+          certificateSigner: await credentialsSigner(credentials),
+          serviceAccounts: {
+            ...(await loadServiceAccounts(options, logger)),
+            certificateAuthority: credentials.authority,
+          },
+        }
+      : {}),
     continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
     ...(signal ? { signal } : {}),
   });
@@ -69,7 +82,7 @@ export async function startServer(
       brand: options.brand,
       ...(options.connectionLimits ? { limits: options.connectionLimits } : {}),
       ...(options.flowControl ? { flowControl: options.flowControl } : {}),
-      ...(credentials ? { credentials } : { allowedHosts: options.allowedHosts }),
+      ...(credentials ? { credentials, advertiseAddress } : { allowedHosts: options.allowedHosts }),
       agents: {
         ...(made ? { identity: made.agentClient } : {}),
         ...(authority === undefined ? {} : { authority }),

@@ -4,6 +4,7 @@ import { type ConnectionLimits, parseConnectionLimits } from './connection-limit
 import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
 import { brand, hosts, listenAddress, modules, path, storage } from './option-types.ts';
+import { type ServiceAccountServerOptions, serviceAccountOptions } from './service-account-options.ts';
 import {
   type HistoryWindow,
   parseHistory,
@@ -16,7 +17,7 @@ import {
 } from './storage-choice.ts';
 
 /** The options of `keelson serve` and `keelson up`, merged from all sources. */
-export interface ServerOptions {
+export interface ServerOptions extends ServiceAccountServerOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */
@@ -66,7 +67,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** An option of the server. Its name is its key in config files. */
-type Declared<T> = Omit<Option<string, T>, 'name' | 'field'>;
+export type Declared<T> = Omit<Option<string, T>, 'name' | 'field'>;
 
 /** Every option except --config, which config files do not contain. */
 const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[K] | undefined> } = {
@@ -163,6 +164,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: undefined,
     help: 'accepted bearer tokens, one `token,user,uid,"group1,group2"` per line; read when the server starts',
   },
+  ...serviceAccountOptions,
   data: {
     flag: '--data',
     variable: 'KEELSON_DATA',

@@ -7,6 +7,7 @@ import {
   type ControllerOptions,
   GarbageCollector,
   NamespaceController,
+  NamespaceDefaults,
   PodGarbageCollector,
 } from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core/runtime';
@@ -20,14 +21,29 @@ export const controllersLease = { namespace: 'kube-system', name: 'keelson-contr
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/** Creates the controllers of a plane, for each time they run. Without a signer no certificates are issued. */
-export function builtinControllers(options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
+/**
+ * Creates the controllers of a plane, for each time they run. Without a signer no certificates are issued; without
+ * service accounts namespaces get none.
+ */
+export function builtinControllers(
+  options: ControllerOptions,
+  signer: CertificateSigner | undefined,
+  serviceAccounts: { readonly certificateAuthority?: string } | undefined,
+): Service[] {
   return [
     new GarbageCollector(options),
     new NamespaceController(options),
     new PodGarbageCollector(options),
     ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
+    ...(serviceAccounts === undefined ? [] : [namespaceDefaults(options, serviceAccounts)]),
   ];
+}
+
+function namespaceDefaults(
+  options: ControllerOptions,
+  { certificateAuthority }: { readonly certificateAuthority?: string },
+): Service {
+  return new NamespaceDefaults({ ...options, ...(certificateAuthority === undefined ? {} : { certificateAuthority }) });
 }
 
 /** Longest time for which the start of the server waits for a controller, in milliseconds. */

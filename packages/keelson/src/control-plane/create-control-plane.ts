@@ -1,4 +1,11 @@
-import { groupAuthorizer, nodeRestriction } from '@keelson/access';
+import {
+  anyToken,
+  createServiceAccounts,
+  groupAuthorizer,
+  nodeRestriction,
+  type ServiceAccountOptions,
+  type ServiceAccounts,
+} from '@keelson/access';
 import { createInProcessClient } from '@keelson/client';
 import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
 import type {
@@ -73,6 +80,11 @@ export interface ControlPlaneOptions {
    */
   readonly authenticateToken?: AuthenticateToken;
   /**
+   * Service accounts: their tokens, and the account of each pod. Absent: no tokens are issued, and pods get no account.
+   * Requires the built-in kinds.
+   */
+  readonly serviceAccounts?: PlaneServiceAccounts;
+  /**
    * Issues the certificates of approved certificate signing requests. Absent: the requests are stored and no
    * certificate is issued.
    */
@@ -98,6 +110,12 @@ export interface ControlPlaneOptions {
   };
 }
 
+/** {@link ServiceAccountOptions} and the certificate authority that pods trust. */
+export interface PlaneServiceAccounts extends ServiceAccountOptions {
+  /** Authorities of the server's certificate, PEM, published to every namespace. Absent: none is published. */
+  readonly certificateAuthority?: string;
+}
+
 /** A running control plane. */
 export interface ControlPlane extends AsyncDisposable {
   /** Typed access to the objects of a kind. */
@@ -119,16 +137,19 @@ export interface ControlPlane extends AsyncDisposable {
 /** Creates and starts a control plane; resolves when it is ready. */
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
-  const { authenticateToken } = options;
   const withBuiltin = options.builtinKinds !== false;
-  const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
+  const allKinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const context = { clock, logger, metrics };
-  const stores = await makeStores(options, kinds, context);
+  const stores = await makeStores(options, allKinds, context);
+  const accounts =
+    withBuiltin && options.serviceAccounts ? createServiceAccounts(options.serviceAccounts, stores, clock) : undefined;
+  const authenticateToken = anyToken(options.authenticateToken, accounts?.authenticateToken);
+  const kinds = accounts ? allKinds.map((kind) => accounts.withTokens(kind)) : allKinds;
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
-    admission: [...(withBuiltin ? builtinAdmission(stores) : []), ...(options.admission ?? [])],
+    admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...(options.admission ?? [])],
     authorizer,
     ...(authenticateToken ? { authenticateToken } : {}),
     clock,
@@ -146,7 +167,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
       },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
       ...(withBuiltin && options.controllers !== false
-        ? controllersOn(stores, { client: api, ...context }, options.certificateSigner)
+        ? controllersOn(stores, { client: api, ...context }, options)
         : []),
     ],
     clock,
@@ -178,6 +199,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
           checks: stores.checks(),
           budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
+          ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
         },
         listenOptions,
       );
@@ -190,9 +212,10 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
 }
 
 /** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
-function builtinAdmission(stores: PlaneStores): AdmissionPlugin[] {
+function builtinAdmission(stores: PlaneStores, accounts: ServiceAccounts | undefined): AdmissionPlugin[] {
   return [
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
+    ...(accounts ? [accounts.admission] : []),
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ];
 }
@@ -201,9 +224,9 @@ function builtinAdmission(stores: PlaneStores): AdmissionPlugin[] {
 function controllersOn(
   stores: PlaneStores,
   options: ControllerOptions,
-  signer: CertificateSigner | undefined,
+  { certificateSigner, serviceAccounts }: ControlPlaneOptions,
 ): Service[] {
-  const services = () => builtinControllers(options, signer);
+  const services = () => builtinControllers(options, certificateSigner, serviceAccounts);
   if (stores.of(Lease).capabilities.multiWriter) return [electedControllers(options, services)];
   return services().map((service) => startedInTime(service, options));
 }

@@ -1,5 +1,5 @@
-import { authentication } from '@keelson/access';
-import type { AuthenticateToken, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
+import { authentication, type IssuerDocuments } from '@keelson/access';
+import type { ApiClient, AuthenticateToken, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import type { Brand, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
@@ -12,6 +12,7 @@ import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
+import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
 
 /** Options of {@link ControlPlane.listen}. */
@@ -25,6 +26,11 @@ export interface ListenOptions {
   readonly credentials?: Credentials;
   /** Names used in media types and in the metadata API. Default: those of Kubernetes. */
   readonly brand?: Brand;
+  /**
+   * IP address at which pods reach this server, for the service `kubernetes`; used with service accounts and TLS. The
+   * server's certificate must contain it. Default: the address that the server listens on.
+   */
+  readonly advertiseAddress?: string;
   /** Host names without ports that plain HTTP accepts in addition to those of the loopback interface. */
   readonly allowedHosts?: readonly string[];
   /** Timeout in milliseconds for running requests and connections when the server closes. Default 5,000. */
@@ -65,6 +71,11 @@ export interface ServedPlane {
   readonly authorizer: Authorizer;
   /** Absent when the kind Node is not served. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
+  /** Absent: the plane has no service accounts. */
+  readonly serviceAccounts?: {
+    readonly api: ApiClient;
+    readonly documents: (address: string) => IssuerDocuments;
+  };
   /** Undefined: no token is valid. */
   readonly authenticateToken: AuthenticateToken | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
@@ -86,7 +97,10 @@ async function closeWithin(deadlineMs: number, drained: Promise<void>, server: L
 
 /** Starts a server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
-  const { registry, clock, logger, metrics, checks, authorizer, authenticateToken, nodes } = plane;
+  const { registry, clock, logger, metrics, checks, authorizer, authenticateToken, nodes, serviceAccounts } = plane;
+  const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
+  // The port is known when the server listens.
+  let address = '';
   const { identity = options.credentials?.agentClient, authority, local } = options.agents ?? {};
   const drainMs = options.drainMs ?? defaultDrainMs;
   const api = createHttpApi({
@@ -98,6 +112,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     checks,
     authorize: authorizer.authorize.bind(authorizer),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
+    ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(address) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),
     ...(plane.budgets ? { budgets: plane.budgets } : {}),
@@ -105,18 +120,30 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
       ? { authenticate: authentication(authenticateToken, clock) }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
-  const server = await listenOn(options.address ?? { host: '127.0.0.1', port: 0 }, api.listener, options.credentials, {
+  const server = await listenOn(listenAddress, api.listener, options.credentials, {
     http: serverOptions,
     limits: options.limits,
     logger: logger.child({ component: 'listener' }),
     prepare: api.acceptUpgrades,
   });
+  address = server.url;
+  let published: KubernetesService | undefined;
+  if (serviceAccounts && options.credentials) {
+    const ip = options.advertiseAddress ?? (await defaultAdvertisedAddress(listenAddress.host));
+    address = `https://${ip.includes(':') ? `[${ip}]` : ip}:${server.port}`;
+    published = new KubernetesService({ api: serviceAccounts.api, clock, logger }, { ip, port: server.port });
+    await published.start();
+  }
   let closing: Promise<void> | undefined;
   return {
     url: server.url,
     port: server.port,
     close: () => {
-      closing ??= closeWithin(drainMs, api.drain(), server);
+      closing ??= closeWithin(
+        drainMs,
+        Promise.all([published?.stop(), api.drain()]).then(() => {}),
+        server,
+      );
       return closing;
     },
   };

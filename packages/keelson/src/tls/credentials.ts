@@ -57,7 +57,7 @@ function stillGood(
   return certificate.verify(authority.publicKey) && covers && Date.parse(certificate.validTo) - now > marginMs;
 }
 
-function namesFor(host: string): LeafRequest['names'] {
+function namesFor(hosts: readonly string[]): NonNullable<LeafRequest['names']> {
   const fixed = [
     { type: 'dns' as const, value: 'localhost' },
     { type: 'dns' as const, value: 'kubernetes' },
@@ -65,20 +65,24 @@ function namesFor(host: string): LeafRequest['names'] {
     { type: 'ip' as const, value: '127.0.0.1' },
     { type: 'ip' as const, value: '::1' },
   ];
-  const wildcard = host === '0.0.0.0' || host === '::';
-  if (wildcard || fixed.some(({ value }) => value === host)) return fixed;
-  return [...fixed, { type: isIP(host) ? 'ip' : 'dns', value: host }];
+  const known = ['0.0.0.0', '::', ...fixed.map(({ value }) => value)];
+  const further = [...new Set(hosts)].filter((host) => !known.includes(host));
+  return [...fixed, ...further.map((value) => ({ type: isIP(value) ? ('ip' as const) : ('dns' as const), value }))];
 }
 
 /**
  * Loads the credentials of a data directory; creates or renews those that are missing, of another authority or about to
  * expire. Restricts the modes of the directory and its files.
+ *
+ * @param host the address that the server listens on
+ * @param moreHosts further names and addresses of the server's certificate
  */
 export async function loadCredentials(
   data: string,
   host: string,
   now: number,
   logger: Logger = silentLogger,
+  moreHosts: readonly string[] = [],
 ): Promise<Credentials> {
   makePrivateDirectory(data, logger);
   const { createAuthority, issueCertificate, renewBeforeMs } = await import('./authority.ts');
@@ -99,7 +103,11 @@ export async function loadCredentials(
   return {
     authority: authority.certificate,
     authorityKey: authority.key,
-    server: await leaf('server', { commonName: 'keelson-server', usage: 'server', ...optionalNames(host) }),
+    server: await leaf('server', {
+      commonName: 'keelson-server',
+      usage: 'server',
+      names: namesFor([host, ...moreHosts]),
+    }),
     admin: await leaf('admin', { commonName: 'kubernetes-admin', organizations: ['system:masters'], usage: 'client' }),
     // Agents that delegate authorization to the API accept this group.
     agentClient: await leaf('agent-client', {
@@ -114,11 +122,6 @@ export async function loadCredentials(
       lifeMs: bootstrapLifeMs,
     }),
   };
-}
-
-function optionalNames(host: string): Pick<LeafRequest, 'names'> {
-  const names = namesFor(host);
-  return names === undefined ? {} : { names };
 }
 
 /**

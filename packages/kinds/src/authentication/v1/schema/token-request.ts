@@ -1,4 +1,14 @@
-import { always, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
+import {
+  always,
+  filled,
+  type Infer,
+  type KubeObject,
+  objectMetaSchema,
+  optional,
+  type Schema,
+  s,
+  typeMetaFields,
+} from '@keelson/core';
 
 const boundObjectReference = s.message(
   'k8s.io.api.authentication.v1.BoundObjectReference',
@@ -40,6 +50,8 @@ export interface TokenRequestStatus extends Infer<typeof tokenRequestStatus> {}
 export const TokenRequestStatusSchema: Schema<TokenRequestStatus> = tokenRequestStatus;
 
 const tokenRequest = s.message('k8s.io.api.authentication.v1.TokenRequest', 'Requests a token of a service account.', {
+  ...typeMetaFields,
+  metadata: optional(1, objectMetaSchema, 'Name, namespace and UID of the service account, if they are to be checked.'),
   spec: always(2, TokenRequestSpecSchema, 'The request.'),
   status: filled(3, TokenRequestStatusSchema, 'The token, set by the server.'),
 });

@@ -1,0 +1,515 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isStatusError, type KubeObject, type ResourceClient } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
+import { systemClock } from '@keelson/core/runtime';
+import {
+  ConfigMap,
+  Endpoints,
+  Namespace,
+  Node,
+  Pod,
+  Secret,
+  Service,
+  ServiceAccount,
+  type TokenRequest,
+  TokenReview,
+} from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose';
+import { type ControlPlaneOptions, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { loadCredentials } from '../../src/tls/credentials.ts';
+
+const keyPem = (curve = 'P-256') =>
+  generateKeyPairSync('ec', { namedCurve: curve }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const signingKey = keyPem();
+const issuer = 'https://kubernetes.default.svc.cluster.local';
+
+async function planeWith(t: ExecutionContext, options: ControlPlaneOptions = {}) {
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  const plane = await createControlPlane({ serviceAccounts: { signingKey }, clock, ...options });
+  t.teardown(() => plane.close());
+  const accounts = plane.client(ServiceAccount).namespace('default');
+  const request = async (name: string, spec: Partial<TokenRequest['spec']> = {}, metadata = {}) =>
+    (await accounts.createSubresource(name, 'token', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      metadata,
+      spec,
+    } as KubeObject)) as TokenRequest;
+  const review = async (token: string, audiences?: string[]) =>
+    (
+      await plane.client(TokenReview).create({
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenReview',
+        spec: { token, ...(audiences && { audiences }) },
+      })
+    ).status;
+  const isValid = async (token: string) => (await review(token))?.authenticated === true;
+  const account = (name: string) => accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+  const pod = (name: string, spec: Partial<Pod['spec']> = {}, metadata = {}) =>
+    plane
+      .client(Pod)
+      .namespace('default')
+      .create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, ...metadata },
+        spec: { containers: [{ name: 'main', image: 'none' }], ...spec },
+      } as Pod);
+  const advance = (ms: number) => {
+    aheadMs += ms;
+  };
+  return { plane, accounts, request, review, isValid, account, pod, advance };
+}
+
+/** Repeats a check until it does not throw, for up to 30 seconds. */
+async function eventually<T>(check: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + 30_000; ; ) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+const tokenOf = ({ status }: TokenRequest) => status?.token ?? '';
+const uidOf = ({ metadata }: KubeObject) => metadata?.uid ?? '';
+
+test('a token has the claims of kube-apiserver, and a review returns its account', async (t) => {
+  const { account, pod, plane, request, review } = await planeWith(t);
+  const robot = await account('robot');
+  const node = await plane.client(Node).create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } } as Node);
+  const bound = await pod('p', { serviceAccountName: 'robot', nodeName: 'n1' });
+  const answer = await request('robot', {
+    expirationSeconds: 900,
+    boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: uidOf(bound) },
+  });
+  const { jti, iat = 0, ...claims } = decodeJwt(tokenOf(answer));
+  t.deepEqual(claims, {
+    iss: issuer,
+    sub: 'system:serviceaccount:default:robot',
+    aud: [issuer],
+    nbf: iat,
+    exp: iat + 900,
+    'kubernetes.io': {
+      namespace: 'default',
+      serviceaccount: { name: 'robot', uid: uidOf(robot) },
+      pod: { name: 'p', uid: uidOf(bound) },
+      node: { name: 'n1', uid: uidOf(node) },
+    },
+  });
+  t.is(decodeProtectedHeader(tokenOf(answer)).alg, 'ES256');
+  t.is(Date.parse(answer.status?.expirationTimestamp ?? ''), (iat + 900) * 1000);
+  t.deepEqual(answer.metadata?.name, 'robot');
+  t.deepEqual(await review(tokenOf(answer)), {
+    authenticated: true,
+    audiences: [issuer],
+    user: {
+      username: 'system:serviceaccount:default:robot',
+      uid: uidOf(robot),
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+      extra: {
+        'authentication.kubernetes.io/credential-id': [`JTI=${jti}`],
+        'authentication.kubernetes.io/pod-name': ['p'],
+        'authentication.kubernetes.io/pod-uid': [uidOf(bound)],
+        'authentication.kubernetes.io/node-name': ['n1'],
+        'authentication.kubernetes.io/node-uid': [uidOf(node)],
+      },
+    },
+  });
+});
+
+test('a request for a token that cannot be issued states the reason', async (t) => {
+  const { account, pod, request } = await planeWith(t);
+  const robot = await account('robot');
+  await account('other');
+  await pod('p', { serviceAccountName: 'robot' });
+  const ofPod = (uid?: string) => ({
+    boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', ...(uid && { uid }) },
+  });
+  const invalid = 'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value:';
+  const cases: readonly [() => Promise<unknown>, number, string][] = [
+    [() => request('nobody'), 404, 'serviceaccounts "nobody" not found'],
+    [
+      () => request('robot', { expirationSeconds: 599 }),
+      422,
+      `${invalid} 599: may not specify a duration less than 10 minutes`,
+    ],
+    [
+      () => request('robot', { expirationSeconds: 2 ** 32 + 1 }),
+      422,
+      `${invalid} 4294967297: may not specify a duration larger than 2^32 seconds`,
+    ],
+    [
+      () => request('robot', {}, { name: 'other' }),
+      422,
+      'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "other": ' +
+        'must match the service account name if specified',
+    ],
+    [
+      () => request('robot', {}, { uid: 'u' }),
+      409,
+      'Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "robot": the UID in the token request (u) ' +
+        `does not match the UID of the service account (${uidOf(robot)})`,
+    ],
+    [
+      () => request('other', ofPod()),
+      400,
+      'cannot bind token for serviceaccount "other" to pod running with different serviceaccount name.',
+    ],
+    [
+      () => request('robot', ofPod('u')),
+      409,
+      'Operation cannot be fulfilled on Pod "p": the UID in the bound object reference (u) does not match the UID in ' +
+        'record. The object might have been deleted and then recreated',
+    ],
+    [
+      () => request('robot', { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', name: 'none' } }),
+      404,
+      'secrets "none" not found',
+    ],
+    [
+      () => request('robot', { boundObjectRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } }),
+      400,
+      'cannot bind token to object of type apps/v1, Kind=Deployment',
+    ],
+  ];
+  for (const [outcome, code, message] of cases) {
+    const error = await t.throwsAsync(outcome(), undefined, message);
+    t.true(isStatusError(error), String(error));
+    if (isStatusError(error)) t.deepEqual([error.status.code, error.status.message], [code, message]);
+  }
+});
+
+test('a token ends with its time, with its account, and with the object to which it is bound', async (t) => {
+  const { plane, account, accounts, pod, request, isValid, advance } = await planeWith(t);
+  await account('robot');
+  const secrets = plane.client(Secret).namespace('default');
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } } as Secret;
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } } as Node;
+  await secrets.create(secret);
+  await plane.client(Node).create(node);
+  await pod('p', { serviceAccountName: 'robot' });
+  const boundTo = (kind: string, name: string) =>
+    request('robot', { boundObjectRef: { apiVersion: 'v1', kind, name } }).then(tokenOf);
+  const byPod = await boundTo('Pod', 'p');
+  const bySecret = await boundTo('Secret', 's');
+  const byNode = await boundTo('Node', 'n');
+  const free = tokenOf(await request('robot'));
+  const short = tokenOf(await request('robot', { expirationSeconds: 600 }));
+  const all = async () => Promise.all([byPod, bySecret, byNode, free, short].map(isValid));
+  t.deepEqual(await all(), [true, true, true, true, true]);
+  advance(601_000);
+  t.deepEqual(await all(), [true, true, true, true, false], 'the shortest has expired');
+
+  await plane.client(Pod).namespace('default').delete('p', { gracePeriodSeconds: 0 });
+  t.deepEqual(await all(), [false, true, true, true, false], 'the pod is deleted');
+  await pod('p', { serviceAccountName: 'robot' });
+  t.false(await isValid(byPod), 'another pod has the name');
+  await secrets.delete('s');
+  await secrets.create(secret);
+  await plane.client(Node).delete('n');
+  t.deepEqual(await all(), [false, false, false, true, false]);
+
+  await accounts.delete('robot');
+  t.false(await isValid(free), 'the account is deleted');
+  await account('robot');
+  t.false(await isValid(free), 'another account has the name');
+});
+
+test('a token of a deleted object is valid until a minute after its grace period', async (t) => {
+  const { plane, account, pod, request, isValid, advance } = await planeWith(t);
+  await account('robot');
+  await pod('p', { serviceAccountName: 'robot', nodeName: 'n1', terminationGracePeriodSeconds: 30 });
+  const token = tokenOf(await request('robot', { boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p' } }));
+  await plane.client(Pod).namespace('default').delete('p');
+  advance(85_000);
+  t.true(await isValid(token), 'a preStop hook may use the API');
+  advance(10_000);
+  t.false(await isValid(token));
+});
+
+test('a token is valid for its audiences only', async (t) => {
+  const { account, request, review, isValid } = await planeWith(t, {
+    serviceAccounts: { signingKey, audiences: ['api', 'api.example.org'] },
+  });
+  await account('robot');
+  const vault = tokenOf(await request('robot', { audiences: ['vault'] }));
+  t.false(await isValid(vault), 'not for this server');
+  t.deepEqual((await review(vault, ['other', 'vault']))?.audiences, ['vault']);
+  const own = tokenOf(await request('robot'));
+  t.deepEqual(decodeJwt(own).aud, ['api', 'api.example.org']);
+  t.deepEqual((await review(own))?.audiences, ['api', 'api.example.org']);
+  t.deepEqual(await review(own, ['vault']), { user: {} });
+});
+
+test('tokens remain valid across restarts and a change of the key, as long as a server has the key', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-accounts-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const storage = `lmdb:${join(folder, 'store')}`;
+  const first = await planeWith(t, { storage });
+  await first.account('robot');
+  const token = tokenOf(await first.request('robot'));
+  await first.plane.close();
+  const next = keyPem();
+  const cases = [
+    { serviceAccounts: { signingKey }, valid: true },
+    { serviceAccounts: { signingKey: next }, valid: false },
+    { serviceAccounts: { signingKey: next, verificationKeys: [signingKey] }, valid: true },
+    { serviceAccounts: { signingKey, issuers: ['https://new.example.org'] }, valid: false },
+    { serviceAccounts: { signingKey, issuers: ['https://new.example.org', issuer], audiences: [issuer] }, valid: true },
+  ];
+  for (const [index, { valid, ...options }] of cases.entries()) {
+    const { plane, isValid, request } = await planeWith(t, { storage, ...options });
+    t.is(await isValid(token), valid, `case ${index}`);
+    t.true(await isValid(tokenOf(await request('robot'))));
+    await plane.close();
+  }
+});
+
+test('forged and foreign tokens are not valid', async (t) => {
+  const { account, request, isValid } = await planeWith(t);
+  await account('robot');
+  const token = tokenOf(await request('robot'));
+  const [head = '', body = '', signature = ''] = token.split('.');
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = decodeJwt(token);
+  const { kid = '' } = decodeProtectedHeader(token);
+  const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+  const signed = (payload: object, headers: { alg: string; kid?: string }, key = foreign) =>
+    new SignJWT(payload as never).setProtectedHeader(headers).sign(key);
+  const secret = Buffer.from(signature);
+  const forged = [
+    `${encode({ alg: 'none', kid })}.${body}.`,
+    `${head}.${encode({ ...claims, sub: 'system:serviceaccount:kube-system:admin' })}.${signature}`,
+    `${head}.${body}.${signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))}`,
+    await signed(claims, { alg: 'ES256', kid }),
+    await signed({ ...claims, iss: 'https://elsewhere' }, { alg: 'ES256', kid }),
+    await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid }).sign(secret),
+    `${token}.`,
+    'x'.repeat(100_000),
+    '..',
+    '',
+  ].filter((one) => one !== '');
+  for (const one of forged) t.false(await isValid(one), one.slice(0, 60));
+  t.true(await isValid(token));
+});
+
+test('a requested validity above the greatest one is shortened with a warning', async (t) => {
+  const { account, request } = await planeWith(t, { serviceAccounts: { signingKey, maxExpirationSeconds: 3600 } });
+  await account('robot');
+  const { spec, status } = await request('robot', { expirationSeconds: 86_400 });
+  t.is(spec.expirationSeconds, 3600);
+  const { exp = 0, iat = 0 } = decodeJwt(status?.token ?? '');
+  t.is(exp - iat, 3600);
+});
+
+test('a default token of a pod is extended to a year only on request', async (t) => {
+  for (const extendExpiration of [false, true]) {
+    const { account, pod, request } = await planeWith(t, { serviceAccounts: { signingKey, extendExpiration } });
+    await account('robot');
+    await pod('p', { serviceAccountName: 'robot' });
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p' };
+    const {
+      exp = 0,
+      iat = 0,
+      ...claims
+    } = decodeJwt(tokenOf(await request('robot', { expirationSeconds: 3607, boundObjectRef })));
+    t.is(exp - iat, extendExpiration ? 365 * 86_400 : 3607);
+    const { warnafter } = claims['kubernetes.io'] as { warnafter?: number };
+    t.is(warnafter, extendExpiration ? iat + 3607 : undefined);
+  }
+});
+
+test('a pod gets the default account and a token volume, as soon as its namespace has the account', async (t) => {
+  const { plane } = await planeWith(t, { serviceAccounts: { signingKey, certificateAuthority: 'PEM' } });
+  await plane.client(Namespace).create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'new' } } as Namespace);
+  const { spec } = await plane
+    .client(Pod)
+    .namespace('new')
+    .create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p' },
+      spec: {
+        initContainers: [{ name: 'init', image: 'none' }],
+        containers: [
+          { name: 'main', image: 'none' },
+          {
+            name: 'own',
+            image: 'none',
+            volumeMounts: [{ name: 'mine', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' }],
+          },
+        ],
+        volumes: [{ name: 'mine', emptyDir: {} }],
+      },
+    } as unknown as Pod);
+  t.deepEqual([spec.serviceAccountName, spec.serviceAccount], ['default', 'default']);
+  const volume = spec.volumes?.[1];
+  t.regex(volume?.name ?? '', /^kube-api-access-[a-z0-9]{5}$/);
+  t.deepEqual(volume?.projected, {
+    defaultMode: 420,
+    sources: [
+      { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+      { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      {
+        downwardAPI: {
+          items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+        },
+      },
+    ],
+  });
+  const mount = {
+    name: volume?.name,
+    readOnly: true,
+    mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+  };
+  t.deepEqual(spec.containers[0]?.volumeMounts as unknown, [mount]);
+  t.deepEqual(spec.initContainers?.[0]?.volumeMounts as unknown, [mount]);
+  t.is(spec.containers[1]?.volumeMounts?.length, 1, 'a mount of the pod at the path counts more');
+  const map = await plane.client(ConfigMap).namespace('new').get('kube-root-ca.crt');
+  t.deepEqual(map.data, { 'ca.crt': 'PEM' });
+});
+
+test('pod and account can decline the token; the account gives its pull secrets', async (t) => {
+  const { accounts, pod } = await planeWith(t);
+  await accounts.create({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'quiet' },
+    automountServiceAccountToken: false,
+    imagePullSecrets: [{ name: 'registry' }],
+  });
+  const quiet = await pod('a', { serviceAccountName: 'quiet' });
+  t.is(quiet.spec.volumes, undefined);
+  t.deepEqual(quiet.spec.imagePullSecrets as unknown, [{ name: 'registry' }]);
+  const loud = await pod('b', { serviceAccountName: 'quiet', automountServiceAccountToken: true });
+  t.is(loud.spec.volumes?.length, 1);
+  const silent = await pod('c', { automountServiceAccountToken: false, imagePullSecrets: [{ name: 'own' }] });
+  t.is(silent.spec.volumes, undefined);
+  t.deepEqual(silent.spec.imagePullSecrets as unknown, [{ name: 'own' }]);
+});
+
+test('a pod of a missing account and a mirror pod with an account are rejected', async (t) => {
+  const { pod } = await planeWith(t);
+  await t.throwsAsync(pod('p', { serviceAccountName: 'x' }), {
+    message: 'pods "p" is forbidden: error looking up service account default/x: serviceaccount "x" not found',
+  });
+  const mirror = { annotations: { 'kubernetes.io/config.mirror': 'h' } };
+  t.is((await pod('m', {}, mirror)).spec.serviceAccountName, undefined);
+  await t.throwsAsync(pod('n', { serviceAccountName: 'default' }, mirror), {
+    message: 'pods "n" is forbidden: a mirror pod may not reference service accounts',
+  });
+});
+
+test('the account default and kube-root-ca.crt are restored in every namespace that is not being deleted', async (t) => {
+  const { plane } = await planeWith(t, { serviceAccounts: { signingKey, certificateAuthority: 'PEM' } });
+  const accounts = plane.client(ServiceAccount);
+  const maps = plane.client(ConfigMap).namespace('kube-system');
+  for (const namespace of ['default', 'kube-system', 'kube-public', 'kube-node-lease'])
+    await eventually(() => accounts.namespace(namespace).get('default'));
+  const before = await eventually(() => maps.get('kube-root-ca.crt'));
+  await maps.update({ ...before, data: { 'ca.crt': 'changed', more: 'x' } });
+  await eventually(async () => {
+    const { data } = await maps.get('kube-root-ca.crt');
+    if (data?.['ca.crt'] !== 'PEM' || 'more' in data) throw new Error('not restored yet');
+  });
+  const old = await accounts.namespace('default').get('default');
+  await accounts.namespace('default').delete('default');
+  const fresh = await eventually(() => accounts.namespace('default').get('default'));
+  t.not(fresh.metadata?.uid, old.metadata?.uid);
+  await plane
+    .client(Namespace)
+    .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'gone' } } as Namespace);
+  await eventually(() => accounts.namespace('gone').get('default'));
+  await plane.client(Namespace).delete('gone');
+  await eventually(async () => {
+    const { items } = await plane.client(Namespace).list();
+    if (items.some(({ metadata }) => metadata?.name === 'gone')) throw new Error('still terminating');
+  });
+  t.deepEqual(
+    (await accounts.list()).items.filter(({ metadata }) => metadata?.namespace === 'gone'),
+    [],
+  );
+});
+
+test('over HTTPS a token is its account, and the issuer documents verify it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-accounts-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const credentials = await loadCredentials(folder, '127.0.0.1', systemClock.now());
+  const {
+    plane,
+    account,
+    request: tokenRequest,
+  } = await planeWith(t, {
+    serviceAccounts: { signingKey, verificationKeys: [keyPem('P-384')] },
+  });
+  await account('robot');
+  const { url, port } = await plane.listen({ credentials });
+  const get = (path: string, token?: string) =>
+    new Promise<{ code: number; text: string; type: string; cache: string }>((resolve, reject) => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const outgoing = request(url + path, { agent: false, ca: credentials.authority, headers }, (incoming) => {
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        incoming.on('end', () =>
+          resolve({
+            code: incoming.statusCode ?? 0,
+            text,
+            type: incoming.headers['content-type'] ?? '',
+            cache: incoming.headers['cache-control'] ?? '',
+          }),
+        );
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  const token = tokenOf(await tokenRequest('robot'));
+  const refused = await get('/api/v1/namespaces/default/pods', token);
+  t.is(refused.code, 403);
+  t.true(refused.text.includes('User \\"system:serviceaccount:default:robot\\" cannot list resource'));
+  t.is((await get('/openid/v1/jwks')).code, 403, 'anonymous users do not read them');
+  t.is((await get('/apis', `${token}x`)).code, 401);
+
+  const configuration = await get('/.well-known/openid-configuration', token);
+  t.deepEqual([configuration.type, configuration.cache], ['application/json', 'public, max-age=3600']);
+  t.deepEqual(JSON.parse(configuration.text), {
+    issuer,
+    jwks_uri: `https://127.0.0.1:${port}/openid/v1/jwks`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256', 'ES384'],
+  });
+  const keys = await get('/openid/v1/jwks', token);
+  t.is(keys.type, 'application/jwk-set+json');
+  const { payload } = await jwtVerify(token, createLocalJWKSet(JSON.parse(keys.text) as JSONWebKeySet), {
+    issuer,
+    audience: issuer,
+  });
+  t.is(payload.sub, 'system:serviceaccount:default:robot');
+  t.false(keys.text.includes('"d"'), 'no private part');
+
+  const shown = async <T extends KubeObject>(objects: ResourceClient<T>) => objects.get('kubernetes');
+  const { spec } = await shown(plane.client(Service).namespace('default'));
+  t.deepEqual([spec.clusterIP, spec.ports?.[0]?.port], ['127.0.0.1', port]);
+  t.deepEqual(
+    (await shown(plane.client(Endpoints).namespace('default'))).subsets as unknown,
+    [],
+    'no loopback address',
+  );
+
+  const moved = await plane.listen({ credentials, advertiseAddress: '192.0.2.7' });
+  t.is((await shown(plane.client(Service).namespace('default'))).spec.clusterIP, '192.0.2.7');
+  t.deepEqual((await shown(plane.client(Endpoints).namespace('default'))).subsets as unknown, [
+    { addresses: [{ ip: '192.0.2.7' }], ports: [{ name: 'https', port: moved.port, protocol: 'TCP' }] },
+  ]);
+});
