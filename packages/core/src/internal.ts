@@ -75,9 +75,6 @@ export type {
   ServerAddressByClientCIDR,
 } from './discovery/discovery-types.ts';
 export { printableText } from './errors/printable-text.ts';
-<<<<<<< HEAD
-=======
-export { suggestion, UsageError } from './errors/usage-error.ts';
 export {
   DocumentError,
   type DocumentErrorReason,
@@ -85,7 +82,6 @@ export {
   type ParsedDocument,
 } from './json/document-error.ts';
 export { jsonText, maxJsonDepth, parseJson, parseJsonText } from './json/json.ts';
->>>>>>> 27c4e34 (core, storage-memory: files that are always read together are merged; no folder cycle is left in core)
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { isDocumentError } from '../codec/document-error.ts';
+import { isDocumentError } from '../json/document-error.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import { didYouMean, UsageError } from './usage-error.ts';
 import { isRawObject, type RawObject, type ValueType } from './value-types.ts';
