@@ -1,3 +1,5 @@
+import { writeGroups } from './scripts/test-groups.mjs';
+
 /**
  * The longest files, the longest first: they start first, so that no slot runs one of them alone at the end. Figures of
  * `node scripts/test-times.mjs`.
@@ -14,17 +16,25 @@ const longest = [
   'adapters/runtime-process/dist/test/unprivileged.test.js',
   'adapters/runtime-oci/dist/test/conformance.test.js',
 ];
-/** Position of a file among the longest; those that are not among them follow. */
+/** Position of a file among the longest; groups follow, then all others. */
 const rank = (file) => {
   const index = longest.findIndex((name) => file.endsWith(name));
-  return index === -1 ? longest.length : index;
+  if (index !== -1) return index;
+  return file.includes('/dist/groups/') ? longest.length : longest.length + 1;
 };
+
+/** The whole suite runs most small files in groups (ADR 50); a run of named files has a process for each. */
+const grouped = process.env['KEELSON_TEST_GROUPS'] === '1';
+const groups = grouped
+  ? ['{packages,adapters}/*/dist/groups/*.test.js', ...writeGroups(import.meta.dirname).map((file) => `!${file}`)]
+  : [];
 
 export default {
   files: [
     '{packages,adapters,examples}/*/dist/test/**/*.test.js',
     'test/dist/**/*.test.js',
     'benchmarks/dist/test/**/*.test.js',
+    ...groups,
   ],
   // A process can be ended at any time; a thread that waits inside a native library cannot.
   workerThreads: false,

@@ -1,6 +1,7 @@
 // Loaded into the process of every test file. It limits the duration of each test, hook and teardown, keeps the process
 // alive while tests run, fails a file that leaves resources open, and records how much time the file needed.
 import { appendFileSync, readFileSync } from 'node:fs';
+import './test-group.mjs';
 import test, { registerCompletionHandler } from 'ava';
 import Runnable from '../node_modules/ava/lib/test.js';
 

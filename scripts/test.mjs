@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mjs`, ...process.argv.slice(2)], {
+const args = process.argv.slice(2);
+const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mjs`, ...args], {
   cwd: root,
+  env: { ...process.env, KEELSON_TEST_GROUPS: args.length === 0 ? '1' : '0' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 

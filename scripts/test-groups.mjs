@@ -1,0 +1,63 @@
+// Puts the test files of a folder into one process where that makes no difference to them (ADR 50), because a process
+// costs more than most of them. Each group is an entry that imports them, in `dist/groups` of their package;
+// scripts/test-group.mjs runs one file after the other.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Workspaces with many small test files. Each folder below `test` is a group; files without such neighbours are another. */
+const workspaces = [
+  'packages/access',
+  'packages/agent',
+  'packages/client',
+  'packages/core',
+  'packages/keelson',
+  'packages/kinds',
+  'adapters/http-koa',
+];
+
+/**
+ * What a file contains that needs a process of its own: hooks and serial tests, `await` outside of a function (the
+ * runner wants all tests to be declared at once), state of the process, measurements, a comment that asks for it.
+ */
+const needsOwnProcess = [
+  /\btest\.(?:serial|before|after|beforeEach|afterEach|only)\b/,
+  /^(?:(?:const|let) .*= )?await /m,
+  /process\.(?:chdir|umask|on|once|off|emit|exitCode|env(?:\.\w+|\[[^\]]*\]) =)|globalThis/,
+  /performance\.now|process\.(?:hrtime|cpuUsage|memoryUsage|resourceUsage)|node:v8/,
+  /^\/\/ Process of its own: /m,
+];
+
+const hasOwnProcess = (file) => {
+  const text = readFileSync(file, 'utf8');
+  return needsOwnProcess.some((pattern) => pattern.test(text));
+};
+
+/** Writes the entries of all groups, and returns the files that they run, relative to `root`. */
+export function writeGroups(root) {
+  return workspaces.flatMap((workspace) => {
+    const tests = join(root, workspace, 'dist/test');
+    const names = readdirSync(tests, { recursive: true })
+      .filter((name) => name.endsWith('.test.js') && !hasOwnProcess(join(tests, name)))
+      .sort();
+    const folderOf = (name) => name.slice(0, Math.max(0, name.indexOf('/')));
+    const groups = new Map();
+    for (const name of names) {
+      const alone = !names.some((other) => other !== name && folderOf(other) === folderOf(name));
+      const group = (alone ? '' : folderOf(name)) || 'others';
+      groups.set(group, [...(groups.get(group) ?? []), name]);
+    }
+    const entries = join(root, workspace, 'dist/groups');
+    rmSync(entries, { recursive: true, force: true });
+    mkdirSync(entries);
+    return [...groups]
+      .filter(([, members]) => members.length > 1)
+      .flatMap(([group, members]) => {
+        // An import is evaluated after the one before it, so the first of each pair names the file of the second.
+        const imports = members.map(
+          (name) => `import 'data:text/javascript,globalThis.keelsonTestFile="${name}"';\nimport '../test/${name}';\n`,
+        );
+        writeFileSync(join(entries, `${group}.test.js`), imports.join(''));
+        return members.map((name) => `${workspace}/dist/test/${name}`);
+      });
+  });
+}
