@@ -1,3 +1,4 @@
+export { UsageError } from '@keelson/core/internal';
 export type {
   AgentConfig,
   AllowedSources,
@@ -35,7 +36,6 @@ export type {
 } from './base/contracts/pod-source.ts';
 export { type EventRecorder, type EventSubject, noEvents } from './base/events/event-recorder.ts';
 export { MachineError } from './base/machine-error.ts';
-export { UsageError } from './base/usage-error.ts';
 export { agentVersion, versionText } from './base/version.ts';
 export type { CgroupAccess } from './machine/cgroups/node-cgroups.ts';
 export { type OpenCgroupsOptions, openCgroups } from './machine/cgroups/open-cgroups.ts';

@@ -99,7 +99,7 @@ for (const [words, message] of [
   ],
   [
     ['--cloud-provider=nowhere'],
-    /^keelson-agent: --cloud-provider: unknown provider "nowhere"; known: external, file$/,
+    /^keelson-agent: --cloud-provider: unknown provider "nowhere"; use one of external, file$/,
   ],
 ] as const) {
   anyTest(`keelson-agent on the process runtime does not start with ${words.join(' ')}`, async (t) => {

@@ -10,17 +10,17 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
     /^keelson: unknown option --listn; did you mean --listen\?\n$/,
   ],
   [
-    'a storage that nobody knows',
+    'a storage URL with an unknown scheme',
     ['serve', '--storage', 'lmbd:x'],
-    /^keelson: --storage "lmbd:x" must begin with one of .*\(did you mean lmdb\?\)\n$/,
+    /^keelson: --storage "lmbd:x" must begin with one of .*; did you mean lmdb\?\n$/,
   ],
   [
-    'a module of kinds that is not there',
+    'a module of kinds that does not exist',
     ['serve', '--storage', 'memory:', '--kinds', './nothing.js'],
     /^keelson: --kinds \.\/nothing\.js cannot be loaded: /,
   ],
   [
-    'plain HTTP for everybody',
+    'plain HTTP on an address other than loopback',
     ['serve', '--insecure', '--listen', '0.0.0.0:0'],
     /^keelson: --insecure serves loopback addresses only/,
   ],
@@ -53,7 +53,7 @@ test('help lists every option and version prints one', async (t) => {
   t.regex((await runKeelson(['version'])).stdout, /^keelson \d+\.\d+\.\d+\n$/);
 });
 
-test('a taken port is told with the way out, exit code 1', async (t) => {
+test('the error of a port in use names the option to change, with exit code 1', async (t) => {
   const data = await temporaryDirectory();
   const first = await startKeelson(data, ['--insecure', '--storage', 'memory:']);
   t.teardown(async () => {
@@ -74,7 +74,7 @@ test('a taken port is told with the way out, exit code 1', async (t) => {
   t.regex(stderr, /is in use; stop the other process or choose another address with --listen/);
 });
 
-test('by default the server speaks TLS, and who has no certificate may ask for health and version only', async (t) => {
+test('by default the server uses TLS, and clients without a certificate have access to health and version only', async (t) => {
   const data = await temporaryDirectory();
   const server = await startKeelson(data, ['--storage', 'memory:']);
   t.teardown(async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { didYouMeanOneOf, UsageError } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import type { CloudConfig, CloudInstance } from '../base/config/agent-config.ts';
-import { UsageError } from '../base/usage-error.ts';
 import { fileInstance } from './file-cloud-provider.ts';
 
 /** The input of a cloud provider. */
@@ -47,8 +47,9 @@ export async function askCloud({
   const known = { ...ownProviders, ...providers };
   const ask = Object.hasOwn(known, cloud.provider) ? known[cloud.provider] : undefined;
   if (ask === undefined) {
-    const names = [externalCloud, ...Object.keys(known)].sort().join(', ');
-    throw new UsageError(`--cloud-provider: unknown provider ${JSON.stringify(cloud.provider)}; known: ${names}`);
+    const names = [externalCloud, ...Object.keys(known)].sort();
+    const hint = didYouMeanOneOf(cloud.provider, names);
+    throw new UsageError(`--cloud-provider: unknown provider ${JSON.stringify(cloud.provider)}${hint}`);
   }
   return ask({ nodeName, config: await configOf(cloud.configPath), logger: logger.child({ component: 'cloud' }) });
 }

@@ -1,8 +1,6 @@
 import { isIP } from '@keelson/core';
-import { parseYaml } from '@keelson/core/internal';
+import { isRawObject, parseConfigDocument, rejectUnknownKeys, UsageError } from '@keelson/core/internal';
 import type { CloudInstance } from '../base/config/agent-config.ts';
-import { isRecord } from '../base/json-values.ts';
-import { UsageError } from '../base/usage-error.ts';
 import type { CloudProviderContext } from './cloud-provider.ts';
 
 const texts = ['providerID', 'instanceType', 'zone', 'region'] as const;
@@ -18,12 +16,8 @@ const wrong = (problem: string) => new UsageError(`--cloud-config: ${problem}`);
  */
 export async function fileInstance({ config }: Pick<CloudProviderContext, 'config'>): Promise<CloudInstance> {
   if (config === undefined) throw new UsageError('--cloud-provider=file needs --cloud-config');
-  const document = parsed(config);
-  const unknown = Object.keys(document).find(
-    (key) => key !== 'addresses' && !(texts as readonly string[]).includes(key),
-  );
-  if (unknown !== undefined)
-    throw wrong(`unknown key ${JSON.stringify(unknown)}; known: ${[...texts, 'addresses'].join(', ')}`);
+  const document = parseConfigDocument(Buffer.from(config), '--cloud-config');
+  rejectUnknownKeys(document, [...texts, 'addresses'], '--cloud-config');
   const found: Record<string, string> = {};
   for (const key of texts) {
     const value = document[key];
@@ -39,21 +33,10 @@ export async function fileInstance({ config }: Pick<CloudProviderContext, 'confi
   };
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  let document: unknown;
-  try {
-    document = parseYaml(Buffer.from(text)).value;
-  } catch (error) {
-    throw wrong(`neither YAML nor JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (!isRecord(document)) throw wrong('must be an object');
-  return document;
-}
-
 function addressesOf(value: unknown): NonNullable<CloudInstance['addresses']> {
   if (!Array.isArray(value)) throw wrong('addresses must be a list');
   return value.map((entry: unknown) => {
-    const { type, address } = isRecord(entry) ? entry : {};
+    const { type, address } = isRawObject(entry) ? entry : {};
     if (typeof type !== 'string' || !addressTypes.includes(type))
       throw wrong(`type of an address must be one of ${addressTypes.join(', ')}`);
     if (typeof address !== 'string' || address === '') throw wrong('an address must be a string');

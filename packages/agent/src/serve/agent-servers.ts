@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { ApiClient } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';
-import { UsageError } from '../base/usage-error.ts';
 import { UsageHistory } from '../machine/stats/usage-history.ts';
 import type { SubmitSource } from '../sources/submit-source.ts';
 import { openGate } from './access/gate.ts';

@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream/promises';
 import { parseInstant } from '@keelson/core';
+import { parseBool } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { LogRequest, PodQueries } from '../base/contracts/pod-queries.ts';
-import { parseBool } from '../base/parse-bool.ts';
 import { HttpProblem } from './http/request.ts';
 import type { Route } from './http/route.ts';
 import { podProblem } from './pod-problem.ts';

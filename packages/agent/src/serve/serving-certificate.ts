@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { replaceFile } from '@keelson/container-host';
+import { UsageError } from '@keelson/core/internal';
 import { agentName } from '../base/agent-name.ts';
 import type { ServerConfig } from '../base/config/agent-config.ts';
-import { UsageError } from '../base/usage-error.ts';
+import { replaceFile } from '@keelson/container-host';
 import type { ServingPair, Validity } from './self-signed.ts';
 
 async function readIfThere(path: string): Promise<string | undefined> {

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { UsageError } from '@keelson/core/internal';
 import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
-import { UsageError } from '../../src/base/usage-error.ts';
 import { askCloud, type CloudProviders } from '../../src/node/cloud-provider.ts';
 import { newNode, nodeAddresses, reconcilePatch } from '../../src/node/node-object.ts';
 import { wordsConfig } from '../support/bench.ts';
@@ -20,7 +20,7 @@ test('--cloud-provider: none and external ask nobody, an unknown one is refused'
   for (const name of ['aws', 'constructor']) {
     await t.throwsAsync(ask([`--cloud-provider=${name}`]), {
       instanceOf: UsageError,
-      message: `--cloud-provider: unknown provider "${name}"; known: external, file`,
+      message: `--cloud-provider: unknown provider "${name}"; use one of external, file`,
     });
   }
 });
@@ -58,9 +58,9 @@ test('--cloud-provider=file: the file says what the machine is', async (t) => {
   await writeFile(path, '{"zone":"z2"}');
   t.deepEqual(await ask(words), { zone: 'z2' });
   for (const [text, message] of [
-    ['zone: [', /neither YAML nor JSON/],
-    ['- a', /must be an object/],
-    ['zon: a', /unknown key "zon"; known: providerID, instanceType, zone, region, addresses/],
+    ['zone: [', /--cloud-config is not valid YAML or JSON: /],
+    ['- a', /--cloud-config must contain an object/],
+    ['zon: a', /--cloud-config has no key zon; did you mean zone\?/],
     ['zone: 7', /zone must be a string/],
     ['addresses: x', /addresses must be a list/],
     ['addresses: [{type: IP, address: 1.2.3.4}]', /type of an address must be one of InternalIP, /],

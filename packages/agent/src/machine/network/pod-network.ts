@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { createBridgeNetwork, createCniNetwork, type NetworkPlugin } from '@keelson/container-network';
 import type { ContainerRuntime } from '@keelson/container-runtime';
+import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentConfig, NetworkConfig } from '../../base/config/agent-config.ts';
-import { UsageError } from '../../base/usage-error.ts';
 
 export interface OpenNetworkOptions {
   readonly clock: Clock;

@@ -94,7 +94,8 @@ export function profileRoute({ loopDelay, clock }: ProfileRouteOptions): Route {
           process: process.memoryUsage(),
         });
       }
-      if (page !== 'contention') throw new HttpProblem(404, `no such profile; known: ${Object.keys(pages).join(', ')}`);
+      if (page !== 'contention')
+        throw new HttpProblem(404, `no such profile; use one of ${Object.keys(pages).join(', ')}`);
       if (loopDelay === undefined)
         throw new HttpProblem(404, 'contention is only measured with --contention-profiling');
       sendJson(response, loopDelay.report());

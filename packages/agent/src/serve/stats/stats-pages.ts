@@ -29,7 +29,7 @@ export function statsPages(history: Pick<UsageHistory, 'read'>): Route[] {
     const [, version, kind, ...name] = path;
     if (version === undefined) return sendJson(response, versions);
     if (!versions.includes(version))
-      throw new HttpProblem(404, `unknown version ${JSON.stringify(version)}; known: ${versions.join(', ')}`);
+      throw new HttpProblem(404, `unknown version ${JSON.stringify(version)}; use one of ${versions.join(', ')}`);
     if (kind === undefined) return sendJson(response, kinds);
     if (kind === 'machine' && name.length === 0) return sendJson(response, await readMachineInfo());
     if (kind !== 'containers' && kind !== 'subcontainers') throw notFound();

@@ -1,10 +1,10 @@
 import { createHttpClient, type HttpClientOptions, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { replaceFile } from '@keelson/container-host';
 import { isStatusError } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { agentName } from '../../base/agent-name.ts';
 import type { AgentConfig, ApiAccessConfig } from '../../base/config/agent-config.ts';
-import { UsageError } from '../../base/usage-error.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { type ClientCertificate, clientCertificate, laterOf } from './client-certificate.ts';
 import { CertificateRefusedError, requestCertificate } from './request-certificate.ts';

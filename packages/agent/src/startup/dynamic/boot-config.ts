@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
-import { UsageError } from '../../base/usage-error.ts';
 import { parseConfigFile } from '../options/config-file.ts';
 import type { ParsedOptions } from '../options/parse-options.ts';
 import { type HostFacts, type ResolvedConfig, resolveConfig } from '../options/resolve-config.ts';

@@ -1,8 +1,8 @@
 import type { ApiClient } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { ConfigMap, Node } from '@keelson/kinds';
 import { Repeater } from '../../base/repeater.ts';
-import { UsageError } from '../../base/usage-error.ts';
 import type { DynamicConfig } from './boot-config.ts';
 import { type ConfigId, type ConfigState, sameConfig, shownConfig } from './config-store.ts';
 

@@ -1,5 +1,5 @@
+import { bool, duration, text } from '@keelson/core/internal';
 import { option } from './option.ts';
-import { bool, duration, text } from './scalar-types.ts';
 
 export const accessOptions = [
   option(

@@ -1,4 +1,5 @@
-import { UsageError } from '../../base/usage-error.ts';
+import type { GivenValues } from '@keelson/core/internal';
+import { UsageError } from '@keelson/core/internal';
 import type { AgentOptions, OptionName } from './option-table.ts';
 
 /**
@@ -16,7 +17,7 @@ export function checkAccess(values: AgentOptions, hasApi: boolean): void {
 }
 
 /** Warnings about cache periods of reviews that are not requested. */
-export function accessWarnings(values: AgentOptions, given: ReadonlySet<string>): string[] {
+export function accessWarnings(values: AgentOptions, given: GivenValues): string[] {
   const warnings: string[] = [];
   const requires = (name: OptionName, without: string) => {
     if (given.has(name)) warnings.push(`--${name} has no effect without ${without}`);

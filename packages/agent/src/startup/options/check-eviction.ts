@@ -1,4 +1,5 @@
 import { DurationError, durationMs } from '@keelson/core';
+import { didYouMeanOneOf } from '@keelson/core/internal';
 import { AmountError, parseAmount, parseThresholdAmount } from '../../base/config/eviction-amount.ts';
 import { isSignal, signals } from '../../base/config/eviction-signals.ts';
 import type { Check } from './option-checks.ts';
@@ -29,7 +30,7 @@ function amounts(
 }
 
 function unknownSignal(name: string, signal: string): string {
-  return `--${name}: unknown eviction signal ${JSON.stringify(signal)}; known: ${signals.join(', ')}`;
+  return `--${name}: unknown eviction signal ${JSON.stringify(signal)}${didYouMeanOneOf(signal, signals)}`;
 }
 
 function* gracePeriods({ values }: Parameters<Check>[0]): Iterable<string> {

@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
-import { UsageError } from '../../base/usage-error.ts';
 import { cgroupChecks } from './check-cgroups.ts';
 import { evictionChecks } from './check-eviction.ts';
 import { networkChecks } from './check-network.ts';

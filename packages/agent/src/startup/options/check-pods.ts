@@ -1,4 +1,5 @@
 import { parseQuantity, QuantityError, quantityMilliValue } from '@keelson/core';
+import { didYouMeanOneOf } from '@keelson/core/internal';
 import { between, type Check, eachOf, oneOf, positivePeriod } from './option-checks.ts';
 
 const reservable = ['cpu', 'memory', 'ephemeral-storage'];
@@ -7,7 +8,7 @@ function reserved(name: 'cluster-reserved' | 'system-reserved'): Check {
   return function* ({ values }) {
     for (const [resource, amount] of values[name]) {
       if (!reservable.includes(resource)) {
-        yield `--${name}: cannot reserve ${JSON.stringify(resource)} resource; known: ${reservable.join(', ')}`;
+        yield `--${name}: cannot reserve ${JSON.stringify(resource)} resource${didYouMeanOneOf(resource, reservable)}`;
         continue;
       }
       try {

@@ -1,3 +1,4 @@
+import type { GivenValues } from '@keelson/core/internal';
 import { between, type Check, noNegativePeriod, oneOf, positivePeriod } from './option-checks.ts';
 import type { OptionName } from './option-table.ts';
 
@@ -48,7 +49,7 @@ const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | '
 /**
  * Warnings about options that the chosen runtime does not use: see docs/reference/agent-rules.md#choice-of-the-runtime.
  */
-export function runtimeWarnings(runtime: string, given: ReadonlySet<string>): string[] {
+export function runtimeWarnings(runtime: string, given: GivenValues): string[] {
   const unused = onlyWith.filter(([name, owner]) => owner !== runtime && given.has(name)).map(([name]) => name);
   if (runtime === 'runtime-b') {
     for (const name of ['container-runtime-endpoint', 'image-service-endpoint'] as const)

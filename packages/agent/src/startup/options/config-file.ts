@@ -1,73 +1,60 @@
-import { isDocumentError, parseYaml } from '@keelson/core/internal';
-import { isRecord } from '../../base/json-values.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import { fieldName, textsOf } from './file-value.ts';
-import { nearestWord } from './nearest-word.ts';
-import type { AnyOption } from './option.ts';
-import { optionTable } from './option-table.ts';
-import { ValueError } from './value-type.ts';
+import { dirname } from 'node:path';
+import { type GivenValues, mergeValues, parseConfigDocument, parseFields, UsageError } from '@keelson/core/internal';
+import { resolveGates } from './feature-gates.ts';
+import { type AgentOptions, optionTable } from './option-table.ts';
+import type { ParsedOptions } from './parse-options.ts';
 
 /** The type of a configuration file. */
 export const configFileVersion = { apiVersion: 'agentconfig/v1alpha1', kind: 'AgentConfiguration' } as const;
 
-/** Options that only the command line accepts. */
-const notInFiles = new Set(['config', 'version']);
-
-const byField: ReadonlyMap<string, AnyOption> = new Map(
-  optionTable.filter(({ name }) => !notInFiles.has(name)).map((row) => [fieldName(row.name), row]),
-);
-
-function parseDocument(bytes: Buffer, source: string): Record<string, unknown> {
-  let parsed: ReturnType<typeof parseYaml>;
-  try {
-    parsed = parseYaml(bytes);
-  } catch (error) {
-    if (isDocumentError(error)) throw new UsageError(`${source} cannot be read as YAML or JSON: ${error.message}`);
-    throw error;
-  }
-  const [twice] = parsed.duplicateFields;
-  if (twice !== undefined) throw new UsageError(`${source} contains ${twice} twice`);
-  if (!isRecord(parsed.value)) throw new UsageError(`${source} must contain an object`);
-  return parsed.value;
-}
-
-function checkVersion(document: Record<string, unknown>, source: string): void {
+/**
+ * Parses a configuration file. Fields are the names of options in camel case.
+ *
+ * @param source the name of the file in messages
+ * @throws UsageError
+ */
+export function parseConfigFile(bytes: Buffer, source: string): GivenValues {
+  const { apiVersion, kind, ...fields } = parseConfigDocument(bytes, source);
+  const version: Readonly<Record<string, unknown>> = { apiVersion, kind };
   for (const [field, expected] of Object.entries(configFileVersion)) {
-    if (document[field] === expected) continue;
-    const found = document[field] === undefined ? 'it is missing' : `not ${JSON.stringify(document[field])}`;
+    if (version[field] === expected) continue;
+    const found = version[field] === undefined ? 'it is missing' : `not ${JSON.stringify(version[field])}`;
     throw new UsageError(`${source}: ${field} must be ${expected}, ${found}`);
   }
+  return parseFields(fields, optionTable, source, dirname(source));
 }
 
-function optionOf(field: string, source: string): AnyOption {
-  const row = byField.get(field);
-  if (row !== undefined) return row;
-  const near = nearestWord(field, [...byField.keys()]);
-  throw new UsageError(`${source}: unknown field ${field}${near === undefined ? '' : ` (did you mean ${near}?)`}`);
+type Gates = ReadonlyMap<string, boolean>;
+
+/**
+ * Adds the values of a configuration file to those of the command line, which override them. Gates are merged, since
+ * the gate that allows the file is on the command line.
+ */
+export function withFileValues({ given, help }: ParsedOptions, file: GivenValues): ParsedOptions {
+  const gatesOf = (source: GivenValues) => (source.get('feature-gates') as Gates | undefined) ?? [];
+  const gates: Gates = new Map([...gatesOf(file), ...gatesOf(given)]);
+  const merged = new Map([...file, ...given, ['feature-gates', gates]]);
+  // Each value was parsed by the type of its option.
+  return { values: mergeValues(optionTable, merged) as AgentOptions, given: merged, help };
 }
 
 /**
- * Parses a configuration file. Fields are the names of options in camel case; values follow the rules of the command
- * line.
+ * Reads the file of --config, if there is one.
  *
- * @param source the name of the file in messages
- * @returns values by option name
- * @throws UsageError
+ * @throws UsageError without the gate, or for a file that cannot be used
  */
-export function parseConfigFile(bytes: Buffer, source: string): ReadonlyMap<string, unknown> {
-  const { apiVersion, kind, ...fields } = parseDocument(bytes, source);
-  checkVersion({ apiVersion, kind }, source);
-  const values = new Map<string, unknown>();
-  for (const [field, raw] of Object.entries(fields)) {
-    const row = optionOf(field, source);
-    try {
-      let value: unknown;
-      for (const text of textsOf(row, raw)) value = row.type.parse(text, value);
-      values.set(row.name, value);
-    } catch (error) {
-      if (error instanceof ValueError) throw new UsageError(`${source}: ${field} ${error.message}`);
-      throw error;
-    }
+export function withConfigFile(parsed: ParsedOptions, readFile: ((path: string) => Buffer) | undefined): ParsedOptions {
+  const path = parsed.values.config;
+  if (path === '') return parsed;
+  if (!resolveGates(parsed.values['feature-gates'])['AgentConfigFile']) {
+    throw new UsageError('--config needs --feature-gates=AgentConfigFile=true');
   }
-  return values;
+  if (readFile === undefined) throw new UsageError('--config is not supported here: files are not read');
+  let bytes: Buffer;
+  try {
+    bytes = readFile(path);
+  } catch (error) {
+    throw new UsageError(`--config ${path} cannot be read: ${(error as Error).message}`);
+  }
+  return withFileValues(parsed, parseConfigFile(bytes, `--config ${path}`));
 }

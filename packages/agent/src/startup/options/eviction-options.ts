@@ -1,6 +1,6 @@
-import { mapStringString, thresholdMap } from './list-types.ts';
+import { duration } from '@keelson/core/internal';
 import { option } from './option.ts';
-import { duration, int32 } from './scalar-types.ts';
+import { int32, mapStringString, thresholdMap } from './value-types.ts';
 
 type Pairs = ReadonlyMap<string, string>;
 const none = { shownDefault: 'none' };

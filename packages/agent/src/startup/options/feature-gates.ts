@@ -1,5 +1,4 @@
-import { UsageError } from '../../base/usage-error.ts';
-import { nearestWord } from './nearest-word.ts';
+import { didYouMean, UsageError } from '@keelson/core/internal';
 
 export type GateStage = 'ALPHA' | 'BETA' | '';
 
@@ -66,10 +65,7 @@ const names = featureGates.map(({ name }) => name);
 export function resolveGates(given: ReadonlyMap<string, boolean>): Readonly<Record<string, boolean>> {
   for (const name of given.keys()) {
     if (names.includes(name)) continue;
-    const near = nearestWord(name, names);
-    throw new UsageError(
-      `--feature-gates: unrecognized key: ${name}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
-    );
+    throw new UsageError(`--feature-gates: unrecognized key: ${name}${didYouMean(name, names)}`);
   }
   const allAlpha = given.get('AllAlpha') ?? false;
   return Object.freeze(

@@ -1,7 +1,7 @@
-import { labelMap, stringSlice } from './list-types.ts';
+import { bool, duration, text } from '@keelson/core/internal';
 import { option } from './option.ts';
-import { bool, duration, int32, text } from './scalar-types.ts';
 import { taintList } from './taint-type.ts';
+import { int32, labelMap, stringSlice } from './value-types.ts';
 
 const none = { shownDefault: 'none' };
 

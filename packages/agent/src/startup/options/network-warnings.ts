@@ -1,3 +1,4 @@
+import type { GivenValues } from '@keelson/core/internal';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { OptionName } from './option-table.ts';
 
@@ -34,7 +35,7 @@ function* reasons({
 }
 
 /** Warnings about options that were given and have no effect, or another effect, in combination with the others. */
-export function networkWarnings(config: AgentConfig, given: ReadonlySet<string>): string[] {
+export function networkWarnings(config: AgentConfig, given: GivenValues): string[] {
   const warnings: string[] = [];
   for (const [name, because] of reasons(config)) {
     if (because !== undefined && given.has(name)) warnings.push(`--${name} has no effect ${because}`);

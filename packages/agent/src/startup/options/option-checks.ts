@@ -1,9 +1,11 @@
+import type { GivenValues } from '@keelson/core/internal';
+import { didYouMeanOneOf } from '@keelson/core/internal';
 import type { AgentOptions, OptionName } from './option-table.ts';
 
 /** The input of checks: the values, the names of the options that were given, and the gates. */
 export interface CheckContext {
   readonly values: AgentOptions;
-  readonly given: ReadonlySet<string>;
+  readonly given: GivenValues;
   readonly gates: Readonly<Record<string, boolean>>;
 }
 
@@ -47,7 +49,7 @@ export function noNegativePeriod(...names: readonly NumberOption[]): Check {
 export function oneOf(name: TextOption, ...words: readonly string[]): Check {
   return function* ({ values }) {
     if (!words.includes(values[name]))
-      yield `--${name}: unsupported value ${JSON.stringify(values[name])}; known: ${shown(words)}`;
+      yield `--${name}: unsupported value ${JSON.stringify(values[name])}${didYouMeanOneOf(values[name], words)}`;
   };
 }
 
@@ -56,11 +58,8 @@ export function eachOf(words: readonly string[], ...names: readonly WordsOption[
   return function* ({ values }) {
     for (const name of names) {
       const wrong = values[name].find((word) => !words.includes(word));
-      if (wrong !== undefined) yield `--${name}: unsupported value ${JSON.stringify(wrong)}; known: ${shown(words)}`;
+      if (wrong !== undefined)
+        yield `--${name}: unsupported value ${JSON.stringify(wrong)}${didYouMeanOneOf(wrong, words)}`;
     }
   };
-}
-
-function shown(words: readonly string[]): string {
-  return words.map((word) => (word === '' ? '(empty)' : word)).join(', ');
 }

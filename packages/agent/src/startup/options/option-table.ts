@@ -1,7 +1,7 @@
+import type { AnyOption, ValuesOf } from '@keelson/core/internal';
 import { accessOptions } from './access-options.ts';
 import { evictionOptions } from './eviction-options.ts';
 import { networkOptions } from './network-options.ts';
-import type { AnyOption, ValuesOf } from './option.ts';
 import { otherOptions } from './other-options.ts';
 import { podOptions } from './pod-options.ts';
 import { runtimeOptions } from './runtime-options.ts';

@@ -1,36 +1,23 @@
-import type { ValueType } from './value-type.ts';
+import type { Option, ValueType } from '@keelson/core/internal';
 
-export interface OptionTraits {
-  /** The default in the help text, where the value itself does not describe it. */
-  readonly shownDefault?: string;
-  /** Present for a deprecated option: the text of the warning when it is used. */
-  readonly deprecated?: string;
+/** The field of an option in a configuration file: `syncFrequency` for `sync-frequency`. */
+function fieldName(name: string): string {
+  return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** One option; the parser, the help text and the reference page are derived from it. */
-export interface Option<N extends string, T> extends OptionTraits {
-  /** The name without the leading dashes. */
-  readonly name: N;
-  readonly type: ValueType<T>;
-  readonly default: T;
-  readonly help: string;
-}
-
-/** An option of any name and type. */
-// biome-ignore lint/suspicious/noExplicitAny: a table contains options of every type
-export type AnyOption = Option<string, any>;
-
+/** Declares an option of the agent; its flag and its field in a configuration file follow from the name. */
 export function option<const N extends string, T>(
   name: N,
   type: ValueType<T>,
   value: T,
   help: string,
-  traits: OptionTraits = {},
+  traits: Pick<Option<N, T>, 'shownDefault' | 'deprecated'> = {},
 ): Option<N, T> {
-  return { name, type, default: value, help, ...traits };
+  return { name, flag: `--${name}`, field: fieldName(name), type, default: value, help, ...traits };
 }
 
-/** The values of some options, by name. */
-export type ValuesOf<O extends AnyOption> = {
-  readonly [R in O as R['name']]: R extends Option<string, infer T> ? T : never;
-};
+/** Declares an option that only the command line accepts. */
+export function flagOnly<const N extends string, T>(...row: Parameters<typeof option<N, T>>): Option<N, T> {
+  const { field: _, ...rest } = option(...row);
+  return rest;
+}

@@ -1,14 +1,12 @@
+import { bool, float, text } from '@keelson/core/internal';
 import { defaultRootDir } from '../../base/agent-name.ts';
-import { mapStringBool } from './list-types.ts';
-import { option } from './option.ts';
-import { bool, float, int32, text, version } from './scalar-types.ts';
+import { flagOnly, option } from './option.ts';
+import { int32, mapStringBool, version } from './value-types.ts';
 
 const none = { shownDefault: 'none' };
 
 export const otherOptions = [
-  option('config', text, '', 'Configuration file; needs the gate AgentConfigFile.', {
-    ...none,
-  }),
+  flagOnly('config', text, '', 'Configuration file; needs the gate AgentConfigFile.', none),
   option(
     'dynamic-config-dir',
     text,
@@ -50,5 +48,5 @@ export const otherOptions = [
       shownDefault: 'see feature gates',
     },
   ),
-  option('version', version, 'none', 'Prints the version and exits; raw prints all details of the version.', none),
+  flagOnly('version', version, 'none', 'Prints the version and exits; raw prints all details of the version.', none),
 ] as const;

@@ -1,6 +1,6 @@
-import { headerList, mapStringString, stringSlice } from './list-types.ts';
+import { bool, duration, text } from '@keelson/core/internal';
 import { option } from './option.ts';
-import { bool, duration, int, int32, text } from './scalar-types.ts';
+import { headerList, int, int32, mapStringString, stringSlice } from './value-types.ts';
 
 const none = { shownDefault: 'none' };
 const noPairs: ReadonlyMap<string, string> = new Map();

@@ -5,13 +5,13 @@ import { cgroupWarnings } from './check-cgroups.ts';
 import { checkOptions, credentialWarnings, rotationGate } from './check-options.ts';
 import { runtimeWarnings } from './check-runtime.ts';
 import { servingWarnings } from './check-serving.ts';
+import { withConfigFile, withFileValues } from './config-file.ts';
 import { evictionConfig, evictionWarnings } from './eviction-config.ts';
 import { gateWarnings, resolveGates } from './feature-gates.ts';
 import { networkWarnings } from './network-warnings.ts';
 import type { AgentOptions } from './option-table.ts';
-import type { ParsedOptions } from './parse-options.ts';
+import { deprecationWarnings, type ParsedOptions } from './parse-options.ts';
 import { resolveCgroups } from './resolve-cgroups.ts';
-import { withConfigFile, withFileValues } from './with-config-file.ts';
 
 /** Facts about the machine that the configuration depends on. */
 export interface HostFacts {
@@ -226,7 +226,7 @@ export function resolveConfig(
     config,
     values,
     warnings: [
-      ...parsed.warnings,
+      ...deprecationWarnings(parsed),
       ...gateWarnings(gates),
       ...servingWarnings(values),
       ...accessWarnings(values, parsed.given),

@@ -1,6 +1,7 @@
+import { bool, duration, text } from '@keelson/core/internal';
 import { agentName } from '../../base/agent-name.ts';
 import { option } from './option.ts';
-import { bool, duration, int32, text } from './scalar-types.ts';
+import { int32 } from './value-types.ts';
 
 export const defaultEngineEndpoint = 'unix:///var/run/docker.sock';
 export const defaultRuntimeEndpoint = `unix:///var/run/${agentName}/runtime.sock`;

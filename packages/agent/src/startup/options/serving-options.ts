@@ -1,6 +1,7 @@
+import { bool, duration, text } from '@keelson/core/internal';
 import { defaultRootDir } from '../../base/agent-name.ts';
 import { option } from './option.ts';
-import { bool, duration, int32, ip, text } from './scalar-types.ts';
+import { int32, ip } from './value-types.ts';
 
 const bootstrapHelp =
   'File with which a client certificate is requested when that of --clusterconfig is missing, unusable or expired.';

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { UsageError } from '@keelson/core/internal';
 import type { Container, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { exclusiveCpus } from '../../../src/machine/cpus/cpu-manager.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
@@ -158,7 +158,7 @@ test('--cpu-manager-policy=static needs its gate and reserved CPU; the period fo
     '--system-reserved=cpu=0',
   );
   refused(/needs --feature-gates=CPUManager=true/, ...words, '--feature-gates=CPUManager=false');
-  refused(/--cpu-manager-policy: unsupported value "dynamic"; known: none, static/, '--cpu-manager-policy=dynamic');
+  refused(/--cpu-manager-policy: unsupported value "dynamic"; use one of none, static/, '--cpu-manager-policy=dynamic');
   refused(/--cpu-manager-reconcile-period must be longer than 0/, '--cpu-manager-reconcile-period=0');
   const period = (...more: string[]) => resolve(...more).config.cpuManager.reconcileMs;
   t.is(period('--node-status-update-frequency=3s'), 3_000);

@@ -133,7 +133,7 @@ anyTest('a plugin that the runtime would not call is refused', (t) => {
 for (const [words, message] of [
   [
     ['--network-plugin=flannel'],
-    /--network-plugin: unsupported value "flannel"; known: \(empty\), cni, bridge, kubenet/,
+    /--network-plugin: unsupported value "flannel"; use one of \(empty\), cni, bridge, kubenet/,
   ],
   [['--pod-cidr=10.1.2.3'], /--pod-cidr must be a range such as 10.1.2.0\/24, not "10.1.2.3"/],
   [['--network-plugin=cni', '--cni-conf-dir='], /--network-plugin=cni needs --cni-conf-dir/],

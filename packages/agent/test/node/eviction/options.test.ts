@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 
@@ -87,8 +87,8 @@ test('options about thresholds that there are not are warned of', (t) => {
 const known =
   'memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree';
 const refused: readonly (readonly [words: readonly string[], message: string])[] = [
-  [['--eviction-hard=disk.free<1Gi'], `--eviction-hard: unknown eviction signal "disk.free"; known: ${known}`],
-  [['--eviction-hard=toString<1Gi'], `--eviction-hard: unknown eviction signal "toString"; known: ${known}`],
+  [['--eviction-hard=disk.free<1Gi'], `--eviction-hard: unknown eviction signal "disk.free"; use one of ${known}`],
+  [['--eviction-hard=toString<1Gi'], `--eviction-hard: unknown eviction signal "toString"; use one of ${known}`],
   [
     ['--eviction-hard=memory.available<lots'],
     '--eviction-hard: memory.available must be a quantity or a percentage, not "lots"',
@@ -118,9 +118,12 @@ const refused: readonly (readonly [words: readonly string[], message: string])[]
   ],
   [
     ['--eviction-soft-grace-period=cpu=1m'],
-    `--eviction-soft-grace-period: unknown eviction signal "cpu"; known: ${known}`,
+    `--eviction-soft-grace-period: unknown eviction signal "cpu"; use one of ${known}`,
   ],
-  [['--eviction-minimum-reclaim=cpu=1'], `--eviction-minimum-reclaim: unknown eviction signal "cpu"; known: ${known}`],
+  [
+    ['--eviction-minimum-reclaim=cpu=1'],
+    `--eviction-minimum-reclaim: unknown eviction signal "cpu"; use one of ${known}`,
+  ],
   [
     ['--eviction-minimum-reclaim=memory.available=-1'],
     '--eviction-minimum-reclaim: memory.available must not be negative, not "-1"',

@@ -1,9 +1,9 @@
 import { request } from 'node:https';
 import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod, SubjectAccessReview, TokenReview } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { openServers } from '../../../src/serve/agent-servers.ts';
 import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';

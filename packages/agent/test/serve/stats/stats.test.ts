@@ -221,7 +221,7 @@ test('--stats-port: statistics for this machine, as pages and in the form of cAd
   const machine = JSON.parse((await stats('/api/v1.3/machine')).body);
   t.true(machine.num_cores > 0);
   t.deepEqual(JSON.parse((await stats('/api')).body), ['v1.0', 'v1.1', 'v1.2', 'v1.3']);
-  t.regex((await stats('/api/v2.0/machine')).body, /unknown version "v2.0"; known: v1.0/);
+  t.regex((await stats('/api/v2.0/machine')).body, /unknown version "v2.0"; use one of v1.0/);
   t.is((await stats('/api/v1.3/nope')).status, 404);
   t.is((await stats('/pods')).status, 404);
 });

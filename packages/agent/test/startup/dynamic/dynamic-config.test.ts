@@ -1,10 +1,10 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
 import type { ConfigMap, Node } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { bootConfig, maxTrialStarts } from '../../../src/startup/dynamic/boot-config.ts';
 import { ConfigWatch } from '../../../src/startup/dynamic/config-watch.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
@@ -176,7 +176,7 @@ test('a configuration is known good after ten minutes, and replaces later ones t
   t.is(status, 'False');
   t.regex(
     message ?? '',
-    /^using config map kube-system\/good.*; not config map kube-system\/next.*: .*unknown field noSuchField/,
+    /^using config map kube-system\/good.*; not config map kube-system\/next.*: .*unknown key noSuchField/,
   );
   await back.poll();
   t.false(back.ended(), 'what was refused is not taken again');

@@ -1,7 +1,6 @@
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { configFileVersion, parseConfigFile } from '../../../src/startup/options/config-file.ts';
-import { fieldName } from '../../../src/startup/options/file-value.ts';
 import { type OptionName, optionTable } from '../../../src/startup/options/option-table.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
@@ -72,10 +71,8 @@ test('the default of every option can be written in a file with the same result'
     if (row?.type.name === '[]api.Taint' || name === 'manifest-url-header') return [];
     return row?.type.name === 'duration' ? row.type.format(value) : value;
   };
-  const rows = optionTable.filter(({ name }) => name !== 'config' && name !== 'version');
-  const document = Object.fromEntries(
-    rows.map((row) => [fieldName(row.name), written(row.default, row.name as OptionName)]),
-  );
+  const rows = optionTable.filter(({ field }) => field !== undefined);
+  const document = Object.fromEntries(rows.map((row) => [row.field, written(row.default, row.name as OptionName)]));
   const values = parseConfigFile(Buffer.from(JSON.stringify({ ...configFileVersion, ...document })), 'x');
   const byName: Readonly<Record<string, unknown>> = parseOptions([]).values;
   t.is(values.size, rows.length);
@@ -83,10 +80,10 @@ test('the default of every option can be written in a file with the same result'
 });
 
 for (const [text, message] of [
-  ['syncFrequncy: 5s', /^--config \/c\.yaml: unknown field syncFrequncy \(did you mean syncFrequency\?\)$/],
-  ['sync-frequency: 5s', /^--config \/c\.yaml: unknown field sync-frequency \(did you mean syncFrequency\?\)$/],
-  ['config: /other', /: unknown field config/],
-  ['version: raw', /: unknown field version/],
+  ['syncFrequncy: 5s', /^--config \/c\.yaml: unknown key syncFrequncy; did you mean syncFrequency\?$/],
+  ['sync-frequency: 5s', /^--config \/c\.yaml: unknown key sync-frequency; did you mean syncFrequency\?$/],
+  ['config: /other', /: unknown key config/],
+  ['version: raw', /: unknown key version/],
   ['syncFrequency: 5', /: syncFrequency must be a duration such as 10s, not 5$/],
   ['syncFrequency: soon', /: syncFrequency must be a duration such as 10s or 1h30m: /],
   ['port: "1"', /: port must be a number, not "1"$/],
@@ -99,13 +96,16 @@ for (const [text, message] of [
   ['clusterDns: [1]', /: clusterDns must be a list of texts, not 1$/],
   ['nodeLabels: [a]', /: nodeLabels must be an object, not a list$/],
   ['nodeLabels: {a: true}', /: nodeLabels must be texts by name, not true$/],
-  ['nodeLabels: {a: "b,c"}', /: nodeLabels has a bad pair "a=b,c"$/],
+  ['nodeLabels: {a: "b,c"}', /^--node-labels: "a": /],
   ['featureGates: {PodPriority: "true"}', /: featureGates must be true or false by name, not "true"$/],
-  ['featureGates: {PodPriorty: true}', /unrecognized key: PodPriorty \(did you mean PodPriority\?\)/],
+  ['featureGates: {PodPriorty: true}', /unrecognized key: PodPriorty; did you mean PodPriority\?/],
   ['registerWithTaints: ["a=b:No"]', /: registerWithTaints has an unknown effect "No"/],
-  ['registerWithTaints: ["a=b:NoExecute,c=d:NoExecute"]', /: registerWithTaints has an item with a comma$/],
+  [
+    'registerWithTaints: ["a=b:NoExecute,c=d:NoExecute"]',
+    /: registerWithTaints must be key=value:effect, not "a=b:NoExecute,c=d:NoExecute"$/,
+  ],
   ['port: 1\nport: 2', /contains port twice$/],
-  ['port: [', /cannot be read as YAML or JSON: /],
+  ['port: [', /is not valid YAML or JSON: /],
   ['syncFrequency: 0s', /^--sync-frequency must be longer than 0$/],
 ] as const) {
   test(`--config refuses ${JSON.stringify(text)}`, (t) => {
@@ -122,7 +122,7 @@ test('--config refuses a file without its type, a file that cannot be read, and 
     /^x: apiVersion must be agentconfig\/v1alpha1, not "agentconfig\/v2"$/,
   );
   refused('apiVersion: agentconfig/v1alpha1\nkind: Pod', /^x: kind must be AgentConfiguration, not "Pod"$/);
-  refused('', /^x cannot be read as YAML or JSON: the document is empty$/);
+  refused('', /^x is not valid YAML or JSON: the document is empty$/);
   refused('- a', /^x must contain an object$/);
   const facts = { hostname: () => 'n1', fileExists: () => false };
   const missing = {

@@ -1,5 +1,5 @@
+import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { UsageError } from '../../../src/base/usage-error.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { type HostFacts, resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 
@@ -67,7 +67,7 @@ for (const name of [
 test(
   refuses,
   ['--container-runtime=runtime-c'],
-  /--container-runtime: unsupported value "runtime-c"; known: runtime-a, runtime-b/,
+  /--container-runtime: unsupported value "runtime-c"; did you mean runtime-a\?/,
 );
 test(refuses, ['--authorization-mode=RBAC'], /--authorization-mode: unsupported value/);
 test(refuses, ['--hairpin-mode=bridge'], /--hairpin-mode: unsupported value/);
@@ -77,7 +77,7 @@ for (const name of ['host-network-sources', 'host-pid-sources', 'host-ipc-source
   test(
     refuses,
     [`--${name}=file,disk`],
-    new RegExp(`--${name}: unsupported value "disk"; known: file, http, api, \\*`),
+    new RegExp(`--${name}: unsupported value "disk"; use one of file, http, api, \\*`),
   );
 }
 test(refuses, ['--container-runtime-endpoint=tcp://1.2.3.4:5'], /--container-runtime-endpoint must be a unix socket/);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { defaultText } from '@keelson/core/internal';
 import test from 'ava';
 import { featureGates } from '../../../src/startup/options/feature-gates.ts';
-import { defaultText } from '../../../src/startup/options/help.ts';
 import { optionTable } from '../../../src/startup/options/option-table.ts';
 
 /** Name, type and default of every option, as the user's specification has them. */
