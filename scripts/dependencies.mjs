@@ -15,10 +15,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const packages = {
   'packages/core': [],
   'packages/kinds': ['@keelson/core'],
+  'packages/certificates': [],
   'packages/client': ['@keelson/core'],
   'packages/access': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/agent': [
+    '@keelson/certificates',
     '@keelson/core',
     '@keelson/client',
     '@keelson/kinds',
@@ -142,7 +144,7 @@ const libraries = {
   '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^adapters\/runtime-cri\//, /^benchmarks\//],
   pino: [/^packages\/keelson\//],
   'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
-  '@peculiar/x509': [/^packages\/keelson\/src\/tls\//, /^packages\/agent\/src\/serve\/self-signed\.ts$/],
+  '@peculiar/x509': [/^packages\/certificates\//],
 };
 
 function* sources(folder) {

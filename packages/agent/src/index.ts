@@ -1,3 +1,4 @@
+export type { KeyPair as ServingPair } from '@keelson/certificates';
 export { UsageError } from '@keelson/core/internal';
 export type {
   AgentConfig,
@@ -46,7 +47,6 @@ export { type OpenNetworkOptions, openNetwork } from './machine/network/pod-netw
 export type { NodeDisk, NodeUsage } from './machine/stats/node-usage.ts';
 export { type Mounter, noMounter, systemMounter } from './machine/volumes/mounter.ts';
 export type { CloudProvider, CloudProviderContext, CloudProviders } from './node/cloud-provider.ts';
-export type { ServingPair, Validity } from './serve/self-signed.ts';
 export { createSelfSigned } from './serve/serving-certificate.ts';
 export { createSources, type Sources, type SourcesOptions } from './sources/create-sources.ts';
 export { createAgent } from './startup/agent.ts';

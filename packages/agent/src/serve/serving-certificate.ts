@@ -1,12 +1,17 @@
 import { X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import type { KeyPair, Validity } from '@keelson/certificates';
+import { replaceFile } from '@keelson/container-host';
 import { UsageError } from '@keelson/core/internal';
 import { agentName } from '../base/agent-name.ts';
 import type { ServerConfig } from '../base/config/agent-config.ts';
-import { replaceFile } from '@keelson/container-host';
-import type { ServingPair, Validity } from './self-signed.ts';
+
+const lifeMs = 365 * 86_400_000;
+/** Start of validity before the current time, because clocks of clients may differ. */
+const backdateMs = 3_600_000;
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
@@ -18,7 +23,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 /** Reads the configured pair. @throws UsageError that names the option whose file cannot be used */
-async function givenPair(certificateFile: string, keyFile: string): Promise<ServingPair> {
+async function givenPair(certificateFile: string, keyFile: string): Promise<KeyPair> {
   const read = async (option: string, path: string) => {
     try {
       return await readFile(path, 'utf8');
@@ -37,7 +42,7 @@ async function givenPair(certificateFile: string, keyFile: string): Promise<Serv
 }
 
 /** True for a matching pair that has not expired. */
-function isGood({ certificate, key }: ServingPair, nowMs: number): boolean {
+function isGood({ certificate, key }: KeyPair, nowMs: number): boolean {
   try {
     createSecureContext({ cert: certificate, key });
     return Date.parse(new X509Certificate(certificate).validTo) > nowMs;
@@ -56,7 +61,7 @@ export async function servingPair(
   config: Pick<ServerConfig, 'tlsCertFile' | 'tlsPrivateKeyFile' | 'certDir'>,
   names: readonly string[],
   nowMs: number,
-): Promise<ServingPair> {
+): Promise<KeyPair> {
   const { tlsCertFile, tlsPrivateKeyFile, certDir } = config;
   if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) return givenPair(tlsCertFile, tlsPrivateKeyFile);
   const [certificatePath, keyPath] = [join(certDir, `${agentName}.crt`), join(certDir, `${agentName}.key`)];
@@ -78,8 +83,13 @@ export async function servingPair(
 export async function createSelfSigned(
   names: readonly string[],
   nowMs: number,
-  validity?: Validity,
-): Promise<ServingPair> {
-  const { selfSigned } = await import('./self-signed.ts');
-  return selfSigned(names, nowMs, validity);
+  validity: Validity = { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + lifeMs) },
+): Promise<KeyPair> {
+  const certificates = await import('@keelson/certificates');
+  return certificates.createSelfSigned({
+    subject: { commonName: names[0] ?? 'node' },
+    names: { dns: names.filter((name) => isIP(name) === 0), ips: names.filter((name) => isIP(name) !== 0) },
+    usages: ['digital signature', 'server auth'],
+    ...validity,
+  });
 }

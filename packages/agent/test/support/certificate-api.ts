@@ -1,31 +1,17 @@
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
+import { createAuthority, signCertificate } from '@keelson/certificates';
 import { FakeClock } from '@keelson/core/runtime';
 import { type CertificateSigningRequest, readCertificateRequest } from '@keelson/kinds';
 import type { ExecutionContext } from 'ava';
-import { selfSigned } from '../../src/serve/self-signed.ts';
-import {
-  bitString,
-  der,
-  distinguishedName,
-  ecdsaWithSha256,
-  pem,
-  sequence,
-} from '../../src/startup/credentials/der.ts';
+import { createSelfSigned } from '../../src/serve/serving-certificate.ts';
 import { listeningLogger, temporaryDirectory } from './support.ts';
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
-
-/** `YYMMDDhhmmssZ`. */
-function utcTime(ms: number): Buffer {
-  const digits = new Date(ms).toISOString().slice(2, 19).replace(/[-T:]/g, '');
-  return der(0x17, Buffer.from(`${digits}Z`, 'latin1'));
-}
 
 /**
  * What becomes of requests: they are issued, left waiting or turned down, the caller is not known, or the connection
@@ -52,31 +38,25 @@ export interface CertificateApi {
 /** Opens a server and writes a bootstrap file for it. */
 export async function certificateApi(t: ExecutionContext): Promise<CertificateApi> {
   const clock = new FakeClock(Date.now());
-  const [directory, serving, joining] = await Promise.all([
+  const lasting = { notBefore: new Date(0), notAfter: new Date('2999-12-31T00:00:00Z') };
+  const [directory, serving, joining, authority] = await Promise.all([
     temporaryDirectory(t),
-    selfSigned(['localhost', '127.0.0.1'], clock.now()),
-    selfSigned(['joining'], clock.now()),
+    createSelfSigned(['localhost', '127.0.0.1'], clock.now()),
+    createSelfSigned(['joining'], clock.now()),
+    createAuthority('test', lasting),
   ]);
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const requests = new Map<string, CertificateSigningRequest>();
   const seen: { method: string; path: string; serial: string }[] = [];
 
-  const issue = ({ spec }: CertificateSigningRequest): string => {
+  const issue = async ({ spec }: CertificateSigningRequest): Promise<string> => {
     const { publicKey } = readCertificateRequest(Buffer.from(spec.request, 'base64').toString());
-    const serial = der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)]));
-    const life = sequence(utcTime(clock.now()), utcTime(clock.now() + api.lifetimeMs));
-    const name = distinguishedName(['O', 'system:nodes'], ['CN', 'system:node:node-1']);
-    const content = sequence(
-      der(0xa0, der(0x02, Buffer.of(2))),
-      serial,
-      ecdsaWithSha256,
-      distinguishedName(['CN', 'test']),
-      life,
-      name,
-      publicKey,
-    );
-    const certificate = sequence(content, ecdsaWithSha256, bitString(sign('sha256', content, privateKey)));
-    return Buffer.from(pem('CERTIFICATE', certificate)).toString('base64');
+    const certificate = await signCertificate(authority, publicKey, {
+      subject: { organizations: ['system:nodes'], commonName: 'system:node:node-1' },
+      usages: ['digital signature', 'client auth'],
+      notBefore: new Date(clock.now()),
+      notAfter: new Date(clock.now() + api.lifetimeMs),
+    });
+    return Buffer.from(certificate).toString('base64');
   };
 
   const send = (response: ServerResponse, value: unknown, code = 200) =>
@@ -84,7 +64,7 @@ export async function certificateApi(t: ExecutionContext): Promise<CertificateAp
   const refuse = (response: ServerResponse, code: number, reason: string) =>
     send(response, { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: reason, reason, code }, code);
 
-  const answer = ({ method, url = '' }: IncomingMessage, response: ServerResponse, body: string): unknown => {
+  const answer = async ({ method, url = '' }: IncomingMessage, response: ServerResponse, body: string) => {
     const { behaviour } = api;
     if (behaviour === 'away') return response.destroy();
     if (behaviour === 'unauthorized') return refuse(response, 401, 'Unauthorized');
@@ -102,7 +82,7 @@ export async function certificateApi(t: ExecutionContext): Promise<CertificateAp
     const request = requests.get(url.slice(path.length + 1));
     if (request === undefined) return refuse(response, 404, 'NotFound');
     if (behaviour === 'wait') return send(response, request);
-    if (behaviour === 'issue') request.status ??= { certificate: issue(request) };
+    if (behaviour === 'issue') request.status ??= { certificate: await issue(request) };
     const type = behaviour === 'deny' ? 'Denied' : 'Failed';
     const decided = { conditions: [{ type, status: 'True', message: 'not you' }] };
     return send(response, { ...request, status: behaviour === 'issue' ? request.status : decided });
@@ -117,7 +97,7 @@ export async function certificateApi(t: ExecutionContext): Promise<CertificateAp
       request.on('data', (chunk: Buffer) => {
         body += String(chunk);
       });
-      request.on('end', () => answer(request, response, body));
+      request.on('end', () => void answer(request, response, body));
     },
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -28,8 +28,8 @@ ${extra}  containers:
 
 export const namesOf = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '');
 
-/** Waits until something is so; real time, for what the system does. */
-export async function until<T>(probe: () => T | undefined | false, timeoutMs = 10_000): Promise<T> {
+/** Waits in real time until the probe returns a value. */
+export async function until<T>(probe: () => T | undefined | false, timeoutMs = 30_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const value = probe();

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { KeyPair } from '@keelson/certificates';
 import { type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
 import { printableText, UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
-import type { KeyPair } from '../tls/key-pair.ts';
 import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from './node-address.ts';
 
 export interface ApiNodeDialerOptions {

@@ -1,4 +1,5 @@
 import { authentication, type IssuerDocuments } from '@keelson/access';
+import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, AuthenticateToken, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import type { Brand, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
@@ -11,7 +12,6 @@ import type { FlowControlChoice } from '../config/flow-control.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
-import type { KeyPair } from '../tls/key-pair.ts';
 import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
 

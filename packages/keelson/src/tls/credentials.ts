@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import type { AlternativeNames, KeyPair } from '@keelson/certificates';
 import type { CertificateSigner } from '@keelson/controllers';
 import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core/runtime';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 import type { LeafRequest } from './authority.ts';
-import type { KeyPair } from './key-pair.ts';
 
 /** Name of the file in the data directory with the certificate of the authority. */
 export const authorityFile = 'ca.crt';
@@ -51,23 +51,19 @@ function stillGood(
   marginMs: number,
 ): boolean {
   const certificate = new X509Certificate(pair.certificate);
-  const covers = (request.names ?? []).every(({ type, value }) =>
-    type === 'ip' ? certificate.checkIP(value) : certificate.checkHost(value),
-  );
+  const { dns, ips } = request.names ?? { dns: [], ips: [] };
+  const covers = dns.every((name) => certificate.checkHost(name)) && ips.every((ip) => certificate.checkIP(ip));
   return certificate.verify(authority.publicKey) && covers && Date.parse(certificate.validTo) - now > marginMs;
 }
 
-function namesFor(hosts: readonly string[]): NonNullable<LeafRequest['names']> {
-  const fixed = [
-    { type: 'dns' as const, value: 'localhost' },
-    { type: 'dns' as const, value: 'kubernetes' },
-    { type: 'dns' as const, value: 'kubernetes.default.svc' },
-    { type: 'ip' as const, value: '127.0.0.1' },
-    { type: 'ip' as const, value: '::1' },
-  ];
-  const known = ['0.0.0.0', '::', ...fixed.map(({ value }) => value)];
-  const further = [...new Set(hosts)].filter((host) => !known.includes(host));
-  return [...fixed, ...further.map((value) => ({ type: isIP(value) ? ('ip' as const) : ('dns' as const), value }))];
+function namesFor(hosts: readonly string[]): AlternativeNames {
+  const dns = ['localhost', 'kubernetes', 'kubernetes.default.svc'];
+  const ips = ['127.0.0.1', '::1'];
+  const further = [...new Set(hosts)].filter((host) => ![...dns, ...ips, '0.0.0.0', '::'].includes(host));
+  return {
+    dns: [...dns, ...further.filter((host) => isIP(host) === 0)],
+    ips: [...ips, ...further.filter((host) => isIP(host) !== 0)],
+  };
 }
 
 /**
@@ -132,6 +128,6 @@ export async function credentialsSigner(
   { authority, authorityKey }: Pick<Credentials, 'authority' | 'authorityKey'>,
   clock: Clock = systemClock,
 ): Promise<CertificateSigner> {
-  const { authoritySigner } = await import('./authority-signer.ts');
+  const { authoritySigner } = await import('./authority.ts');
   return authoritySigner({ certificate: authority, key: authorityKey }, clock);
 }

@@ -5,12 +5,12 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clientCertificates, parseTokenFile, tokenUsers } from '@keelson/access';
+import type { KeyPair } from '@keelson/certificates';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createAuthority, issueCertificate, type LeafRequest } from '../../src/tls/authority.ts';
 import { loadCredentials } from '../../src/tls/credentials.ts';
-import type { KeyPair } from '../../src/tls/key-pair.ts';
 
 const dayMs = 86_400_000;
 const admin: LeafRequest = { commonName: 'eve', organizations: ['system:masters'], usage: 'client' };

@@ -2,8 +2,7 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import type { CertificateOrder } from '@keelson/controllers';
 import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
-import { createAuthority } from '../../src/tls/authority.ts';
-import { authoritySigner } from '../../src/tls/authority-signer.ts';
+import { authoritySigner, createAuthority } from '../../src/tls/authority.ts';
 
 const hourMs = 3_600_000;
 const clock = new FakeClock();
@@ -23,7 +22,7 @@ const order: CertificateOrder = {
 const sign = async (changes: Partial<CertificateOrder>, key = authority) =>
   new X509Certificate(await authoritySigner(key, clock)({ ...order, ...changes }));
 
-test('a client certificate is signed by the authority and says what was ordered, and no more', async (t) => {
+test('a client certificate is signed by the authority and contains only the fields of the order', async (t) => {
   const certificate = await sign({});
   t.true(certificate.verify(new X509Certificate(authority.certificate).publicKey));
   t.deepEqual(certificate.subject.split('\n'), ['O=system:nodes', 'CN=system:node:n1']);
@@ -35,7 +34,7 @@ test('a client certificate is signed by the authority and says what was ordered,
   t.is(Date.parse(certificate.validFrom), clock.now() - 300_000);
 });
 
-test('a serving certificate is good for its names', async (t) => {
+test('a serving certificate is valid for its names', async (t) => {
   const names = { ...noNames, dns: ['n1.example.com'], ips: ['192.0.2.1', '2001:db8::1'] };
   const certificate = await sign({ names, usages: ['digital signature', 'key encipherment', 'server auth'] });
   t.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.1']);

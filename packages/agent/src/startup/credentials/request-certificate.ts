@@ -3,7 +3,6 @@ import { Backoff, isConnectionError } from '@keelson/client';
 import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { CertificateSigningRequest } from '@keelson/kinds';
-import { requestForNode } from './certificate-request.ts';
 import { type ClientCertificate, clientCertificate } from './client-certificate.ts';
 
 export interface CertificateOrderOptions {
@@ -68,7 +67,12 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
  */
 export async function requestCertificate(options: CertificateOrderOptions): Promise<ClientCertificate | undefined> {
   const { client, nodeName, clock, logger, signal } = options;
-  const { key, request } = await requestForNode(nodeName);
+  // Loaded on demand, because most starts of the agent request no certificate.
+  const { createRequest } = await import('@keelson/certificates');
+  const { key, request } = await createRequest({
+    organizations: ['system:nodes'],
+    commonName: `system:node:${nodeName}`,
+  });
   const signingRequest = manifest(request);
   const name = signingRequest.metadata?.name ?? '';
   const requests = client.resource(CertificateSigningRequest);

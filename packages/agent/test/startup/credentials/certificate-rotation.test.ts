@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isConnectionError } from '@keelson/client';
 import { Node } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { selfSigned } from '../../../src/serve/self-signed.ts';
+import { createSelfSigned } from '../../../src/serve/serving-certificate.ts';
 import { openAccess } from '../../../src/startup/api/api-access.ts';
 import { renewalTime } from '../../../src/startup/credentials/certificate-rotation.ts';
 import { wordsConfig } from '../../support/bench.ts';
@@ -19,7 +19,7 @@ async function open(t: ExecutionContext) {
   const api = await certificateApi(t);
   const { clock, logger, directory } = api;
   const validity = { notBefore: new Date(clock.now()), notAfter: new Date(clock.now() + hourMs) };
-  const first = await selfSigned(['first'], 0, validity);
+  const first = await createSelfSigned(['first'], 0, validity);
   await writeFile(join(directory, 'clusterconfig'), api.config(first));
   const start = () => {
     const words = [`--clusterconfig=${join(directory, 'clusterconfig')}`, `--cert-dir=${directory}`];

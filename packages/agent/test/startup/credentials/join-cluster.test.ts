@@ -5,7 +5,7 @@ import { kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { UsageError } from '@keelson/core/internal';
 import { readCertificateRequest } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { selfSigned } from '../../../src/serve/self-signed.ts';
+import { createSelfSigned } from '../../../src/serve/serving-certificate.ts';
 import { joinCluster } from '../../../src/startup/credentials/join-cluster.ts';
 import { CertificateRefusedError } from '../../../src/startup/credentials/request-certificate.ts';
 import { wordsConfig } from '../../support/bench.ts';
@@ -75,7 +75,7 @@ test('--bootstrap-clusterconfig: a certificate is requested and a missing client
 
 test('a valid client config is not changed, and no certificate is requested', async (t) => {
   const api = await certificateApi(t);
-  const text = api.config(await selfSigned(['node'], api.clock.now()));
+  const text = api.config(await createSelfSigned(['node'], api.clock.now()));
   await writeFile(paths(api).clusterconfig, text);
   await joined(api);
   t.is(await readFile(paths(api).clusterconfig, 'utf8'), text);
@@ -88,14 +88,14 @@ for (const [title, content] of [
     'has a certificate that has ended',
     async (api: CertificateApi) => {
       const validity = { notBefore: new Date(api.clock.now() - 2000), notAfter: new Date(api.clock.now() - 1000) };
-      return api.config(await selfSigned(['node'], 0, validity));
+      return api.config(await createSelfSigned(['node'], 0, validity));
     },
   ],
   [
     'has a key of another certificate',
     async (api: CertificateApi) => {
-      const [one, other] = await Promise.all([selfSigned(['a'], api.clock.now()), selfSigned(['b'], api.clock.now())]);
-      return api.config({ certificate: one.certificate, key: other.key });
+      const [one, other] = await Promise.all(['a', 'b'].map((name) => createSelfSigned([name], api.clock.now())));
+      return api.config({ certificate: one?.certificate ?? '', key: other?.key ?? '' });
     },
   ],
 ] as const) {
