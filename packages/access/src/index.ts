@@ -1,8 +1,17 @@
 export { authentication, clientCertificates } from './authentication/authentication.ts';
 export { anyToken, tokenUsers } from './authentication/bearer-tokens.ts';
 export { type KnownToken, parseTokenFile, readTokenFile } from './authentication/token-file.ts';
-export { groupAuthorizer } from './authorization/group-authorizer.ts';
+export { bootstrapPolicy } from './authorization/bootstrap-policy.ts';
+export { BootstrapRoles } from './authorization/bootstrap-roles.ts';
+export { alwaysAllow, authorizerChain } from './authorization/chain.ts';
+export { rbacEscalation } from './authorization/escalation.ts';
+export { policyAuthorizer, readPolicyFile } from './authorization/policy-file.ts';
+export { allowingRule, RbacAuthorizer } from './authorization/rbac-authorizer.ts';
+export { keepBinding, RbacIndex } from './authorization/rbac-index.ts';
+export { RbacInformers } from './authorization/rbac-informers.ts';
 export { rulesAllow } from './authorization/rules.ts';
+export { WebhookAuthorizer, type WebhookAuthorizerOptions } from './authorization/webhook-authorizer.ts';
+export { nodeAuthorizer } from './node/node-access.ts';
 export { nodeRestriction } from './node/node-restriction.ts';
 export type { IssuerDocuments } from './service-accounts/issuer-documents.ts';
 export {

@@ -1,5 +1,7 @@
+export type { WebhookAuthorizerOptions } from '@keelson/access';
 export type { CertificateOrder, CertificateSigner } from '@keelson/controllers';
 export * from '@keelson/core';
+export type { AuthorizationMode, AuthorizationOptions } from './config/authorization-options.ts';
 export type { ConnectionLimits } from './config/connection-limits.ts';
 export type { FlowControlChoice } from './config/flow-control.ts';
 export type { MemoryBudgets } from './config/memory-budgets.ts';

@@ -1,8 +1,8 @@
-import type { AccessRules, ResourceAccessRule, UserInfo } from '@keelson/core';
+import type { AccessRules, Authorizer, ResourceAccessRule, UserInfo } from '@keelson/core';
+import { joinRules, rulesAllow } from '../authorization/rules.ts';
 
 const nodesGroup = 'system:nodes';
 const nodePrefix = 'system:node:';
-const bootstrappersGroup = 'system:bootstrappers';
 /** Namespace of the Leases of nodes. */
 export const leaseNamespace = 'kube-node-lease';
 
@@ -17,9 +17,6 @@ const onResources = (resourceRules: readonly ResourceAccessRule[]): AccessRules 
   nonResourceRules: [],
   incomplete: false,
 });
-
-/** Permissions for joining: create a certificate signing request and watch it. Such a request contains no secret. */
-const bootstrappers = onResources([certificateRequests]);
 
 /**
  * Permissions of the agents of all nodes. Rules contain names of resources only; the admission plugin NodeRestriction
@@ -57,15 +54,17 @@ function nodeRules(name: string, namespace: string): AccessRules {
 }
 
 /**
- * Permissions of nodes and of joining nodes. A node is identified by its group and its user name. It may write the Node
- * and the Lease of its own name only.
+ * Allows what agents of nodes require. A node is identified by its group and its user name. It may write the Node and
+ * the Lease of its own name only. There is no opinion on other users.
  */
-export function nodeAccess(user: UserInfo, namespace: string): AccessRules[] {
+export const nodeAuthorizer: Authorizer = {
+  authorize: (attributes, user) => ({ allowed: rulesAllow(nodeAccess(user, attributes.namespace), attributes) }),
+  rulesFor: nodeAccess,
+};
+
+function nodeAccess(user: UserInfo, namespace: string): AccessRules {
   const nodeName = nodeNameOf(user);
-  return [
-    ...(nodeName === undefined ? [] : [nodeRules(nodeName, namespace)]),
-    ...(user.groups.includes(bootstrappersGroup) ? [bootstrappers] : []),
-  ];
+  return nodeName === undefined ? joinRules([]) : nodeRules(nodeName, namespace);
 }
 
 /** Whether a user is a node by its group and the form of its name. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readTokenFile, tokenUsers } from '@keelson/access';
 import { systemClock } from '@keelson/core/runtime';
+import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
@@ -61,6 +62,7 @@ export async function startServer(
     data,
     acceptNewStore: options.acceptNewStore,
     controllers: options.controllers,
+    authorization: authorizationOptions(options),
     ...(authenticateToken ? { authenticateToken } : {}),
     logger,
     metrics: createPromMetrics(),

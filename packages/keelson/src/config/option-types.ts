@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import {
   isRawObject,
   listOf,
+  type Option,
   rejectUnknownKeys,
   requiredText,
   textType,
@@ -12,6 +13,9 @@ import {
 } from '@keelson/core/internal';
 import type { ListenAddress, ServerOptions } from './options.ts';
 import { parseStorage, type StorageChoice } from './storage-choice.ts';
+
+/** An option of the server. Its name is its key in config files. */
+export type Declared<T> = Omit<Option<string, T>, 'name' | 'field'>;
 
 /** `HOST:PORT`; the host of an IPv6 address is in brackets. */
 export const listenAddress: ValueType<ListenAddress> = textType(

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import { type AnyOption, bool, integer, type Option, oneOf, valueType } from '@keelson/core/internal';
+import { type AnyOption, bool, integer, oneOf, valueType } from '@keelson/core/internal';
+import { type AuthorizationConfig, authorizationRows } from './authorization-options.ts';
 import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
 import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
-import { brand, hosts, listenAddress, modules, path, storage } from './option-types.ts';
+import { brand, type Declared, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import { type ServiceAccountServerOptions, serviceAccountOptions } from './service-account-options.ts';
 import {
   type HistoryWindow,
@@ -17,7 +18,7 @@ import {
 } from './storage-choice.ts';
 
 /** The options of `keelson serve` and `keelson up`, merged from all sources. */
-export interface ServerOptions extends ServiceAccountServerOptions {
+export interface ServerOptions extends AuthorizationConfig, ServiceAccountServerOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */
@@ -65,9 +66,6 @@ export interface ListenAddress {
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
-
-/** An option of the server. Its name is its key in config files. */
-export type Declared<T> = Omit<Option<string, T>, 'name' | 'field'>;
 
 /** Every option except --config, which config files do not contain. */
 const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[K] | undefined> } = {
@@ -164,6 +162,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: undefined,
     help: 'accepted bearer tokens, one `token,user,uid,"group1,group2"` per line; read when the server starts',
   },
+  ...authorizationRows,
   ...serviceAccountOptions,
   data: {
     flag: '--data',

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { bool, duration, listOf, requiredText, type ValueType, valueType, wrongValue } from '@keelson/core/internal';
-import { path } from './option-types.ts';
-import type { Declared } from './options.ts';
+import { type Declared, path } from './option-types.ts';
 
 /** The options about service accounts; all but the address have the names of kube-apiserver. */
 export interface ServiceAccountServerOptions {

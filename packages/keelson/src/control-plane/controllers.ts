@@ -4,6 +4,7 @@ import { LeaderElector } from '@keelson/client';
 import {
   CertificateController,
   type CertificateSigner,
+  ClusterRoleAggregation,
   type ControllerOptions,
   GarbageCollector,
   NamespaceController,
@@ -34,6 +35,7 @@ export function builtinControllers(
     new GarbageCollector(options),
     new NamespaceController(options),
     new PodGarbageCollector(options),
+    new ClusterRoleAggregation(options),
     ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
     ...(serviceAccounts === undefined ? [] : [namespaceDefaults(options, serviceAccounts)]),
   ];

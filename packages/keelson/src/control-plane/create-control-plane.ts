@@ -1,7 +1,6 @@
 import {
   anyToken,
   createServiceAccounts,
-  groupAuthorizer,
   nodeRestriction,
   type ServiceAccountOptions,
   type ServiceAccounts,
@@ -18,7 +17,7 @@ import type {
   ResourceClient,
   StorageError,
 } from '@keelson/core';
-import { createResourceRegistry, namespaceLifecycle, type ResourceRegistry } from '@keelson/core/internal';
+import { createResourceRegistry, namespaceLifecycle, type ResourceRegistry, UsageError } from '@keelson/core/internal';
 import {
   type Clock,
   type Logger,
@@ -30,11 +29,13 @@ import {
   systemClock,
 } from '@keelson/core/runtime';
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
+import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
+import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
 import { builtinControllers, electedControllers, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
 import { processAnchor, systemNamespaces } from './plane-services.ts';
@@ -72,7 +73,9 @@ export interface ControlPlaneOptions {
   readonly acceptNewStore?: boolean;
   /** Admission plugins that run after the built-in ones. */
   readonly admission?: readonly AdmissionPlugin[];
-  /** Authorizes requests over HTTP and answers access reviews. Default: {@link groupAuthorizer}. */
+  /** How requests over HTTP are authorized and access reviews are answered. Default: the modes `Node` and `RBAC`. */
+  readonly authorization?: AuthorizationOptions;
+  /** An authorizer of the program, instead of `authorization`. */
   readonly authorizer?: Authorizer;
   /**
    * Authenticates bearer tokens over HTTPS and in token reviews. Default: no token is valid, and requests with a token
@@ -136,10 +139,14 @@ export interface ControlPlane extends AsyncDisposable {
 
 /** Creates and starts a control plane; resolves when it is ready. */
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
+  const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
   const allKinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const context = { clock, logger, metrics };
+  const { authorizer, admission, services } = await authorizationOf(options, {
+    ...{ clock, logger, servesRoles: withBuiltin },
+    api: () => api,
+  });
   const stores = await makeStores(options, allKinds, context);
   const accounts =
     withBuiltin && options.serviceAccounts ? createServiceAccounts(options.serviceAccounts, stores, clock) : undefined;
@@ -149,13 +156,13 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
-    admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...(options.admission ?? [])],
+    admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...admission, ...(options.admission ?? [])],
     authorizer,
     ...(authenticateToken ? { authenticateToken } : {}),
     clock,
     logger,
   });
-  const api = createInProcessClient(registry, { clock });
+  const api: ApiClient = createInProcessClient(registry, { clock });
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -166,6 +173,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         waitingFor: () => stores.waitingFor(),
       },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
+      ...services().map((service) => startedInTime(service, context)),
       ...(withBuiltin && options.controllers !== false
         ? controllersOn(stores, { client: api, ...context }, options)
         : []),
@@ -209,6 +217,13 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function authorizationOf(options: ControlPlaneOptions, context: AuthorizationContext): Promise<Authorization> {
+  const { authorizer, authorization } = options;
+  if (authorizer === undefined) return makeAuthorization(authorization ?? {}, context);
+  if (authorization !== undefined) throw new UsageError('the options authorization and authorizer exclude each other');
+  return { authorizer, admission: [], services: () => [] };
 }
 
 /** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */

@@ -2,8 +2,18 @@ import type { AccessAttributes, AccessRules, UserInfo } from '@keelson/core';
 import { parseRequestAttributes } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
-import { groupAuthorizer } from '../../src/authorization/group-authorizer.ts';
+import { bootstrapPolicy } from '../../src/authorization/bootstrap-policy.ts';
+import { authorizerChain } from '../../src/authorization/chain.ts';
+import { RbacAuthorizer } from '../../src/authorization/rbac-authorizer.ts';
+import { keepBinding, RbacIndex } from '../../src/authorization/rbac-index.ts';
 import { rulesAllow } from '../../src/authorization/rules.ts';
+import { nodeAuthorizer } from '../../src/node/node-access.ts';
+
+const index = new RbacIndex();
+for (const { metadata, rules = [] } of bootstrapPolicy.clusterRoles) index.putRole(metadata?.name ?? '', rules);
+for (const binding of bootstrapPolicy.clusterRoleBindings) index.addBinding(keepBinding(binding));
+/** What `Node,RBAC` allows without any role or binding of users. */
+const defaults = authorizerChain([nodeAuthorizer, new RbacAuthorizer(index)]);
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const known: UserInfo = { name: 'jane', groups: ['system:authenticated'] };
@@ -16,12 +26,12 @@ const joining: UserInfo = {
 };
 
 const may = async (attributes: AccessAttributes, user: UserInfo) =>
-  (await groupAuthorizer.authorize(attributes, user)).allowed;
+  (await defaults.authorize(attributes, user)).allowed;
 
 const table: readonly (readonly [method: string, path: string, anonymous: boolean, known: boolean])[] = [
   ['GET', '/healthz', true, true],
   ['HEAD', '/healthz', true, true],
-  ['GET', '/readyz/storage', true, true],
+  ['GET', '/readyz/storage', false, false],
   ['GET', '/version', true, true],
   ['GET', '/version/', true, true],
   ['GET', '/healthzz', false, false],
@@ -95,13 +105,16 @@ const nodeTable: readonly (readonly [method: string, path: string, joining: bool
 ];
 
 for (const [method, path, asJoining, asNode] of nodeTable) {
-  test(`${method} ${path}: who joins ${asJoining ? 'may' : 'may not'}, the node n1 ${asNode ? 'may' : 'may not'}`, async (t) => {
+  test(`${method} ${path}: a joining user ${asJoining ? 'may' : 'may not'}, the node n1 ${asNode ? 'may' : 'may not'}`, async (t) => {
     const attributes = parseRequestAttributes(method, path);
     t.is(await may(attributes, joining), asJoining);
     t.is(await may(attributes, node), asNode);
     t.false(await may(attributes, known));
     t.false(await may(attributes, { ...node, name: 'system:node:' }), 'a node has a name');
-    t.false(await may(attributes, { ...node, groups: ['system:authenticated'] }), 'a name alone is nothing');
+    t.false(
+      await may(attributes, { ...node, groups: ['system:authenticated'] }),
+      'a name without the group is not a node',
+    );
   });
 }
 
@@ -149,7 +162,7 @@ test('a list of rules allows exactly what is allowed', async (t) => {
   });
   await fc.assert(
     fc.asyncProperty(attributes, fc.constantFrom(admin, known, anonymous, node, joining), async (asked, user) => {
-      const rules = await groupAuthorizer.rulesFor(user, asked.namespace);
+      const rules = await defaults.rulesFor(user, asked.namespace);
       return rulesAllow(rules, asked) === (await may(asked, user));
     }),
     { numRuns: 1000 },

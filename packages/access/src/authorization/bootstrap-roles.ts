@@ -1,0 +1,164 @@
+import { Backoff } from '@keelson/client';
+import { type ApiClient, isStatusError, type KindDefinition, StatusReason } from '@keelson/core';
+import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import { ClusterRole, ClusterRoleBinding, Role, RoleBinding, type Subject } from '@keelson/kinds';
+import { autoupdateAnnotation, bootstrapPolicy } from './bootstrap-policy.ts';
+import { missingRules } from './escalation.ts';
+
+export interface BootstrapRolesOptions {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+type AnyRole = Role | ClusterRole;
+type AnyBinding = RoleBinding | ClusterRoleBinding;
+
+/** Attempts to write one object while others write it. */
+const maxAttempts = 5;
+
+/**
+ * Creates the roles and bindings of {@link bootstrapPolicy} at the start, and adds to existing ones the rules, subjects,
+ * labels and annotations that they lack. Additions by users are kept; an object whose annotation
+ * `rbac.authorization.kubernetes.io/autoupdate` is `false` is not changed. A failed attempt, for example on a full disk,
+ * is repeated in the background and does not prevent the start.
+ */
+export class BootstrapRoles implements Service {
+  readonly name = 'rbac-bootstrap-roles';
+  readonly #options: BootstrapRolesOptions;
+  readonly #stop = new AbortController();
+  #retrying: Promise<void> | undefined;
+
+  constructor(options: BootstrapRolesOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    if (!(await this.#attempt())) this.#retrying = this.#retry();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#retrying;
+  }
+
+  async #retry(): Promise<void> {
+    const backoff = new Backoff(this.#options.clock, 1_000);
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await backoff.wait(signal);
+      if (signal.aborted || (await this.#attempt())) return;
+    }
+  }
+
+  /** False when an object could not be written. */
+  async #attempt(): Promise<boolean> {
+    const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
+    const results = await Promise.all([
+      ...clusterRoles.map((role) => this.#reconcile(ClusterRole, role, completeRole)),
+      ...roles.map((role) => this.#reconcile(Role, role, completeRole)),
+    ]);
+    // Bindings are useful only when their roles exist.
+    const bound = await Promise.all([
+      ...clusterRoleBindings.map((binding) => this.#reconcile(ClusterRoleBinding, binding, completeBinding)),
+      ...roleBindings.map((binding) => this.#reconcile(RoleBinding, binding, completeBinding)),
+    ]);
+    return [...results, ...bound].every(Boolean);
+  }
+
+  async #reconcile<T extends AnyRole | AnyBinding>(
+    kind: KindDefinition<T>,
+    expected: T,
+    complete: (existing: T, expected: T) => T | 'recreate' | undefined,
+  ): Promise<boolean> {
+    try {
+      for (let attempt = 1; !(await this.#write(kind, expected, complete)); attempt += 1)
+        if (attempt === maxAttempts) throw new Error('the object is being changed by others');
+      return true;
+    } catch (err) {
+      if (!this.#stop.signal.aborted) {
+        const { name, namespace } = expected.metadata ?? {};
+        this.#options.logger.warn('a default role or binding could not be written, will retry', {
+          ...{ component: this.name, kind: kind.kind, name, namespace, err },
+        });
+      }
+      return false;
+    }
+  }
+
+  /** False when another writer was faster. */
+  async #write<T extends AnyRole | AnyBinding>(
+    kind: KindDefinition<T>,
+    expected: T,
+    complete: (existing: T, expected: T) => T | 'recreate' | undefined,
+  ): Promise<boolean> {
+    const { name = '', namespace } = expected.metadata ?? {};
+    const all = this.#options.client.resource(kind);
+    const objects = namespace === undefined ? all : all.namespace(namespace);
+    try {
+      const existing = await objects.get(name).catch((error: unknown) => {
+        if (!isStatusError(error, StatusReason.NotFound)) throw error;
+      });
+      if (existing === undefined) {
+        await objects.create(expected);
+        return true;
+      }
+      if (existing.metadata?.annotations?.[autoupdateAnnotation] === 'false') return true;
+      const completed = complete(existing, expected);
+      if (completed === 'recreate') {
+        const { uid = '', resourceVersion = '' } = existing.metadata ?? {};
+        await objects.delete(name, { preconditions: { uid, resourceVersion } });
+        return false;
+      }
+      if (completed !== undefined) await objects.update(completed);
+      return true;
+    } catch (error) {
+      const { AlreadyExists, Conflict, NotFound } = StatusReason;
+      if ([AlreadyExists, Conflict, NotFound].some((reason) => isStatusError(error, reason))) return false;
+      throw error;
+    }
+  }
+}
+
+/** The metadata with the labels and annotations that it lacks; undefined when it lacks none. */
+function completeMetadata({ metadata }: AnyRole | AnyBinding, expected: AnyRole | AnyBinding) {
+  const labels = { ...expected.metadata?.labels, ...metadata?.labels };
+  const annotations = { ...expected.metadata?.annotations, ...metadata?.annotations };
+  const count = (map: object = {}) => Object.keys(map).length;
+  const same = count(labels) === count(metadata?.labels) && count(annotations) === count(metadata?.annotations);
+  return same ? undefined : { ...metadata, labels, annotations };
+}
+
+/** The role with what it lacks; undefined when it lacks nothing. The rules of collecting roles follow from others. */
+function completeRole<T extends AnyRole>(existing: T, expected: T): T | undefined {
+  const metadata = completeMetadata(existing, expected);
+  const { aggregationRule } = expected as ClusterRole;
+  let addition: Partial<ClusterRole> | undefined;
+  if (aggregationRule === undefined) {
+    const rules = existing.rules ?? [];
+    const missing = (expected.rules ?? []).filter((rule) => missingRules(rules, [rule]).length > 0);
+    if (missing.length > 0) addition = { rules: [...rules, ...missing] };
+  } else {
+    const selectors = (existing as ClusterRole).aggregationRule?.clusterRoleSelectors ?? [];
+    const known = new Set(selectors.map((selector) => JSON.stringify(selector)));
+    const missing = (aggregationRule.clusterRoleSelectors ?? []).filter((one) => !known.has(JSON.stringify(one)));
+    if (missing.length > 0) addition = { aggregationRule: { clusterRoleSelectors: [...selectors, ...missing] } };
+  }
+  if (metadata === undefined && addition === undefined) return undefined;
+  return { ...existing, ...addition, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+function isSame(a: Subject, b: Subject): boolean {
+  return a.kind === b.kind && a.name === b.name && (a.namespace ?? '') === (b.namespace ?? '');
+}
+
+/** The binding with what it lacks, or `recreate` when it grants another role, which cannot be changed. */
+function completeBinding<T extends AnyBinding>(existing: T, expected: T): T | 'recreate' | undefined {
+  const { kind, name } = existing.roleRef;
+  if (kind !== expected.roleRef.kind || name !== expected.roleRef.name) return 'recreate';
+  const metadata = completeMetadata(existing, expected);
+  const subjects = existing.subjects ?? [];
+  const missing = (expected.subjects ?? []).filter((subject) => !subjects.some((other) => isSame(other, subject)));
+  if (metadata === undefined && missing.length === 0) return undefined;
+  return { ...existing, subjects: [...subjects, ...missing], ...(metadata === undefined ? {} : { metadata }) };
+}
