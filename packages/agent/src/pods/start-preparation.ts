@@ -34,6 +34,8 @@ export interface StartPreparationOptions {
   readonly config: AgentConfig;
   readonly runtime: ContainerRuntime;
   readonly objects: ObjectReader;
+  /** Absent: without an API server. */
+  readonly tokens?: EnvironmentFacts['tokens'];
   readonly events: PodEvents;
   readonly node: NodeFacts;
   readonly paths: AgentPaths;
@@ -122,10 +124,15 @@ export class StartPreparation {
   }
 
   environment(pod: Pod, state: PodRuntimeState): EnvironmentFacts {
-    const { node, config, objects } = this.#options;
+    const { node, config, objects, tokens } = this.#options;
     const hostIps = node.hostIps();
     const podIps = pod.spec.hostNetwork === true ? hostIps : (state.sandboxes[0]?.ips ?? []);
-    return { place: { nodeName: config.nodeName, hostIps, podIps }, objects, allocatable: node.allocatable() };
+    return {
+      place: { nodeName: config.nodeName, hostIps, podIps },
+      objects,
+      allocatable: node.allocatable(),
+      ...(tokens ? { tokens } : {}),
+    };
   }
 
   /** A missing secret is reported as an event and skipped: the image may be present, or public. */

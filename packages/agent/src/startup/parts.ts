@@ -1,5 +1,6 @@
 import { quantityValue } from '@keelson/core';
 import { CachedObjectReader, noObjects } from '../base/pod/object-reader.ts';
+import { PodTokens } from '../base/pod/pod-tokens.ts';
 import { createNodeCgroups, type NodeCgroups } from '../machine/cgroups/node-cgroups.ts';
 import { type CpuManager, createCpuManager } from '../machine/cpus/cpu-manager.ts';
 import { readTopology } from '../machine/cpus/cpu-topology.ts';
@@ -150,11 +151,13 @@ export function createPodParts(
   const messages = new TerminationMessages();
   const killer = new ContainerKiller({ runtime, clock, logger, events, callTimeoutMs });
   const starter = createStarter(context, machine);
+  const tokens = api && new PodTokens({ api, clock, logger });
   const syncer = new PodSyncer({
     ...{ config, runtime, states, starter, killer, volumes, probes, messages, events, paths, clock, callTimeoutMs },
     cgroups: machine.cgroups.pods,
     objects:
       api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
+    ...(tokens ? { tokens } : {}),
     node: {
       hostIps: () => node.ips,
       allocatable: () => node.resources.allocatable,
@@ -177,6 +180,7 @@ export function createPodParts(
     onGone: (uid) => {
       reports.forget(uid);
       starter.forget(uid);
+      tokens?.forget(uid);
       machine.puller.forget(uid);
     },
   });

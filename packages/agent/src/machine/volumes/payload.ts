@@ -17,6 +17,7 @@ interface Entries {
 }
 
 const defaultMode = 0o644;
+const defaultTokenSeconds = 3600;
 
 /**
  * The files of a volume with API objects or facts about the pod; undefined for other volumes.
@@ -47,7 +48,7 @@ async function addPart(
   mode: number,
 ): Promise<void> {
   const namespace = pod.metadata?.namespace ?? '';
-  const { configMap, secret, downwardAPI } = part;
+  const { configMap, secret, downwardAPI, serviceAccountToken } = part;
   if (configMap) {
     const name = configMap.name ?? '';
     const found = await facts.objects.configMap(namespace, name);
@@ -64,15 +65,15 @@ async function addPart(
     addEntries(files, { subject: `secret "${name}"`, contents, items: secret.items, optional: secret.optional }, mode);
   } else if (downwardAPI) {
     for (const item of downwardAPI.items ?? []) addFact(files, item, pod, facts, mode);
-  } else throw new VolumeProblem(unsupportedPart(part));
-}
-
-function unsupportedPart(part: coreV1.VolumeProjection): string {
-  if (part.serviceAccountToken) {
-    return 'serviceAccountToken: tokens of service accounts come from the TokenRequest API, which is not served';
+  } else if (serviceAccountToken) {
+    const { path, audience, expirationSeconds } = serviceAccountToken;
+    if (facts.tokens === undefined) throw new VolumeProblem('there is no API server that issues tokens');
+    const wish = { audience, expirationSeconds: Number(expirationSeconds ?? defaultTokenSeconds) };
+    files.set(safePath(path), { content: Buffer.from(await facts.tokens.token(pod, wish)), mode });
+  } else {
+    const kind = Object.keys(part)[0] ?? 'nothing';
+    throw new VolumeProblem(`${kind} is not supported in projected volumes by this agent`);
   }
-  const kind = Object.keys(part)[0] ?? 'nothing';
-  return `${kind} is not supported in projected volumes by this agent`;
 }
 
 function texts(data: Readonly<Record<string, string>> | undefined, encoding: 'utf8' | 'base64'): Map<string, Buffer> {

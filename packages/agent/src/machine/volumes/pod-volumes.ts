@@ -148,7 +148,7 @@ export class PodVolumes {
 }
 
 function showsSecrets({ secret, projected }: coreV1.Volume): boolean {
-  return Boolean(secret) || projected?.sources?.some((source) => source.secret) === true;
+  return Boolean(secret) || projected?.sources?.some((source) => source.secret || source.serviceAccountToken) === true;
 }
 
 /** Undefined for hostPath: its files do not count as usage of the pod. */

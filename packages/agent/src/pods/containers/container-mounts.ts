@@ -30,7 +30,13 @@ export interface ContainerMounts {
   readonly mounts: readonly Mount[];
   /** File of the termination message on the host. */
   readonly messageFile: string | undefined;
+  /** Directory on the host with the files of the service account, which the runtime cannot mount at their path. */
+  readonly accountDirectory?: string;
 }
+
+/** The admission plugin ServiceAccount of the server adds a volume with such a name at this path. */
+const accountVolumePrefix = 'kube-api-access-';
+const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
  * Volumes of a container, with the hosts file and the file of its termination message.
@@ -38,11 +44,17 @@ export interface ContainerMounts {
  */
 export async function containerMounts(pod: Pod, container: Container, facts: MountFacts): Promise<ContainerMounts> {
   const mounts: Mount[] = [];
+  let accountDirectory: string | undefined;
   const ofObjects = new Set((pod.spec.volumes ?? []).filter(showsObjects).map(({ name }) => name));
   for (const [index, wanted] of (container.volumeMounts ?? []).entries()) {
     const place = facts.volumes.get(wanted.name);
     if (place === undefined)
       throw new ContainerConfigError(`cannot find volume "${wanted.name}" to mount into container "${container.name}"`);
+    // Every pod has this volume, also those that do not use it: it must not prevent them from starting.
+    if (!facts.canMount && wanted.mountPath === accountPath && wanted.name.startsWith(accountVolumePrefix)) {
+      accountDirectory = place;
+      continue;
+    }
     const within = wanted.subPathExpr
       ? expand(wanted.subPathExpr, (name) => facts.variables.get(name))
       : wanted.subPath;
@@ -59,7 +71,8 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
     });
   }
   if (container.volumeDevices?.length) throw new ContainerConfigError('block devices are not supported by this agent');
-  if (!facts.canMount) return { mounts, messageFile: undefined };
+  if (!facts.canMount)
+    return { mounts, messageFile: undefined, ...(accountDirectory === undefined ? {} : { accountDirectory }) };
   const taken = new Set(mounts.map(({ containerPath }) => containerPath));
   if (!taken.has('/etc/hosts')) mounts.push({ containerPath: '/etc/hosts', hostPath: await writeHosts(pod, facts) });
   const messageFile = await messageFileOf(pod, container, facts, taken);

@@ -33,6 +33,9 @@ import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
 import type { ContainerStart } from './pod-actions.ts';
 
+/** Where the runtime cannot mount, the files of the service account are in the directory of this variable. */
+const accountDirectoryVariable = 'KEELSON_SERVICE_ACCOUNT_DIRECTORY';
+
 /** A signal that fires some time after another one, with a function that releases both. */
 export interface LingeringSignal {
   readonly signal: AbortSignal;
@@ -177,7 +180,7 @@ export class ContainerStarter {
       events.record(pod, 'Warning', 'InvalidEnvironmentVariableNames', message, container.name);
     }
     await checkUser(pod, container, () => images.imageStatus(image, { signal, timeoutMs: callTimeoutMs }));
-    const { mounts, messageFile } = await containerMounts(pod, container, {
+    const { mounts, messageFile, accountDirectory } = await containerMounts(pod, container, {
       paths,
       subPaths,
       volumes: context.volumes,
@@ -198,7 +201,10 @@ export class ContainerStarter {
       ...(container.command?.length ? { command: expanded(container.command) } : {}),
       ...(container.args?.length ? { args: expanded(container.args) } : {}),
       ...(container.workingDir ? { workingDir: container.workingDir } : {}),
-      env: [...variables].map(([name, value]) => ({ name, value })),
+      env: [
+        ...[...variables].map(([name, value]) => ({ name, value })),
+        ...(accountDirectory === undefined ? [] : [{ name: accountDirectoryVariable, value: accountDirectory }]),
+      ],
       mounts,
       labels: containerLabels(pod, container),
       annotations: containerAnnotations(pod, container, messageFile),

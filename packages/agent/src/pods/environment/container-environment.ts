@@ -45,11 +45,18 @@ export async function containerEnvironment(
   return { variables: new Map([...services, ...own]), skipped };
 }
 
+/** The service of the API server, whose variables all pods get, as in kubelet. */
+const apiService = { namespace: 'default', name: 'kubernetes' } as const;
+
 /** A static pod starts without service variables when the API server does not answer: it may be that API server. */
 async function servicesOf(pod: Pod, namespace: string, objects: ObjectReader): Promise<ReadonlyMap<string, string>> {
-  if (pod.spec.enableServiceLinks === false) return new Map();
   try {
-    return serviceVariables(await objects.services(namespace));
+    const ofDefault = await objects.services(apiService.namespace);
+    const ofServer = ofDefault.filter(({ metadata }) => metadata?.name === apiService.name);
+    if (pod.spec.enableServiceLinks === false) return serviceVariables(ofServer);
+    const own = namespace === apiService.namespace ? ofDefault : await objects.services(namespace);
+    // A service of the pod's namespace replaces that of the server with the same name.
+    return serviceVariables([...ofServer, ...own]);
   } catch (error) {
     if (isStaticPod(pod)) return new Map();
     throw error;

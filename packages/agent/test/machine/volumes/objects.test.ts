@@ -1,10 +1,12 @@
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Logger, silentLogger } from '@keelson/core/runtime';
-import type { ConfigMap, coreV1, Pod, Secret } from '@keelson/kinds';
+import type { ApiClient } from '@keelson/core';
+import { FakeClock, type Logger, silentLogger } from '@keelson/core/runtime';
+import type { ConfigMap, coreV1, Pod, Secret, TokenRequest } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { AgentPaths } from '../../../src/base/agent-paths.ts';
 import { uidOf } from '../../../src/base/pod/pod-spec.ts';
+import { PodTokens } from '../../../src/base/pod/pod-tokens.ts';
 import { localHost } from '../../../src/machine/host/host-access.ts';
 import { createVolumes, defaultMounter } from '../../../src/machine/volumes/create-volumes.ts';
 import { type Mounter, noMounter } from '../../../src/machine/volumes/mounter.ts';
@@ -20,7 +22,7 @@ interface Bench {
   readonly configMaps: Map<string, Partial<ConfigMap>>;
   readonly secrets: Map<string, Partial<Secret>>;
   readonly rootDir: string;
-  provide(pod: Pod): Promise<ReadonlyMap<string, string>>;
+  provide(pod: Pod, tokens?: PodTokens): Promise<ReadonlyMap<string, string>>;
 }
 
 async function bench(t: ExecutionContext, mounter: Mounter = noMounter, logger: Logger = silentLogger): Promise<Bench> {
@@ -48,7 +50,12 @@ async function bench(t: ExecutionContext, mounter: Mounter = noMounter, logger: 
     },
     allocatable: { cpu: '4', memory: '8Gi' },
   };
-  return { configMaps, secrets, rootDir, provide: (pod) => volumes.provide(pod, facts) };
+  return {
+    configMaps,
+    secrets,
+    rootDir,
+    provide: (pod, tokens) => volumes.provide(pod, tokens ? { ...facts, tokens } : facts),
+  };
 }
 
 const withVolume = (volume: Omit<coreV1.Volume, 'name'>, spec: Partial<Pod['spec']> = {}) =>
@@ -250,9 +257,9 @@ const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp]
     /refers to an unknown field or container/,
   ],
   [
-    'a token of the service account',
+    'a token of the service account without an API server',
     { projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 3600 } }] } },
-    /serviceAccountToken: tokens of service accounts come from the TokenRequest API, which is not served/,
+    /there is no API server that issues tokens/,
   ],
   [
     'trusted certificates',
@@ -432,4 +439,44 @@ test('network volumes are mounted with the words their servers need', async (t) 
     ['ceph', '10.0.0.1:6789,10.0.0.2:/', 'name=joe', 'secretfile=/k'],
     ['ceph', 'm:/sub', 'ro', 'name=admin', 'secret=AQ=='],
   ]);
+});
+
+test('a token is requested for the pod, renewed after 80 % of its validity, and used until it expires', async (t) => {
+  const { provide } = await bench(t);
+  const clock = new FakeClock();
+  const requests: TokenRequest[] = [];
+  let available = true;
+  const createSubresource = async (_name: string, _subresource: string, body: TokenRequest) => {
+    if (!available) throw new Error('no answer');
+    requests.push(body);
+    return { ...body, status: { token: `token-${requests.length}`, expirationTimestamp: '' } };
+  };
+  const api = { resource: () => ({ namespace: () => ({ createSubresource }) }) } as unknown as ApiClient;
+  const tokens = new PodTokens({ api, clock, logger: silentLogger });
+  const pod = withVolume({
+    projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 1000, audience: 'vault' } }] },
+  });
+  const shown = async () => {
+    const places = await provide(pod, tokens);
+    return readFile(join(places.get('v') ?? '', 'token'), 'utf8');
+  };
+  t.is(await shown(), 'token-1');
+  t.deepEqual(requests[0]?.spec, {
+    audiences: ['vault'],
+    expirationSeconds: 1000,
+    boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: uidOf(pod) },
+  });
+  clock.advance(799_000);
+  t.is(await shown(), 'token-1');
+  clock.advance(1_000);
+  t.is(await shown(), 'token-2');
+  available = false;
+  clock.advance(999_000);
+  t.is(await shown(), 'token-2', 'the server does not answer, and the token is still valid');
+  clock.advance(1_000);
+  await t.throwsAsync(provide(pod, tokens), { instanceOf: VolumeProblem, message: /failed to fetch token: no answer/ });
+  available = true;
+  t.is(await shown(), 'token-3');
+  tokens.forget(uidOf(pod));
+  t.is(await shown(), 'token-4', 'a pod that is gone leaves no token behind');
 });

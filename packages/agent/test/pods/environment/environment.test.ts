@@ -1,4 +1,4 @@
-import type { Container } from '@keelson/kinds';
+import type { Container, Pod, Service } from '@keelson/kinds';
 import test from 'ava';
 import type { ObjectReader } from '../../../src/base/pod/object-reader.ts';
 import { parseResolvConf, podDns } from '../../../src/pods/containers/sandbox-config.ts';
@@ -130,4 +130,24 @@ test('DNS of pods follows policy, network and limits', (t) => {
   );
   t.deepEqual(own.dns, { servers: ['1', '2', '3'], searches: [], options: ['edns0'] });
   t.is(own.warnings[0]?.reason, 'DNSConfigForming');
+});
+
+test('every pod gets the variables of the API server, also in other namespaces and without links to services', async (t) => {
+  const service = (name: string, clusterIP: string) =>
+    ({ metadata: { name }, spec: { clusterIP, ports: [{ port: 443, name: 'https' }] } }) as Service;
+  const all: Readonly<Record<string, readonly Service[]>> = {
+    default: [service('kubernetes', '192.0.2.9'), service('web', '192.0.2.10')],
+    other: [service('db', '192.0.2.11')],
+  };
+  const reader: ObjectReader = { ...objects, services: async (namespace) => all[namespace] ?? [] };
+  const hosts = async (namespace: string, spec: Partial<Pod['spec']>) => {
+    const pod = testPod('p', { containers: [{ name: 'main' }], ...spec });
+    pod.metadata!.namespace = namespace;
+    const { variables } = await containerEnvironment(pod, { name: 'main' }, { ...facts, objects: reader });
+    return [...variables.keys()].filter((name) => name.endsWith('_SERVICE_HOST')).sort();
+  };
+  const server = 'KUBERNETES_SERVICE_HOST';
+  t.deepEqual(await hosts('default', {}), [server, 'WEB_SERVICE_HOST']);
+  t.deepEqual(await hosts('other', {}), ['DB_SERVICE_HOST', server]);
+  t.deepEqual(await hosts('other', { enableServiceLinks: false }), [server]);
 });
