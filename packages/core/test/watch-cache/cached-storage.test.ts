@@ -125,6 +125,24 @@ test('a watch from before the window reads history, and is continued live', asyn
   t.deepEqual(await events(watch), ['MODIFIED 5']);
 });
 
+test('watches that resume before the window share one read of the history, which extends the window', async (t) => {
+  const log = new LogStore();
+  for (let i = 1; i <= 4; i++) log.put(key('a'), json('a', String(i)));
+  const { storage, names } = await opened(t, log);
+  await names();
+  const before = log.watches;
+  const watches = await Promise.all([1, 1, 2, 3].map((revision) => storage.watch(prefix, changesAfter(revision))));
+  t.deepEqual(await Promise.all(watches.map(events)), [
+    ['MODIFIED 2', 'MODIFIED 3', 'MODIFIED 4'],
+    ['MODIFIED 2', 'MODIFIED 3', 'MODIFIED 4'],
+    ['MODIFIED 3', 'MODIFIED 4'],
+    ['MODIFIED 4'],
+  ]);
+  t.is(log.watches - before, 1);
+  await storage.watch(prefix, changesAfter(1));
+  t.is(log.watches - before, 1, 'the history is in the window now');
+});
+
 test('a watch that was slow reads the events that left the window from history', async (t) => {
   const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 2 });
   await names();

@@ -16,6 +16,8 @@ export class LogStore implements ChangeLog {
   compacted = 0;
   /** Number of calls of `list`. */
   lists = 0;
+  /** Number of calls of `watch`. */
+  watches = 0;
   /** Runs after a list has taken its state and before it returns. */
   duringList: () => Promise<unknown> = async () => {};
   /** The revision up to which streams deliver changes; undefined: all. */
@@ -69,8 +71,10 @@ export class LogStore implements ChangeLog {
         const sorted = [...entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
         yield { entries: sorted, revision, more: false };
       },
-      watch: async (range: { start: string; end: string }, options: { after: number; prevValue?: boolean }) =>
-        log.hub.open(range, options, log.compacted),
+      watch: async (range: { start: string; end: string }, options: { after: number; prevValue?: boolean }) => {
+        log.watches++;
+        return log.hub.open(range, options, log.compacted);
+      },
       write: async (op: { op: 'put' | 'delete'; key: string; value: Uint8Array; expect: number }) => {
         const current = log.current(op.key);
         if ((current?.modRevision ?? 0) !== op.expect) return { ok: false, current, revision: log.revision };
