@@ -7,7 +7,7 @@ export { alwaysAllow, authorizerChain } from './authorization/chain.ts';
 export { rbacEscalation } from './authorization/escalation.ts';
 export { policyAuthorizer, readPolicyFile } from './authorization/policy-file.ts';
 export { allowingRule, RbacAuthorizer } from './authorization/rbac-authorizer.ts';
-export { keepBinding, RbacIndex } from './authorization/rbac-index.ts';
+export { type KeptBinding, keepBinding, RbacIndex } from './authorization/rbac-index.ts';
 export { RbacInformers } from './authorization/rbac-informers.ts';
 export { rulesAllow } from './authorization/rules.ts';
 export { WebhookAuthorizer, type WebhookAuthorizerOptions } from './authorization/webhook-authorizer.ts';
