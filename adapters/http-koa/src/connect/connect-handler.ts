@@ -72,6 +72,7 @@ export class ConnectHandler {
     const client: Socket = upgrade.socket;
     exchange.answered = true;
     response.statusCode = 101;
+    exchange.audit?.started(101);
     response.detachSocket(client);
     const before = client.bytesWritten;
     client.write(switchingHead(answer, requestId), 'latin1');
@@ -99,6 +100,7 @@ export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, h
     response.end();
     return;
   }
+  exchange.audit?.started(response.statusCode);
   // The headers of a followed log reach the client before the first line does.
   response.flushHeaders();
   try {

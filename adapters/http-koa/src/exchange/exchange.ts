@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestContext, StatusError, UserInfo } from '@keelson/core';
-import type { RequestAttributes } from '@keelson/core/internal';
+import type { RequestAttributes, RequestAudit } from '@keelson/core/internal';
 import { requireAllowed } from './filters.ts';
 import type { Seat } from './flow-control.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
@@ -42,6 +42,8 @@ export class Exchange implements RequestContext {
    * authorized.
    */
   authorizer: Authorize = mastersOnly;
+  /** The audit record; undefined when the request is not recorded. */
+  audit: RequestAudit | undefined;
   /** Name of the resource in metrics: a registered plural, or `other`. */
   metricsResource = 'other';
   /** True for watches and connect requests, which are exempt from deadlines. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { UserInfo } from '@keelson/core';
-import type { Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
+import type { Auditor, Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
@@ -194,6 +194,8 @@ export interface HttpApiOptions {
   readonly authenticate?: Authenticate;
   /** Default {@link mastersOnly}. */
   readonly authorize?: Authorize;
+  /** Records requests. Absent: nothing is recorded. */
+  readonly auditor?: Auditor;
   /**
    * User of requests without credentials. Default: the anonymous user. An insecure server sets its administrator here.
    */

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
 import {
+  type Auditor,
   type Brand,
   defaultBrand,
   parseRequestAttributes,
   type RequestAttributes,
+  type RequestAudit,
   WebPageGuard,
 } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
@@ -49,6 +51,7 @@ export class Pipeline {
   readonly #metrics: HttpMetrics;
   readonly #authenticate: HttpApiOptions['authenticate'];
   readonly #authorize: Authorize;
+  readonly #auditor: Auditor | undefined;
   readonly #fallbackUser: UserInfo;
   /** Set when requests without credentials have the rights of a user. */
   readonly #webPages: WebPageGuard | undefined;
@@ -71,6 +74,7 @@ export class Pipeline {
     this.#metrics = metrics;
     this.#authenticate = options.authenticate;
     this.#authorize = options.authorize ?? mastersOnly;
+    this.#auditor = options.auditor;
     this.#fallbackUser = options.insecureUser ?? anonymousUser;
     const remedy = 'the option allowedHosts allows more than loopback addresses';
     this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
@@ -136,6 +140,7 @@ export class Pipeline {
   async run(exchange: Exchange, handle: Handler): Promise<void> {
     this.#running.add(exchange);
     let cancelTimeout: (() => void) | undefined;
+    let authenticated = false;
     try {
       if (this.#draining) {
         exchange.closeConnection = true;
@@ -151,8 +156,13 @@ export class Pipeline {
       if ('error' in authentication) throw authentication.error;
       const found = authentication.user;
       exchange.user = (found instanceof Promise ? await found : found) ?? this.#withoutCredentials(exchange.request);
+      authenticated = true;
+      if (this.#auditor !== undefined) beginAudit(this.#auditor, exchange, exchange.user);
       const other = impersonatedUser(exchange.request, attributes, exchange.user, this.#authorize);
-      if (other !== undefined) exchange.user = await other;
+      if (other !== undefined) {
+        exchange.user = await other;
+        exchange.audit?.impersonated(exchange.user);
+      }
       if (exchange.abortedWith !== undefined) return;
 
       const entered = this.#flows.enter(attributes, exchange.user, connect);
@@ -168,6 +178,7 @@ export class Pipeline {
 
       const answer = this.#authorize(attributes, exchange.user);
       const decision = answer instanceof Promise ? await answer : answer;
+      exchange.audit?.decided(typeof decision === 'boolean' ? { allowed: decision } : decision);
       if (exchange.abortedWith !== undefined) return;
       requireAllowed(decision, attributes, exchange.user);
       exchange.authorizer = this.#authorize;
@@ -178,6 +189,7 @@ export class Pipeline {
       const handled = handle(exchange);
       if (handled !== undefined) await handled;
     } catch (error) {
+      if (!authenticated && this.#auditor !== undefined) this.#auditRejected(this.#auditor, exchange);
       this.#answerError(exchange, error);
     } finally {
       cancelTimeout?.();
@@ -241,7 +253,17 @@ export class Pipeline {
     if (!this.#running.remove(exchange)) return;
     if (exchange.seat !== undefined) this.#flows.leave(exchange.seat);
     exchange.release();
+    if (exchange.audit !== undefined) endAudit(exchange.audit, exchange);
     this.#metrics.finished(exchange, this.#clock.monotonic());
+  }
+
+  /** The rejection of a request without a valid user is sent even when it cannot be recorded. */
+  #auditRejected(auditor: Auditor, exchange: Exchange): void {
+    try {
+      beginAudit(auditor, exchange, undefined);
+    } catch (err) {
+      this.#logger.debug('a rejected request was not recorded', { requestId: exchange.requestId, err });
+    }
   }
 
   #expired(exchange: Exchange): void {
@@ -285,6 +307,7 @@ export class Pipeline {
       if (!exchange.response.writableEnded) exchange.response.destroy();
       return;
     }
+    exchange.audit?.failed(shown.status);
     try {
       sendStatus(exchange, shown, this.#brand);
     } catch (err) {
@@ -295,6 +318,7 @@ export class Pipeline {
 
   #statusErrorOf(exchange: Exchange, error: unknown): StatusError {
     if (isStatusError(error)) return error;
+    exchange.audit?.panicked();
     this.#logger.error('request failed unexpectedly', {
       requestId: exchange.requestId,
       verb: exchange.attributes.verb,
@@ -312,6 +336,25 @@ export class Pipeline {
       code: 500,
     });
   }
+}
+
+/** @throws StatusError 500 when the request must not continue without a record */
+function beginAudit(auditor: Auditor, exchange: Exchange, user: UserInfo | undefined): void {
+  const { request, requestId, attributes, startedAt } = exchange;
+  exchange.audit = auditor.begin({
+    id: requestId,
+    uri: request.url ?? '/',
+    headers: request.headers,
+    remoteAddress: request.socket.remoteAddress,
+    attributes,
+    user,
+    startedAt,
+  });
+}
+
+function endAudit(audit: RequestAudit, { answered, response }: Exchange): void {
+  // Without a response there is no code; Koa responds after the end of the exchange.
+  audit.ended(answered || !response.destroyed ? response.statusCode : 0);
 }
 
 /** Interval at which the deadlines of running requests are checked, in milliseconds. */

@@ -9,6 +9,7 @@ import {
   deleteOptionsSchema,
   isDocumentError,
   type PatchBody,
+  type ProtobufBodyType,
   parseJson,
   parseProtobufBody,
   parseYaml,
@@ -172,15 +173,19 @@ export class RequestInput {
     this.#brand = brand;
   }
 
-  /** The body for the service to decode. @throws StatusError 413, 415 */
-  async body(exchange: Exchange): Promise<Body> {
+  /** The body for the service to decode; `type` is for the audit record. @throws StatusError 413, 415 */
+  async body(exchange: Exchange, type: ProtobufBodyType): Promise<Body> {
     const format = this.#format(exchange);
-    return { bytes: await readBody(exchange, this.#limitBytes), format };
+    const body: Body = { bytes: await readBody(exchange, this.#limitBytes), format };
+    exchange.audit?.received(body, type);
+    return body;
   }
 
   /** @throws StatusError 413 */
-  async patch(exchange: Exchange, type: PatchBody['type']): Promise<PatchBody> {
-    return { type, bytes: await readBody(exchange, this.#limitBytes) };
+  async patch(exchange: Exchange, type: PatchBody['type'], kind: ProtobufBodyType): Promise<PatchBody> {
+    const patch: PatchBody = { type, bytes: await readBody(exchange, this.#limitBytes) };
+    exchange.audit?.received(patch, kind);
+    return patch;
   }
 
   /**
@@ -196,6 +201,7 @@ export class RequestInput {
       return deleteParametersFromQuery(query, verb === 'deletecollection');
     }
     const format = this.#format(exchange);
+    exchange.audit?.received({ bytes, format }, deleteOptionsType);
     try {
       return deleteParametersFromBody(deleteOptions(bytes, format), apiVersion);
     } catch (error) {
@@ -210,7 +216,9 @@ export class RequestInput {
 }
 
 /** DeleteOptions have the same protobuf schema in all groups. */
+const deleteOptionsType: ProtobufBodyType = { kind: 'DeleteOptions', schema: deleteOptionsSchema };
+
 function deleteOptions(bytes: Buffer, format: Body['format']): unknown {
-  if (format === 'protobuf') return parseProtobufBody(bytes, { kind: 'DeleteOptions', schema: deleteOptionsSchema });
+  if (format === 'protobuf') return parseProtobufBody(bytes, deleteOptionsType);
   return (format === 'yaml' ? parseYaml(bytes) : parseJson(bytes)).value;
 }

@@ -6,7 +6,15 @@ import {
   statusErrors,
   type Verb,
 } from '@keelson/core';
-import type { Answer, Brand, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core/internal';
+import type {
+  Answer,
+  Brand,
+  ExportParameters,
+  ProtobufBodyType,
+  RequestAttributes,
+  Target,
+  WireForm,
+} from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
@@ -109,20 +117,21 @@ export class ResourceHandler {
       exchange.deadlineAt = Math.min(exchange.deadlineAt, this.#options.clock.monotonic() + timeoutSeconds * 1000);
     }
     const answer = await route.service.list(exchange, target, selectParametersOf(query));
+    exchange.audit?.answered(answer);
     await sendList(exchange, form.contentType, form.list(answer, this.#options.memory.buffers), this.#options);
   }
 
   async #create(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const form = route.forms.of(exchange, 'object');
     const parameters = writeParameters(exchange.attributes.query, 'CreateOptions');
-    const body = await this.#input.body(exchange);
+    const body = await this.#input.body(exchange, route.kind);
     return this.#send(exchange, form, await route.service.create(exchange, target, body, parameters));
   }
 
   async #update(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const form = route.forms.of(exchange, 'object');
     const parameters = writeParameters(exchange.attributes.query, 'UpdateOptions');
-    const body = await this.#input.body(exchange);
+    const body = await this.#input.body(exchange, route.kind);
     return this.#send(exchange, form, await route.service.update(exchange, target, body, parameters));
   }
 
@@ -130,7 +139,7 @@ export class ResourceHandler {
     const type = patchType(exchange.request.headers['content-type'], route.kind);
     const form = route.forms.of(exchange, 'object');
     const parameters = writeParameters(exchange.attributes.query, 'PatchOptions');
-    const patch = await this.#input.patch(exchange, type);
+    const patch = await this.#input.patch(exchange, type, route.kind);
     return this.#send(exchange, form, await route.service.patch(exchange, target, patch, parameters));
   }
 
@@ -141,6 +150,7 @@ export class ResourceHandler {
       return this.#send(exchange, form, await route.service.delete(exchange, target, parameters));
     const select = selectParametersOf(exchange.attributes.query);
     const answer = await route.service.deleteCollection(exchange, target, parameters, select);
+    exchange.audit?.answered(answer);
     await sendList(exchange, form.contentType, form.list(answer, this.#options.memory.buffers), this.#options);
   }
 
@@ -153,6 +163,7 @@ export class ResourceHandler {
   }
 
   #send(exchange: Exchange, form: WireForm, answer: Answer): Promise<void> | void {
+    exchange.audit?.answered(answer);
     const bytes = 'stored' in answer ? form.stored(answer.stored) : form.value(answer.object);
     return sendWhole(exchange, answer.code, form.contentType, bytes, this.#options.limits.gzipBytes);
   }
@@ -199,20 +210,20 @@ export async function callSubresource(
       const type = patchType(exchange.request.headers['content-type'], kind);
       const form = forms.of(exchange, 'object');
       const parameters = writeParameters(query, 'PatchOptions');
-      const patch = await input.patch(exchange, type);
+      const patch = await input.patch(exchange, type, kind);
       return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
     }
     case 'create': {
       // The response of an action is a Status or the body of the request, which has no metadata.
       const form = forms.of(exchange, 'object', definition.type !== 'action');
       const parameters = writeParameters(query, 'CreateOptions');
-      const body = await input.body(exchange);
+      const body = await input.body(exchange, bodyTypeOf(definition, kind));
       return { form, answer: await service.createSubresource(exchange, target, definition, body, parameters) };
     }
     case 'update': {
       const form = forms.of(exchange, 'object');
       const parameters = writeParameters(query, 'UpdateOptions');
-      const body = await input.body(exchange);
+      const body = await input.body(exchange, bodyTypeOf(definition, kind));
       return { form, answer: await service.updateSubresource(exchange, target, definition, body, parameters) };
     }
     default: {
@@ -220,6 +231,11 @@ export async function callSubresource(
       return { form, answer: await service.getSubresource(exchange, target, definition) };
     }
   }
+}
+
+/** The type of the bodies of a subresource. */
+function bodyTypeOf(definition: SubresourceDefinition, kind: KindDefinition): ProtobufBodyType {
+  return 'bodyKind' in definition ? { kind: definition.bodyKind.kind, schema: definition.schema } : kind;
 }
 
 /** HTTP methods of the verbs, for the `Allow` header. */

@@ -93,6 +93,7 @@ export class WatchHandler {
   #start(exchange: Exchange, form: WatchForm): boolean {
     if (!sendHead(exchange, 200, answerHeaders(exchange, form.contentType, undefined))) return false;
     exchange.longRunning = true;
+    exchange.audit?.started(200);
     if (exchange.request.method !== 'HEAD') exchange.response.flushHeaders();
     return true;
   }

@@ -1,0 +1,46 @@
+import type { ProtobufBodyType } from '../codec/protobuf/protobuf-codec.ts';
+import type { AccessAttributes, AccessDecision } from '../meta/authorizer.ts';
+import type { UserInfo } from '../meta/request-context.ts';
+import type { Status } from '../meta/status.ts';
+import type { Answer, Body, ListAnswer, PatchBody } from './resource-service.ts';
+
+/** A request at the point where its user is known. */
+export interface AuditedRequest {
+  /** Value of the `Audit-Id` header. */
+  readonly id: string;
+  /** Path and query as sent. */
+  readonly uri: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly remoteAddress: string | undefined;
+  readonly attributes: AccessAttributes;
+  /** The authenticated user; undefined when authentication failed. */
+  readonly user: UserInfo | undefined;
+  /** Arrival of the request in monotonic milliseconds. */
+  readonly startedAt: number;
+}
+
+/** Records what users do. Transports call it; it never changes a request. */
+export interface Auditor {
+  /**
+   * Begins the record of a request; undefined when the policy does not record it.
+   *
+   * @throws StatusError 500 when the event cannot be stored and the request must not continue without it
+   */
+  begin(request: AuditedRequest): RequestAudit | undefined;
+}
+
+/** The record of one request. The methods are called in this order, each at most once, those that do not apply never. */
+export interface RequestAudit {
+  /** The user that the request is made as. */
+  impersonated(user: UserInfo): void;
+  decided(decision: Pick<AccessDecision, 'allowed' | 'reason'>): void;
+  /** The body, with the type that a protobuf body has. */
+  received(body: Body | PatchBody, type: ProtobufBodyType): void;
+  answered(answer: Answer | ListAnswer): void;
+  failed(status: Status): void;
+  /** The head of a response without a known end has been sent: a watch or a connect request. */
+  started(code: number): void;
+  /** The handler failed unexpectedly; `failed` has the status that is sent. */
+  panicked(): void;
+  ended(code: number): void;
+}
