@@ -1,3 +1,6 @@
+export { type AuditLogOptions, type AuditMode, auditModes } from './audit/audit-log.ts';
+export { type EventQuery, type FoundEvent, findEvents } from './audit/find-events.ts';
+export { type Audit, type AuditOptions, openAudit } from './audit/open-audit.ts';
 export { authentication, clientCertificates } from './authentication/authentication.ts';
 export { anyToken, tokenUsers } from './authentication/bearer-tokens.ts';
 export { type KnownToken, parseTokenFile, readTokenFile } from './authentication/token-file.ts';

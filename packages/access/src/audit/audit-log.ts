@@ -1,0 +1,276 @@
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fstatSync,
+  openSync,
+  renameSync,
+  write,
+  writeSync,
+} from 'node:fs';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip } from 'node:zlib';
+import { UsageError } from '@keelson/core/internal';
+import { type Clock, type Logger, type Metrics, tightenMode } from '@keelson/core/runtime';
+import { type AuditSink, LostEvents } from './auditor.ts';
+
+/**
+ * `batch` writes events in the background. `blocking` writes each before its request continues; `blocking-strict` also
+ * rejects a request whose first event cannot be written.
+ */
+export const auditModes = ['batch', 'blocking', 'blocking-strict'] as const;
+export type AuditMode = (typeof auditModes)[number];
+
+export interface AuditLogOptions {
+  /** `-` stands for the standard output of the process. */
+  readonly path: string;
+  /** Default `batch`. */
+  readonly mode?: AuditMode;
+  /** Size in bytes at which the file is rotated. Default 100 MiB. */
+  readonly maxBytes?: number;
+  /** Number of rotated files that are kept; 0, the default: all. */
+  readonly maxBackups?: number;
+  /** Age in milliseconds at which rotated files are removed; 0, the default: never. */
+  readonly maxAgeMs?: number;
+  /** Compress rotated files. Default false. */
+  readonly compress?: boolean;
+}
+
+/** Dependencies of the places where events are stored. */
+export interface AuditContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const defaultMaxBytes = 100 * 1024 * 1024;
+/** Events in the mode `batch` wait at most this time, unless a write is in progress. */
+const flushMs = 25;
+/** Length of the events of one write. */
+const chunkLength = 64 * 1024;
+/** Length of the events that wait for a slow or full disk; further events are dropped and counted. */
+const maxWaitingLength = 64 * 1024 * 1024;
+/** Interval between attempts to write to a disk that is full. */
+const retryMs = 1_000;
+/** Time that closing waits for a full disk. */
+const closeMs = 3_000;
+const stdout = 1;
+const writeTo = promisify(write);
+
+/** Writes events to a file, one per line: see docs/how-to/audit.md#the-log-file. */
+export class AuditLog implements AuditSink {
+  readonly #options: AuditLogOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #lost: LostEvents;
+  #file: number;
+  #size = 0;
+  /** Complete parts of the waiting events, and the part that is being collected. */
+  #chunks: string[] = [];
+  #collected = '';
+  #waitingLength = 0;
+  /** The end of a line, or of a chunk, whose beginning has been written. */
+  #rest: Buffer | undefined;
+  #cancelFlush: (() => void) | undefined;
+  #writing: Promise<void> | undefined;
+  #rotatedAt = 0;
+  #closing = false;
+  #closed = false;
+  #tidying: Promise<void>;
+
+  /** Opens the file. @throws UsageError when that is not possible */
+  constructor(options: AuditLogOptions, { clock, logger, metrics }: AuditContext) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = logger.child({ component: 'audit' });
+    this.#lost = new LostEvents('log', this.#logger, metrics);
+    try {
+      this.#file = options.path === '-' ? stdout : this.#open();
+    } catch (error) {
+      throw new UsageError(`--audit-log-path ${options.path} cannot be opened: ${(error as Error).message}`);
+    }
+    this.#tidying = this.#tidy();
+  }
+
+  add(event: string): boolean {
+    if (this.#closed) {
+      this.#lost.add(1, new Error('the log is closed'));
+      return true;
+    }
+    if (this.#options.mode !== undefined && this.#options.mode !== 'batch') return this.#addNow(event);
+    if (this.#waitingLength + event.length > maxWaitingLength) {
+      this.#lost.add(1, new Error(`${maxWaitingLength} characters of events are waiting`));
+      return true;
+    }
+    this.#collected += event;
+    this.#collected += '\n';
+    this.#waitingLength += event.length + 1;
+    if (this.#collected.length >= chunkLength) {
+      this.#chunks.push(this.#collected);
+      this.#collected = '';
+      if (!this.#lost.failing) this.#flush();
+    } else this.#cancelFlush ??= this.#clock.after(flushMs, () => this.#flush());
+    return true;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    const deadline = this.#clock.monotonic() + closeMs;
+    for (;;) {
+      this.#flush();
+      if (this.#writing === undefined) break;
+      await this.#writing;
+      if (!this.#lost.failing) continue;
+      if (this.#clock.monotonic() >= deadline) break;
+      await this.#pause(flushMs);
+    }
+    this.#cancelFlush?.();
+    const unwritten = [this.#rest?.toString() ?? '', ...this.#chunks, this.#collected].join('');
+    const events = unwritten.split('\n').length - 1;
+    if (events > 0) this.#lost.add(events, new Error('the server has stopped'));
+    this.#closed = true;
+    await this.#tidying;
+    if (this.#file !== stdout) closeSync(this.#file);
+  }
+
+  #open(): number {
+    const { path } = this.#options;
+    const file = openSync(path, 'a', 0o600);
+    const stats = fstatSync(file);
+    if (stats.isFile()) tightenMode(path, this.#logger);
+    this.#size = stats.size;
+    return file;
+  }
+
+  #addNow(event: string): boolean {
+    const line = Buffer.from(`${event}\n`);
+    const bytes = this.#rest === undefined ? line : Buffer.concat([this.#rest, line]);
+    let at = 0;
+    try {
+      if (this.#rest === undefined) this.#rotateBefore(bytes.length);
+      while (at < bytes.length) at += writeSync(this.#file, bytes, at);
+      this.#rest = undefined;
+      this.#size += at;
+      this.#lost.recovered();
+      return true;
+    } catch (error) {
+      // A line whose beginning has been written is completed before the next one.
+      this.#size += at;
+      if (at > 0) this.#rest = bytes.subarray(at);
+      if (bytes.length - at >= line.length) this.#lost.add(1, error);
+      return this.#options.mode !== 'blocking-strict';
+    }
+  }
+
+  /** Starts to write what is waiting. */
+  #flush(): void {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    if (this.#writing !== undefined || (this.#rest === undefined && this.#waitingLength === 0)) return;
+    this.#writing = this.#writeWaiting().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async #writeWaiting(): Promise<void> {
+    while (this.#rest !== undefined || this.#waitingLength > 0) {
+      const isNew = this.#rest === undefined;
+      this.#rest ??= this.#take();
+      try {
+        if (isNew) this.#rotateBefore(this.#rest.length);
+        const { bytesWritten } = await writeTo(this.#file, this.#rest, 0, this.#rest.length);
+        this.#size += bytesWritten;
+        this.#rest = bytesWritten === this.#rest.length ? undefined : this.#rest.subarray(bytesWritten);
+        this.#lost.recovered();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') {
+          await this.#pause(flushMs);
+          continue;
+        }
+        this.#lost.report(error);
+        this.#cancelFlush ??= this.#clock.after(retryMs, () => this.#flush());
+        return;
+      }
+    }
+  }
+
+  #take(): Buffer {
+    let text = this.#chunks.shift();
+    if (text === undefined) {
+      text = this.#collected;
+      this.#collected = '';
+    }
+    this.#waitingLength -= text.length;
+    return Buffer.from(text);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(ms, resolve));
+  }
+
+  /** To be called between lines only: the rest of a line belongs to the file that has its beginning. */
+  #rotateBefore(length: number): void {
+    const { path, maxBytes = defaultMaxBytes } = this.#options;
+    if (this.#file === stdout || this.#size === 0 || this.#size + length <= maxBytes) return;
+    const before = this.#file;
+    // Names must differ, and their order is the order of the events, even if the clock is set back.
+    this.#rotatedAt = Math.max(this.#clock.now(), this.#rotatedAt + 1);
+    while (existsSync(rotatedPath(path, this.#rotatedAt))) this.#rotatedAt += 1;
+    renameSync(path, rotatedPath(path, this.#rotatedAt));
+    this.#file = this.#open();
+    closeSync(before);
+    this.#tidying = this.#tidying.then(() => this.#tidy());
+  }
+
+  /** Compresses and removes rotated files. */
+  async #tidy(): Promise<void> {
+    const { path, maxBackups = 0, maxAgeMs = 0, compress = false } = this.#options;
+    if (path === '-') return;
+    try {
+      const rotated = (await rotatedFiles(path)).reverse();
+      for (const [i, { file, at }] of rotated.entries()) {
+        const expired = maxAgeMs > 0 && this.#clock.now() - at > maxAgeMs;
+        if (expired || (maxBackups > 0 && i >= maxBackups)) await rm(file);
+        else if (compress && !file.endsWith('.gz')) await compressFile(file);
+      }
+    } catch (err) {
+      this.#logger.warn('rotated audit logs could not be removed or compressed', { err });
+    }
+  }
+}
+
+/** `audit-2025-01-02T15-04-05.000.log`, as kube-apiserver names rotated files. */
+function rotatedPath(path: string, now: number): string {
+  const extension = extname(path);
+  const time = new Date(now).toISOString().slice(0, -1).replaceAll(':', '-');
+  return join(dirname(path), `${basename(path, extension)}-${time}${extension}`);
+}
+
+const rotatedTime = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
+
+/** The rotated files of a log, the oldest first. */
+export async function rotatedFiles(path: string): Promise<{ readonly file: string; readonly at: number }[]> {
+  const extension = extname(path);
+  const prefix = `${basename(path, extension)}-`;
+  const found: { file: string; at: number }[] = [];
+  for (const name of await readdir(dirname(path))) {
+    const plain = name.endsWith('.gz') ? name.slice(0, -3) : name;
+    if (!plain.startsWith(prefix) || !plain.endsWith(extension)) continue;
+    const time = rotatedTime.exec(plain.slice(prefix.length, plain.length - extension.length));
+    if (time !== null)
+      found.push({ file: join(dirname(path), name), at: Date.parse(`${time[1]}:${time[2]}:${time[3]}Z`) });
+  }
+  return found.sort((a, b) => a.at - b.at);
+}
+
+async function compressFile(file: string): Promise<void> {
+  const unfinished = `${file}.gz.tmp`;
+  await pipeline(createReadStream(file), createGzip(), createWriteStream(unfinished, { mode: 0o600 }));
+  await rename(unfinished, `${file}.gz`);
+  await rm(file);
+}

@@ -1,0 +1,38 @@
+import { type Auditor, UsageError } from '@keelson/core/internal';
+import { readConfigFile } from '../read-config.ts';
+import { type AuditContext, AuditLog, type AuditLogOptions } from './audit-log.ts';
+import { openAuditWebhook } from './audit-webhook.ts';
+import { type AuditSink, createAuditor } from './auditor.ts';
+import { parseAuditPolicy } from './policy.ts';
+
+/** Which requests are recorded, and where. At least one place is required. */
+export interface AuditOptions {
+  /** File with an `audit.k8s.io/v1` Policy. */
+  readonly policyFile: string;
+  readonly log?: AuditLogOptions;
+  /** Kubeconfig of the server that receives the events. */
+  readonly webhookConfigFile?: string;
+}
+
+export interface Audit {
+  readonly auditor: Auditor;
+  /** Stores the events that are buffered. To be called when the last request has ended. */
+  close(): Promise<void>;
+}
+
+/** Reads the policy and opens the places where events are stored. @throws UsageError */
+export async function openAudit({ policyFile, log, webhookConfigFile }: AuditOptions, context: AuditContext) {
+  const option = '--audit-policy-file';
+  const policy = parseAuditPolicy(await readConfigFile(policyFile, option), `${option} ${policyFile}`);
+  if (log === undefined && webhookConfigFile === undefined)
+    throw new UsageError(`${option} requires --audit-log-path or --audit-webhook-config-file`);
+  const webhook = webhookConfigFile === undefined ? [] : [await openAuditWebhook(webhookConfigFile, context)];
+  const sinks: AuditSink[] = [...(log === undefined ? [] : [new AuditLog(log, context)]), ...webhook];
+  const audit: Audit = {
+    auditor: createAuditor({ policy, sinks, ...context }),
+    close: async () => {
+      await Promise.all(sinks.map((sink) => sink.close()));
+    },
+  };
+  return audit;
+}
