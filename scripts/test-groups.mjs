@@ -1,7 +1,7 @@
 // Puts the test files of a folder into one process where that makes no difference to them (ADR 50), because a process
 // costs more than most of them. Each group is an entry that imports them, in `dist/groups` of their package;
 // scripts/test-group.mjs runs one file after the other.
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Workspaces with many small test files. Each folder below `test` is a group; files without such neighbours are another. */
@@ -34,7 +34,8 @@ const hasOwnProcess = (file) => {
 
 /** Writes the entries of all groups, and returns the files that they run, relative to `root`. */
 export function writeGroups(root) {
-  return workspaces.flatMap((workspace) => {
+  const tested = workspaces.filter((workspace) => existsSync(join(root, workspace, 'dist/test')));
+  return tested.flatMap((workspace) => {
     const tests = join(root, workspace, 'dist/test');
     const names = readdirSync(tests, { recursive: true })
       .filter((name) => name.endsWith('.test.js') && !hasOwnProcess(join(tests, name)))

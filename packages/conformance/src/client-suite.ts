@@ -61,14 +61,18 @@ export function runClientCase(
 }
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`. A case that needs what the harness does not offer is
- * skipped, with the reason in its title. Every case opens a client of its own, so that cases may run concurrently.
+ * Registers every case, or those given, as a test. Titles are `NAME: ID: sentence`. A case that needs what the harness
+ * does not offer is skipped, with the reason in its title. Every case opens a client of its own, so that cases may run concurrently.
  */
-export function registerClientConformance(test: TestFunction, harness: ClientHarness): void {
+export function registerClientConformance(
+  test: TestFunction,
+  harness: ClientHarness,
+  cases: readonly ClientCase[] = clientCases,
+): void {
   registerCases(
     test,
     harness.name,
-    clientCases,
+    cases,
     ({ requires = [] }) => requires.filter((need) => !harness.offers.includes(need)),
     (clientCase) => runClientCase(harness, clientCase),
   );

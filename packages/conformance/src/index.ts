@@ -69,6 +69,7 @@ export {
   type StoreRequirement,
 } from './store/harness.ts';
 export { type PlainChange, type PlainEntry, StoreModel } from './store/model.ts';
+export { storeDependentClientCases, storeDependentResourceStorageCases } from './store-dependent-cases.ts';
 export { type RunOptions, registerStoreConformance, runStoreCase, storeCases } from './store-suite.ts';
 export type { ConformanceCase, TestContext, TestFunction } from './suite/conformance-suite.ts';
 export { Random } from './suite/random.ts';

@@ -88,17 +88,18 @@ export function runResourceStorageCase<O extends OpenedStore>(
 }
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`. A case that the harness cannot run is skipped, with
- * the reason in its title. Random cases use `KEELSON_SEED` when it is set.
+ * Registers every case, or those given, as a test. Titles are `NAME: ID: sentence`. A case that the harness cannot run is
+ * skipped, with the reason in its title. Random cases use `KEELSON_SEED` when it is set.
  */
 export function registerResourceStorageConformance<O extends OpenedStore>(
   test: TestFunction,
   harness: ResourceStorageHarness<O>,
+  cases: readonly ResourceStorageCase[] = resourceStorageCases,
 ): void {
   registerCases(
     test,
     harness.name,
-    resourceStorageCases,
+    cases,
     (resourceCase) => missingResourceStorageRequirements(harness as unknown as ResourceStorageHarness, resourceCase),
     (resourceCase, t) =>
       runResourceStorageCase(harness, resourceCase, { seed: caseSeed(), log: (message) => t.log(message) }),

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
-import { freePort, installPrograms, unpackNpmPackage } from '@keelson/test-support';
+import { freePort, installPrograms, memoryFolder, unpackNpmPackage } from '@keelson/test-support';
 import pg from 'pg';
 import { startPgBouncer } from './pg-bouncer.ts';
 
@@ -169,7 +169,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   const bin = findPostgres(variant);
   if (bin === undefined)
     throw new Error('no PostgreSQL found: initdb and postgres are neither on the PATH nor in /usr/lib/postgresql');
-  const folder = mkdtempSync(join(tmpdir(), 'keelson-pg-'));
+  const folder = mkdtempSync(join(options.durable === true ? tmpdir() : memoryFolder(), 'keelson-pg-'));
   const user = unprivileged();
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const run = { ...user, cwd: folder, env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' } };
