@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { isDocumentError } from '../json/document-error.ts';
 import { parseYaml } from '../codec/yaml.ts';
+import { isDocumentError } from '../json/document-error.ts';
 import { didYouMean, UsageError } from './usage-error.ts';
 import { isRawObject, type RawObject, type ValueType } from './value-types.ts';
 
