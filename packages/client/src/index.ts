@@ -1,7 +1,7 @@
 export { isTooLargeResourceVersion } from './http/answer-error.ts';
 export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
-export { createHttpClient, type HttpApiClient } from './http/create-http-client.ts';
 export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
+export { createHttpClient, type HttpApiClient } from './http/http-resource-client.ts';
 export { createInProcessClient, type InProcessClientOptions } from './in-process-client.ts';
 export { Informer, type InformerHandlers, type InformerOptions, keyOf } from './informer.ts';
 export { type KubeconfigAccess, kubeconfigAccess } from './kubeconfig/client-options.ts';

@@ -1,8 +1,8 @@
-import type { KubeObject, ResourceClient } from '@keelson/core';
+import { isStatusError, type KubeObject, type ListOptions, type ResourceClient, StatusReason } from '@keelson/core';
 import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
-import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
+import { isTooLargeResourceVersion } from './http/answer-error.ts';
+import { isConnectionError } from './http/connection-error.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
-import { listAll } from './list-all.ts';
 import { ObjectMirror } from './object-mirror.ts';
 import { Backoff } from './retry/backoff.ts';
 
@@ -285,5 +285,68 @@ export class Informer<T extends KubeObject, K = T> {
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
     };
+  }
+}
+
+export { isTooLargeResourceVersion };
+
+/** True when the server no longer has the requested history. */
+export function isGone(error: unknown): boolean {
+  if (!isStatusError(error)) return false;
+  return error.reason === StatusReason.Expired || error.reason === StatusReason.Gone || error.code === 410;
+}
+
+/**
+ * True when repeating a failed watch from the same resourceVersion cannot succeed. Broken connections, busy servers and
+ * all 5xx responses can be repeated.
+ */
+export function needsNewList(error: unknown): boolean {
+  if (isConnectionError(error)) return error.code === 'BadAnswer';
+  return !isStatusError(error) || (error.code !== 429 && error.code < 500);
+}
+
+/**
+ * Compares two decimal numbers as text, because 64-bit integers exceed the precision of numbers. False when one is not
+ * a number.
+ */
+export function isOlderVersion(version: string, than: string): boolean {
+  if (!/^[1-9]\d*$/.test(version) || !/^[1-9]\d*$/.test(than)) return false;
+  return version.length === than.length ? version < than : version.length < than.length;
+}
+
+export interface ListAllOptions<T extends KubeObject> {
+  readonly client: ResourceClient<T>;
+  /** Options of every page. */
+  readonly selection: ListOptions;
+  /** Options of the first page only. */
+  readonly first: ListOptions;
+  readonly pageSize: number;
+}
+
+/**
+ * Reads a collection page by page. When the revision of the pages is compacted before the last page, the whole
+ * collection is read again in one request.
+ *
+ * @param each called for every object; returns its key
+ * @returns the keys of the objects of one revision, and its resourceVersion
+ */
+export async function listAll<T extends KubeObject>(
+  { client, selection, first, pageSize }: ListAllOptions<T>,
+  each: (object: T) => string,
+): Promise<{ readonly keys: ReadonlySet<string>; readonly resourceVersion: string }> {
+  let keys = new Set<string>();
+  let page = await client.list({ ...selection, ...first });
+  for (;;) {
+    for (const object of page.items) keys.add(each(object));
+    const token = page.metadata.continue ?? '';
+    if (token === '') return { keys, resourceVersion: page.metadata.resourceVersion ?? '' };
+    try {
+      page = await client.list({ ...selection, limit: pageSize, continue: token });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      // Objects that were read before may have been deleted since.
+      keys = new Set();
+      page = await client.list(selection);
+    }
   }
 }

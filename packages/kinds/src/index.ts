@@ -58,8 +58,7 @@ export type { RequestSubject } from './certificates/request/subject.ts';
 export { hasCondition } from './certificates/v1/conditions.ts';
 export type * as certificatesV1 from './certificates/v1/schema/index.ts';
 export type * as coordinationV1 from './coordination/v1/schema/index.ts';
-export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
-export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
+export { podGracePeriod, type QosClass, qosClassOf } from './core/v1/pod.ts';
 export type * as coreV1 from './core/v1/schema/index.ts';
 export type {
   Container,

@@ -1,3 +1,5 @@
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions, request as httpsRequest } from 'node:https';
 import {
   addAbortListener,
   type Clock,
@@ -9,10 +11,8 @@ import {
 import { Backoff, pause } from '../retry/backoff.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
-import { Endpoint, type WireRequest } from './endpoint.ts';
 import type { HttpClientOptions, Impersonation } from './http-client-options.ts';
 import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** A request of the resource client. */
 export interface HttpCall extends RequestSubject {
@@ -238,4 +238,123 @@ export function warningTexts(rawHeaders: readonly string[]): string[] {
     }
   }
   return texts;
+}
+
+/** A request as it is sent. */
+export interface WireRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | number>>;
+  /** True for watches, which use a separate connection pool and so never delay requests. */
+  readonly stream: boolean;
+}
+
+const idleMs = 30_000;
+
+function tlsOptions(options: HttpClientOptions): HttpsAgentOptions {
+  const { ca, clientCertificate, clientKey, tlsServerName, insecureSkipTlsVerify } = options;
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
+    throw new Error('a client certificate and its key must be specified together');
+  }
+  return {
+    minVersion: 'TLSv1.2',
+    ...(ca === undefined ? {} : { ca }),
+    ...(clientCertificate === undefined ? {} : { cert: clientCertificate }),
+    ...(clientKey === undefined ? {} : { key: clientKey }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+    ...(insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
+  };
+}
+
+/** The address of a server and its connections. */
+export class Endpoint {
+  /** The address for messages, without credentials and path. */
+  readonly origin: string;
+  /** The socket event after which the server may have received the request. */
+  readonly connectEvent: 'connect' | 'secureConnect';
+  readonly #prefix: string;
+  readonly #address: Pick<RequestOptions, 'hostname' | 'port'>;
+  readonly #start: (options: RequestOptions) => ClientRequest;
+  readonly #requests: HttpAgent;
+  readonly #streams: HttpAgent;
+
+  constructor(options: HttpClientOptions) {
+    const url = new URL(options.server);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+      throw new Error(`the address of the server must begin with http:// or https://: ${options.server}`);
+    }
+    const secure = url.protocol === 'https:';
+    this.origin = url.origin;
+    this.connectEvent = secure ? 'secureConnect' : 'connect';
+    this.#prefix = url.pathname.replace(/\/+$/, '');
+    this.#address = {
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? (secure ? 443 : 80) : url.port,
+    };
+    this.#start = secure ? httpsRequest : httpRequest;
+    const pool = (maxSockets: number): HttpAgent => {
+      const shared = { keepAlive: true, keepAliveMsecs: idleMs, maxSockets, scheduling: 'lifo' as const };
+      return secure ? new HttpsAgent({ ...shared, ...tlsOptions(options) }) : new HttpAgent(shared);
+    };
+    this.#requests = pool(options.maxConnections ?? 64);
+    this.#streams = pool(Number.POSITIVE_INFINITY);
+  }
+
+  start({ method, path, headers, stream }: WireRequest): ClientRequest {
+    return this.#start({
+      ...this.#address,
+      method,
+      path: `${this.#prefix}${path}`,
+      headers,
+      agent: stream ? this.#streams : this.#requests,
+    });
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#requests.destroy();
+    this.#streams.destroy();
+  }
+}
+
+/**
+ * Allows bursts of `burst` requests and `qps` requests per second on average. Waiting requests are served in order; an
+ * aborted one releases its token.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #qps: number;
+  readonly #burst: number;
+  /** Negative: number of tokens promised in advance. */
+  #tokens: number;
+  #at: number;
+
+  constructor(clock: Clock, qps: number, burst: number) {
+    if (!(qps > 0)) throw new Error('qps must be greater than 0');
+    this.#clock = clock;
+    this.#qps = qps;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#at = clock.monotonic();
+  }
+
+  /** Resolves when a request may be sent; false when the signal aborted first. */
+  async take(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    this.#refill();
+    this.#tokens -= 1;
+    if (this.#tokens >= 0) return true;
+    await pause(this.#clock, (-this.#tokens / this.#qps) * 1000, signal);
+    if (!signal.aborted) return true;
+    this.#refill();
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+    return false;
+  }
+
+  #refill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#qps);
+    this.#at = now;
+  }
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
-import type { Endpoint, WireRequest } from './endpoint.ts';
+import type { Endpoint, WireRequest } from './http-transport.ts';
 
 /** The head of a response whose body has not been read. */
 export interface OpenAnswer {

@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from 'node:net';
 import type { KubeObject, ResourceClient } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
-import { createHttpClient, type HttpApiClient } from '../../src/http/create-http-client.ts';
 import type { HttpClientOptions } from '../../src/http/http-client-options.ts';
+import { createHttpClient, type HttpApiClient } from '../../src/http/http-resource-client.ts';
 
 /** A request as the server saw it. */
 export interface Seen {

@@ -7,7 +7,7 @@ import {
   parseProtobufBody,
 } from '@keelson/core/internal';
 import test from 'ava';
-import { createHttpClient } from '../../src/http/create-http-client.ts';
+import { createHttpClient } from '../../src/http/http-resource-client.ts';
 import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 
 const Thing = defineKind({

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
-import { TokenBucket } from '../../src/http/token-bucket.ts';
+import { TokenBucket } from '../../src/http/http-transport.ts';
 
 const never = new AbortController().signal;
 setMaxListeners(0, never);

@@ -3,7 +3,7 @@ import { isStatusError } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { isConnectionError } from '../../src/http/connection-error.ts';
-import { createHttpClient } from '../../src/http/create-http-client.ts';
+import { createHttpClient } from '../../src/http/http-resource-client.ts';
 import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 
 const thing = { kind: 'Thing', apiVersion: 'g.example.com/v1', metadata: { name: 'a', namespace: 'n' } };

@@ -4,7 +4,7 @@ import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
 import { isConnectionError } from '../../src/http/connection-error.ts';
-import { FrameSplitter, LineSplitter } from '../../src/http/watch-frames.ts';
+import { FrameSplitter, LineSplitter } from '../../src/http/http-watch.ts';
 import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 
 const event = (type: string, name: string, extra: object = {}) =>

@@ -2,8 +2,7 @@ import { fieldError, type LabelSelectorSpec, labelSelectorErrors, labelSelectorO
 import { checkPodTemplate } from '../core/v1/pod/check-pod-spec.ts';
 import type { PodTemplateSpec } from '../core/v1/schema/index.ts';
 import type { Errors } from '../validation/checks.ts';
-import { checkNonNegative } from '../validation/checks.ts';
-import { isEmptySelector } from '../validation/labels.ts';
+import { checkNonNegative, isEmptySelector } from '../validation/checks.ts';
 
 /** Fields that all workloads have. */
 export interface WorkloadSpec {

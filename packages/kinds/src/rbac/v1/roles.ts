@@ -1,6 +1,5 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
-import { type Errors, newErrors } from '../../validation/checks.ts';
-import { checkLabelSelector } from '../../validation/labels.ts';
+import { checkLabelSelector, type Errors, newErrors } from '../../validation/checks.ts';
 import {
   ClusterRoleSchema,
   type ClusterRole as ClusterRoleType,

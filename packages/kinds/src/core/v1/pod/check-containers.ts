@@ -1,20 +1,38 @@
-import { fieldError } from '@keelson/core';
-import type { Errors } from '../../../validation/checks.ts';
+import { configMapKeyErrors, envVarNameErrors, fieldError, portNameErrors, qualifiedNameErrors } from '@keelson/core';
 import {
+  checkIp,
+  checkNonNegative,
   checkOneOf,
+  checkPositive,
   checkRequiredName,
   checkRequiredOneOf,
   checkText,
   checkUnique,
+  type Errors,
+  pushInvalid,
 } from '../../../validation/checks.ts';
-import type { Container, EphemeralContainer, PodSpec } from '../schema/index.ts';
-import { checkContainerPorts } from './check-container-ports.ts';
-import { checkEnv, checkEnvFrom } from './check-env.ts';
-import { checkLifecycle } from './check-handler.ts';
-import { checkProbe } from './check-probe.ts';
-import { checkResources } from './check-resources.ts';
+import { checkPortNumber, checkPortNumberOrName, protocols } from '../../../validation/ports.ts';
+import { compareAmounts, isNegativeAmount, isWholeQuantity } from '../../../validation/quantities.ts';
+import type {
+  Container,
+  EnvFromSource,
+  EnvVar,
+  EnvVarSource,
+  EphemeralContainer,
+  ExecAction,
+  GRPCAction,
+  HTTPGetAction,
+  Lifecycle,
+  LifecycleHandler,
+  PodSpec,
+  Probe,
+  ResourceRequirements,
+  SleepAction,
+  TCPSocketAction,
+} from '../schema/index.ts';
+import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './check-downward-references.ts';
 import { checkSecurityContext } from './check-security-context.ts';
-import { checkVolumeDevices, checkVolumeMounts } from './check-volume-mounts.ts';
+import { checkVolumeDevices, checkVolumeMounts } from './check-volumes.ts';
 
 type Role = 'init' | 'regular' | 'ephemeral';
 
@@ -120,4 +138,238 @@ function checkByRole(
 /** Requires that the target of an ephemeral container is a regular or init container. */
 function checkTarget(target: string | undefined, lasting: ReadonlySet<string>, path: string, errors: Errors): void {
   if (target && !lasting.has(target)) errors.push(fieldError.notFound(`${path}.targetContainerName`, target));
+}
+
+/** Environment variables of a container. */
+export function checkEnv(env: readonly EnvVar[] | undefined, path: string, errors: Errors): void {
+  env?.forEach((variable, i) => {
+    const at = `${path}[${i}]`;
+    if (checkText(variable.name, `${at}.name`, errors)) {
+      pushInvalid(envVarNameErrors(variable.name), variable.name, `${at}.name`, errors);
+    }
+    if (!variable.valueFrom) return;
+    if (variable.value) {
+      errors.push(fieldError.invalid(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty'));
+    }
+    checkValueFrom(variable.valueFrom, `${at}.valueFrom`, errors);
+  });
+}
+
+function checkValueFrom(source: EnvVarSource, path: string, errors: Errors): void {
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
+  const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef].filter(Boolean).length;
+  if (count === 0) {
+    const detail =
+      'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
+    errors.push(fieldError.invalid(path, '', detail));
+  } else if (count > 1) {
+    errors.push(fieldError.invalid(path, '', 'may not have more than one field specified at a time'));
+  }
+  if (fieldRef) checkFieldRef(fieldRef, envFieldPaths, `${path}.fieldRef`, errors);
+  if (resourceFieldRef) checkResourceFieldRef(resourceFieldRef, false, `${path}.resourceFieldRef`, errors);
+  if (configMapKeyRef) checkKeyRef(configMapKeyRef, `${path}.configMapKeyRef`, errors);
+  if (secretKeyRef) checkKeyRef(secretKeyRef, `${path}.secretKeyRef`, errors);
+  if (fileKeyRef) {
+    checkRequiredName(fileKeyRef.volumeName, 'dns1123Label', `${path}.fileKeyRef.volumeName`, errors);
+    checkText(fileKeyRef.path, `${path}.fileKeyRef.path`, errors);
+    checkText(fileKeyRef.key, `${path}.fileKeyRef.key`, errors);
+  }
+}
+
+function checkKeyRef(ref: { name?: string; key?: string }, path: string, errors: Errors): void {
+  checkText(ref.name, `${path}.name`, errors);
+  if (checkText(ref.key, `${path}.key`, errors))
+    pushInvalid(configMapKeyErrors(ref.key), ref.key, `${path}.key`, errors);
+}
+
+/** Validates ConfigMaps and Secrets that are the source of environment variables. */
+export function checkEnvFrom(sources: readonly EnvFromSource[] | undefined, path: string, errors: Errors): void {
+  sources?.forEach((source, i) => {
+    const at = `${path}[${i}]`;
+    if (source.prefix) pushInvalid(envVarNameErrors(source.prefix), source.prefix, `${at}.prefix`, errors);
+    const { configMapRef, secretRef } = source;
+    if (configMapRef) checkRequiredName(configMapRef.name, 'dns1123Subdomain', `${at}.configMapRef.name`, errors);
+    if (secretRef) checkRequiredName(secretRef.name, 'dns1123Subdomain', `${at}.secretRef.name`, errors);
+    if (!configMapRef && !secretRef) {
+      errors.push(fieldError.invalid(at, '', 'must specify one of: `configMapRef` or `secretRef`'));
+    } else if (configMapRef && secretRef) {
+      errors.push(fieldError.invalid(at, '', 'may not have more than one field specified at a time'));
+    }
+  });
+}
+
+const headerRule =
+  "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for " +
+  "validation is '[-A-Za-z0-9]+')";
+
+/** Handlers of probes and lifecycle hooks, of which exactly one must be set. */
+interface Handlers {
+  exec?: ExecAction;
+  httpGet?: HTTPGetAction;
+  tcpSocket?: TCPSocketAction;
+  grpc?: GRPCAction;
+  sleep?: SleepAction;
+}
+
+/** Requires exactly one complete handler. `grace` is the maximum of `sleep`, in seconds. */
+export function checkHandler(handler: Handlers, grace: number, path: string, errors: Errors): void {
+  let named = 0;
+  const first = (field: string): boolean => {
+    named++;
+    if (named === 1) return true;
+    errors.push(fieldError.forbidden(`${path}.${field}`, 'may not specify more than 1 handler type'));
+    return false;
+  };
+  const { exec, httpGet, tcpSocket, grpc, sleep } = handler;
+  if (exec && first('exec') && !exec.command?.length) errors.push(fieldError.required(`${path}.exec.command`));
+  if (httpGet && first('httpGet')) checkHttpGet(httpGet, `${path}.httpGet`, errors);
+  if (tcpSocket && first('tcpSocket')) checkPortNumberOrName(tcpSocket.port, `${path}.tcpSocket.port`, errors);
+  if (grpc && first('grpc')) checkPortNumber(grpc.port, `${path}.grpc.port`, errors);
+  if (sleep && first('sleep') && (sleep.seconds < 0 || sleep.seconds > grace)) {
+    const detail = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
+    errors.push(fieldError.invalid(`${path}.sleep`, sleep.seconds, detail));
+  }
+  if (named === 0) errors.push(fieldError.required(path, 'must specify a handler type'));
+}
+
+function checkHttpGet(action: HTTPGetAction, path: string, errors: Errors): void {
+  checkText(action.path, `${path}.path`, errors);
+  checkPortNumberOrName(action.port, `${path}.port`, errors);
+  checkRequiredOneOf(action.scheme, ['HTTP', 'HTTPS'], `${path}.scheme`, errors);
+  action.httpHeaders?.forEach((header, i) => {
+    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header.name)) {
+      errors.push(fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, headerRule));
+    }
+  });
+}
+
+/** Hooks that run after the start and before the stop of a container. */
+export function checkLifecycle(lifecycle: Lifecycle | undefined, grace: number, path: string, errors: Errors): void {
+  const each: readonly [LifecycleHandler | undefined, string][] = [
+    [lifecycle?.postStart, 'postStart'],
+    [lifecycle?.preStop, 'preStop'],
+  ];
+  for (const [handler, field] of each) if (handler) checkHandler(handler, grace, `${path}.${field}`, errors);
+}
+
+/** Validates a probe. Liveness and startup probes require `successThreshold` 1. */
+export function checkProbe(
+  probe: Probe | undefined,
+  role: 'liveness' | 'readiness' | 'startup',
+  path: string,
+  errors: Errors,
+): void {
+  if (!probe) return;
+  checkHandler(probe, 0, path, errors);
+  checkNonNegative(probe.initialDelaySeconds, `${path}.initialDelaySeconds`, errors);
+  checkNonNegative(probe.timeoutSeconds, `${path}.timeoutSeconds`, errors);
+  checkNonNegative(probe.periodSeconds, `${path}.periodSeconds`, errors);
+  checkNonNegative(probe.successThreshold, `${path}.successThreshold`, errors);
+  checkNonNegative(probe.failureThreshold, `${path}.failureThreshold`, errors);
+  checkPositive(probe.terminationGracePeriodSeconds, `${path}.terminationGracePeriodSeconds`, errors);
+  if (role === 'readiness') {
+    if (probe.terminationGracePeriodSeconds !== undefined) {
+      errors.push(
+        fieldError.invalid(
+          `${path}.terminationGracePeriodSeconds`,
+          probe.terminationGracePeriodSeconds,
+          'must not be set for readinessProbes',
+        ),
+      );
+    }
+  } else if (probe.successThreshold !== undefined && probe.successThreshold !== 1) {
+    errors.push(fieldError.invalid(`${path}.successThreshold`, probe.successThreshold, 'must be 1'));
+  }
+}
+
+/** Context of port checks. `hostPorts` collects the host ports of all containers. */
+interface PortScope {
+  readonly hostNetwork: boolean;
+  readonly hostPorts: Set<string>;
+}
+
+/** Validates the ports of a container. Names are unique in the container, host ports in the pod. */
+export function checkContainerPorts(
+  container: Container | EphemeralContainer,
+  scope: PortScope,
+  path: string,
+  errors: Errors,
+): void {
+  const names = new Set<string>();
+  container.ports?.forEach((port, i) => {
+    const at = `${path}.ports[${i}]`;
+    if (port.name) {
+      pushInvalid(portNameErrors(port.name), port.name, `${at}.name`, errors);
+      checkUnique(port.name, names, `${at}.name`, errors);
+    }
+    if (!port.containerPort) errors.push(fieldError.required(`${at}.containerPort`));
+    else checkPortNumber(port.containerPort, `${at}.containerPort`, errors);
+    checkRequiredOneOf(port.protocol, protocols, `${at}.protocol`, errors);
+    if (port.hostIP) checkIp(port.hostIP, `${at}.hostIP`, errors);
+    if (scope.hostNetwork && port.hostPort !== port.containerPort) {
+      errors.push(
+        fieldError.invalid(
+          `${at}.hostPort`,
+          port.hostPort ?? 0,
+          'must match `containerPort` when `hostNetwork` is true',
+        ),
+      );
+    }
+    if (!port.hostPort) return;
+    checkPortNumber(port.hostPort, `${at}.hostPort`, errors);
+    const key = `${port.protocol ?? 'TCP'}/${port.hostIP ?? ''}/${port.hostPort}`;
+    checkUnique(key, scope.hostPorts, `${at}.hostPort`, errors);
+  });
+}
+
+const standard = new Set(['cpu', 'memory', 'ephemeral-storage']);
+
+/** Validates requests and limits: names, non-negative amounts, requests not above their limit. */
+export function checkResources(
+  resources: ResourceRequirements | undefined,
+  podClaims: ReadonlySet<string>,
+  path: string,
+  errors: Errors,
+): void {
+  if (!resources) return;
+  const limits = resources.limits ?? {};
+  const requests = resources.requests ?? {};
+  for (const [name, amount] of Object.entries(limits)) checkAmount(name, amount, `${path}.limits[${name}]`, errors);
+  for (const [name, amount] of Object.entries(requests)) {
+    checkAmount(name, amount, `${path}.requests[${name}]`, errors);
+    if (Object.hasOwn(limits, name)) checkAgainstLimit(name, amount, limits[name] ?? '0', `${path}.requests`, errors);
+    else if (isExtended(name)) {
+      errors.push(fieldError.required(`${path}.limits`, 'Limit must be set for non overcommitable resources'));
+    }
+  }
+  resources.claims?.forEach((claim, i) => {
+    if (!podClaims.has(claim.name)) errors.push(fieldError.notFound(`${path}.claims[${i}]`, claim.name));
+  });
+}
+
+/** True for extended resources and huge pages, which cannot be overcommitted. */
+function isExtended(name: string): boolean {
+  return name.includes('/') || name.startsWith('hugepages-');
+}
+
+function checkAgainstLimit(name: string, request: string, limit: string, path: string, errors: Errors): void {
+  const order = compareAmounts(request, limit) ?? 0;
+  if (isExtended(name) && order !== 0) {
+    errors.push(fieldError.invalid(path, request, `must be equal to ${name} limit of ${limit}`));
+  } else if (order > 0) {
+    errors.push(fieldError.invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
+  }
+}
+
+/** One named amount. */
+function checkAmount(name: string, amount: string, path: string, errors: Errors): void {
+  pushInvalid(qualifiedNameErrors(name), name, path, errors);
+  if (!name.includes('/') && !standard.has(name) && !name.startsWith('hugepages-')) {
+    errors.push(fieldError.invalid(path, name, 'must be a standard resource for containers'));
+  }
+  if (isNegativeAmount(amount)) {
+    errors.push(fieldError.invalid(path, amount, 'must be greater than or equal to 0'));
+  } else if (isExtended(name) && !isWholeQuantity(amount)) {
+    errors.push(fieldError.invalid(path, amount, 'must be an integer'));
+  }
 }

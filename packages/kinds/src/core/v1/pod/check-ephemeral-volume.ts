@@ -1,7 +1,6 @@
 import { fieldError } from '@keelson/core';
 import type { Errors } from '../../../validation/checks.ts';
-import { checkOneOf } from '../../../validation/checks.ts';
-import { checkLabelSelector } from '../../../validation/labels.ts';
+import { checkLabelSelector, checkOneOf } from '../../../validation/checks.ts';
 import { compareAmounts } from '../../../validation/quantities.ts';
 import type { EphemeralVolumeSource } from '../schema/index.ts';
 

@@ -1,7 +1,6 @@
 import { fieldError } from '@keelson/core';
 import type { Errors } from '../../../validation/checks.ts';
-import { checkText } from '../../../validation/checks.ts';
-import { checkLabelSelector } from '../../../validation/labels.ts';
+import { checkLabelSelector, checkText } from '../../../validation/checks.ts';
 import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { ProjectedVolumeSource, VolumeProjection } from '../schema/index.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';

@@ -1,5 +1,4 @@
-import type { PodSpec } from '../schema/index.ts';
-import { defaultContainer } from './default-container.ts';
+import type { Container, EphemeralContainer, HTTPGetAction, PodSpec, Probe } from '../schema/index.ts';
 import { defaultVolume } from './default-volume.ts';
 
 /**
@@ -37,4 +36,56 @@ function mirrorServiceAccount(spec: PodSpec): void {
   if (!name) return;
   spec.serviceAccountName = name;
   spec.serviceAccount = name;
+}
+
+/**
+ * Sets the defaults of one container: see docs/reference/api-rules.md#defaults-of-kinds. With host networking a
+ * container port is also the host port.
+ */
+export function defaultContainer(container: Container | EphemeralContainer, hostNetwork: boolean): void {
+  container.imagePullPolicy ||= pullPolicyOf(container.image ?? '');
+  container.terminationMessagePath ||= '/dev/termination-log';
+  container.terminationMessagePolicy ||= 'File';
+  container.resources ??= {};
+  if (container.securityContext?.procMount === '') delete container.securityContext.procMount;
+  for (const port of container.ports ?? []) {
+    port.protocol ||= 'TCP';
+    if (hostNetwork && !port.hostPort) port.hostPort = port.containerPort;
+  }
+  for (const variable of container.env ?? []) {
+    const ref = variable.valueFrom?.fieldRef;
+    if (ref) ref.apiVersion ||= 'v1';
+    const resource = variable.valueFrom?.resourceFieldRef;
+    if (resource) resource.divisor ??= '0';
+  }
+  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe])
+    if (probe) defaultProbe(probe);
+  for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) {
+    if (handler?.httpGet) defaultHttpGet(handler.httpGet);
+  }
+}
+
+/** The default pull policy: `Always` for `:latest` and images without tag, otherwise `IfNotPresent`. */
+function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
+  const at = image.indexOf('@');
+  const name = at < 0 ? image : image.slice(0, at);
+  const last = name.slice(name.lastIndexOf('/') + 1);
+  const colon = last.indexOf(':');
+  const tag = colon < 0 ? '' : last.slice(colon + 1);
+  return tag === 'latest' || (tag === '' && at < 0) ? 'Always' : 'IfNotPresent';
+}
+
+/** Zero means "unset" for these numbers. */
+function defaultProbe(probe: Probe): void {
+  probe.timeoutSeconds ||= 1;
+  probe.periodSeconds ||= 10;
+  probe.successThreshold ||= 1;
+  probe.failureThreshold ||= 3;
+  if (probe.httpGet) defaultHttpGet(probe.httpGet);
+  if (probe.grpc) probe.grpc.service ??= '';
+}
+
+function defaultHttpGet(action: HTTPGetAction): void {
+  action.path ||= '/';
+  action.scheme ||= 'HTTP';
 }

@@ -1,7 +1,7 @@
 import { type FieldError, fieldError, type SubresourceDefinition, statusErrors } from '@keelson/core';
 import { sameJson } from '../../../validation/checks.ts';
 import type { Pod } from '../schema/index.ts';
-import { defaultContainer } from './default-container.ts';
+import { defaultContainer } from './default-pod-spec.ts';
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 

@@ -3,6 +3,7 @@ import { checkPublicAddress } from '../../../validation/addresses.ts';
 import {
   checkCidr,
   checkIp,
+  checkLabels,
   checkName,
   checkOneOf,
   checkRange,
@@ -13,7 +14,6 @@ import {
   newErrors,
   pushInvalid,
 } from '../../../validation/checks.ts';
-import { checkLabels } from '../../../validation/labels.ts';
 import type { Service, ServiceSpec } from '../schema/index.ts';
 import { checkClusterIps } from './check-cluster-ips.ts';
 import { checkServicePorts } from './check-service-ports.ts';
