@@ -105,24 +105,7 @@ const layers = {
  * Imports between folders that break rule 3 or 4 and are to be removed, by package: `importing folder -> imported
  * folder`. Nothing is added to this list.
  */
-const exemptions = {
-  'adapters/runtime-engine': [
-    'stats -> .',
-    'events -> .',
-    'sandboxes -> .',
-    'sandboxes -> containers',
-    'containers -> .',
-  ],
-  'adapters/runtime-oci': [
-    'launch -> container',
-    'launch -> binary',
-    'sandbox -> bundle',
-    'machine -> bundle',
-    'binary -> sandbox',
-    'binary -> bundle',
-    'sandbox -> container',
-  ],
-};
+const exemptions = {};
 
 /** Files that load a module whose name is a value: the loaders of adapters, of kinds and of test servers. */
 const variableImports = [

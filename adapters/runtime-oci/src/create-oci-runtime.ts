@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findTool } from '@keelson/container-host';
+import { findTool, overlayWorks } from '@keelson/container-host';
 import { ImageStore } from '@keelson/container-images';
 import { Cgroups, createContainerContext, Inventory, StateDirectory } from '@keelson/container-monitor';
 import {
@@ -18,7 +18,6 @@ import type { OciContext } from './container/oci-context.ts';
 import { installPrograms } from './launch/programs.ts';
 import { monitorScript } from './launch/scripts.ts';
 import { type Machine, readMachine } from './machine/machine.ts';
-import { overlayWorks } from './machine/try-overlay.ts';
 import { OciRuntime } from './oci-runtime.ts';
 import type { OciRuntimeOptions } from './options.ts';
 import { OciSandbox } from './sandbox/oci-sandbox.ts';

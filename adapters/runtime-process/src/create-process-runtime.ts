@@ -9,9 +9,7 @@ import {
   withDeadlines,
 } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
-import { ProcessContainer } from './container/process-container.ts';
-import type { ProcessContext } from './container/process-context.ts';
-import { ProcessSandbox } from './container/process-sandbox.ts';
+import { ProcessContainer, type ProcessContext, ProcessSandbox } from './container/process-container.ts';
 import { builtinImages } from './host-image.ts';
 import { monitorScript } from './launch/monitor-script.ts';
 import { findPermissions, type Permissions } from './machine/permissions.ts';

@@ -27,9 +27,7 @@ import {
   type RuntimeVersion,
   type SandboxId,
 } from '@keelson/container-runtime';
-import { ProcessContainer } from './container/process-container.ts';
-import type { ProcessContext } from './container/process-context.ts';
-import { ProcessSandbox } from './container/process-sandbox.ts';
+import { ProcessContainer, type ProcessContext, ProcessSandbox } from './container/process-container.ts';
 import { readStats } from './container/read-stats.ts';
 import { runCommand } from './exec/run-command.ts';
 import { execStreams, forwardPort } from './exec/streaming.ts';

@@ -30,4 +30,4 @@ export {
   residentBytes,
   signalProcess,
 } from './processes.ts';
-export { findTool, tool, toolEnvironment, toolPath, tryTool } from './tools.ts';
+export { findTool, overlayWorks, tool, toolEnvironment, toolPath, tryTool } from './tools.ts';

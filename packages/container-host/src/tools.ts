@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { RuntimeError } from '@keelson/container-runtime';
 
 const folders = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/local/sbin'];
@@ -41,6 +43,20 @@ export async function tryTool(
       resolve(error === null ? undefined : stderr.trim().split('\n').at(-1) || error.message);
     });
   });
+}
+
+/** Whether this process can mount overlays with layers on the file system of this folder; tested by mounting one. */
+export async function overlayWorks(folder: string): Promise<boolean> {
+  if (/[:,\\]/.test(folder)) return false; // separators of the mount options
+  const probe = join(folder, '.overlay-probe');
+  try {
+    for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(probe, name), { recursive: true });
+    const layers = `lowerdir=${probe}/lower,upperdir=${probe}/upper,workdir=${probe}/work`;
+    const args = ['--mount', 'mount', '-t', 'overlay', '-o', layers, 'overlay', `${probe}/merged`];
+    return (await tryTool('unshare', args)) === undefined;
+  } finally {
+    await rm(probe, { recursive: true, force: true });
+  }
 }
 
 function isExecutable(path: string): boolean {

@@ -7,19 +7,33 @@ export {
   exitCodeOf,
   keptOutput,
 } from './container/collect-output.ts';
-export { commandOf, environmentOf, logPathOf, passable } from './container/command-line.ts';
 export { type ContainerContext, createContainerContext } from './container/container-context.ts';
 export { Inventory, type InventoryParts } from './container/inventory.ts';
 export { MonitoredContainer } from './container/monitored-container.ts';
 export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
-export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
+export {
+  commandOf,
+  environmentOf,
+  logPathOf,
+  passable,
+  prepareContainer,
+  signalName,
+  signalNumber,
+  spawnMonitor,
+  stagingFolder,
+} from './container/prepare-container.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
-export { isId, newId } from './machine/ids.ts';
-export { signalName, signalNumber } from './machine/signals.ts';
 export { quote, terminalResizer, terminalsWork, withTerminal } from './machine/terminal.ts';
 export { type Account, findAccount } from './root/accounts.ts';
 export { resolveInside } from './root/resolve-inside.ts';
-export type { ContainerRecord, SandboxRecord } from './state/records.ts';
-export { type ExitRecord, type RunFileKind, RunFiles, type WrittenExit } from './state/run-files.ts';
-export { StateDirectory } from './state/state-directory.ts';
+export type { ContainerRecord, SandboxRecord } from './state/state-directory.ts';
+export {
+  type ExitRecord,
+  isId,
+  newId,
+  type RunFileKind,
+  RunFiles,
+  StateDirectory,
+  type WrittenExit,
+} from './state/state-directory.ts';

@@ -1,18 +1,35 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
+import { newestFirst } from '../src/container/monitored-runtime.ts';
 import {
   Cgroups,
   collectOutput,
+  commandOf,
   endOf,
+  environmentOf,
+  exitCodeOf,
   findAccount,
   isId,
+  logPathOf,
   newId,
   quote,
+  RunFiles,
   resolveInside,
   StateDirectory,
+  signalName,
+  signalNumber,
 } from '../src/index.ts';
 import { LineWriter } from '../src/logs/line-writer.ts';
 
@@ -283,4 +300,101 @@ test('the output of a process whose children keep the pipes open is returned', a
   const { stdout, exitCode } = await collectOutput(process, { command: [] }, noSignal);
   t.deepEqual([String(stdout), exitCode], ['out', 0]);
   t.true(process.stdout.destroyed);
+});
+
+function runFiles(t: ExecutionContext): { files: RunFiles; folder: string } {
+  const folder = mkdtempSync('/tmp/keelson-run-files-');
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return { files: new RunFiles(folder), folder };
+}
+
+test('an exit that a monitor wrote is its code, at the time of the file', async (t) => {
+  const { files, folder } = runFiles(t);
+  t.is(await files.exit('a'), undefined);
+  writeFileSync(join(folder, 'a.exit'), '143\n');
+  utimesSync(join(folder, 'a.exit'), 1000, 1000);
+  t.deepEqual(await files.exit('a'), { exitCode: 143, finishedAt: 1_000_000 });
+});
+
+test('an exit of which more is known keeps what is known, its time included', async (t) => {
+  const { files } = runFiles(t);
+  const exit = { exitCode: 137, finishedAt: 5, reason: 'OOMKilled', message: 'line one\nline two' };
+  await files.writeExit('a', exit);
+  t.deepEqual(await files.exit('a'), exit);
+  await files.writeExit('a', { exitCode: 128, reason: 'StartError' });
+  const { finishedAt = 0, ...rest } = (await files.exit('a')) ?? {};
+  t.deepEqual(rest, { exitCode: 128, reason: 'StartError' });
+  t.true(Math.abs(finishedAt - Date.now()) < 60_000);
+});
+
+test('a damaged exit is the end of a container all the same', async (t) => {
+  const { files, folder } = runFiles(t);
+  writeFileSync(join(folder, 'a.exit'), 'nonsense');
+  const { exitCode, reason } = (await files.exit('a')) ?? {};
+  t.deepEqual([exitCode, reason], [137, 'ContainerStatusUnknown']);
+});
+
+test('a process is named by the line of its status, once that is whole', async (t) => {
+  const { files, folder } = runFiles(t);
+  const line = `77 (a b) c) S 1 77 77 ${'0 '.repeat(15)}4242 0`;
+  writeFileSync(join(folder, 'a.pid'), line);
+  t.is(await files.process('a', 'pid'), undefined);
+  writeFileSync(join(folder, 'a.pid'), `${line}\n`);
+  t.is((await files.process('a', 'pid'))?.identity.pid, 77);
+  t.is((await files.process('a', 'pid'))?.identity.startTicks, 4242);
+});
+
+const metadata = { name: 'c', attempt: 0 };
+const config = { metadata, image: 'x' };
+
+test('a command replaces the entry point and the arguments of the image, arguments only its arguments', (t) => {
+  const image = { entrypoint: ['/entry'], cmd: ['a', 'b'] };
+  t.deepEqual(commandOf(config, image), ['/entry', 'a', 'b']);
+  t.deepEqual(commandOf({ ...config, args: ['c'] }, image), ['/entry', 'c']);
+  t.deepEqual(commandOf({ ...config, command: ['/own'] }, image), ['/own']);
+  t.deepEqual(commandOf({ ...config, command: ['/own'], args: ['d'] }, image), ['/own', 'd']);
+  t.throws(() => commandOf(config, {}), { code: 'InvalidArgument' });
+  t.throws(() => commandOf({ ...config, command: ['a\0b'] }, {}), { code: 'InvalidArgument' });
+});
+
+test('the environment of the image goes over the defaults, that of the container over both', (t) => {
+  const env = [
+    { name: 'B', value: 'container' },
+    { name: 'C', value: 'x=y' },
+  ];
+  const found = environmentOf({ ...config, env }, { env: ['A=image', 'B=image', 'D='] }, [
+    ['A', 'default'],
+    ['E', 'default'],
+  ]);
+  t.deepEqual(Object.fromEntries(found), { A: 'image', B: 'container', C: 'x=y', D: '', E: 'default' });
+  for (const name of ['', 'A=B', 'A\0'])
+    t.throws(() => environmentOf({ ...config, env: [{ name, value: '' }] }, {}, []), { code: 'InvalidArgument' });
+});
+
+test('signals have names and numbers', (t) => {
+  for (const [text, number] of Object.entries({ SIGTERM: 15, term: 15, '9': 9, 'SIGRTMIN+3': 37 }))
+    t.is(signalNumber(text), number);
+  for (const text of ['', 'SIGNOPE', '0', '65', 'SIGRTMIN+40'])
+    t.throws(() => signalNumber(text), { code: 'InvalidArgument' });
+  t.is(signalName(9), 'SIGKILL');
+  t.is(exitCodeOf(null, 'SIGTERM'), 143);
+  t.is(exitCodeOf(3, null), 3);
+});
+
+test('a log stays in its directory', (t) => {
+  t.is(logPathOf('/logs/', 'a/b.log'), '/logs/a/b.log');
+  t.is(logPathOf(undefined, 'a'), undefined);
+  t.throws(() => logPathOf('/logs', '../logs-of-others/a'), { code: 'InvalidArgument' });
+});
+
+test('of things made in the same millisecond the later one comes first', (t) => {
+  const items = [
+    { createdAt: 1, name: 'a' },
+    { createdAt: 2, name: 'b' },
+    { createdAt: 2, name: 'c' },
+  ];
+  t.deepEqual(
+    newestFirst(items).map(({ name }) => name),
+    ['c', 'b', 'a'],
+  );
 });

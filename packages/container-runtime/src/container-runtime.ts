@@ -1,7 +1,7 @@
 import type { CallOptions } from './call-options.ts';
 import type { RuntimeCapabilities } from './capabilities.ts';
 import type { Container, ContainerConfig, ContainerFilter, ContainerId, ContainerStatus } from './container.ts';
-import type { RuntimeEvent } from './events.ts';
+import type { RuntimeEvent } from './event-feed.ts';
 import type { ExecSyncRequest, ExecSyncResult, RuntimeStreaming } from './exec.ts';
 import type { ImageService } from './image-service.ts';
 import type { LinuxResources } from './resources.ts';

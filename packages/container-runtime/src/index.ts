@@ -1,4 +1,3 @@
-export { boundedCall } from './bounded-call.ts';
 export type { CallOptions } from './call-options.ts';
 export type { RuntimeCapabilities } from './capabilities.ts';
 export {
@@ -23,9 +22,18 @@ export type {
   RuntimeVersion,
   StopRequest,
 } from './container-runtime.ts';
-export { type Around, decorateEngine, type RuntimeCall } from './decorate-engine.ts';
+export {
+  type Around,
+  boundedCall,
+  type DeadlineOptions,
+  decorateEngine,
+  type RuntimeCall,
+  type RuntimeMetricsOptions,
+  withDeadlines,
+  withMetrics,
+} from './decorators.ts';
+export type { RuntimeEvent } from './event-feed.ts';
 export { EventFeed } from './event-feed.ts';
-export type { RuntimeEvent } from './events.ts';
 export type {
   ExecRequest,
   ExecSyncRequest,
@@ -72,5 +80,3 @@ export type {
   SandboxState,
 } from './sandbox.ts';
 export type { ContainerStats } from './stats.ts';
-export { type DeadlineOptions, withDeadlines } from './with-deadlines.ts';
-export { type RuntimeMetricsOptions, withMetrics } from './with-metrics.ts';

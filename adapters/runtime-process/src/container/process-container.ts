@@ -1,12 +1,23 @@
-import { type ProcessIdentity, readCommandLine, signalProcess } from '@keelson/container-host';
-import { type ExitRecord, MonitoredContainer } from '@keelson/container-monitor';
-import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
-import { findProgram } from '../launch/find-program.ts';
-import { searchPathOf } from '../launch/make-plan.ts';
+import { join } from 'node:path';
+import { type ProcessIdentity, readCommandLine, signalProcess, writeAtomically } from '@keelson/container-host';
+import {
+  type Cgroups,
+  type ContainerContext,
+  type ExitRecord,
+  MonitoredContainer,
+  MonitoredSandbox,
+  spawnMonitor,
+} from '@keelson/container-monitor';
+import { ExitReason, type LinuxResources, type PodSandboxStatus } from '@keelson/container-runtime';
+import { findProgram, searchPathOf } from '../launch/make-plan.ts';
+import { launcher, startScript, terminalCommand } from '../launch/start-script.ts';
 import { processesOf } from '../machine/members.ts';
 import type { ProcessRecord } from '../state/records.ts';
-import { helperTest, launchMonitor, writeStartScript } from './launch-container.ts';
-import type { ProcessContext } from './process-context.ts';
+
+/** The dependencies that all containers of one process runtime share. */
+export interface ProcessContext extends ContainerContext {
+  readonly cgroups: Cgroups;
+}
 
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;
@@ -70,5 +81,63 @@ export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
 
   protected override async discard(): Promise<void> {
     await this.#around.cgroups.remove(this.record.plan.cgroups);
+  }
+}
+
+function startScriptPath(around: ContainerContext, record: ProcessRecord): string {
+  return join(around.state.container(record.id), 'start.sh');
+}
+
+/** Writes the start script of a container. The first element of `command` is an absolute path. */
+export async function writeStartScript(
+  around: ContainerContext,
+  record: ProcessRecord,
+  command: readonly string[],
+): Promise<void> {
+  const script = startScript({ ...record.plan, command }, around.state.run, record.id);
+  await writeAtomically(startScriptPath(around, record), script, 0o500);
+}
+
+/** Starts the monitor, which starts the container. */
+export function launchMonitor(around: ContainerContext, record: ProcessRecord, onError: (error: Error) => void): void {
+  const { plan, config, id } = record;
+  const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
+  const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];
+  const start = [...enter, '/bin/sh', startScriptPath(around, record)];
+  const terminal = join(around.state.container(id), 'terminal');
+  spawnMonitor(around, id, config.tty ? terminalCommand(plan, terminal, start) : start, onError);
+}
+
+/**
+ * Returns a function that distinguishes the command lines of the helper programs from that of the command. The helpers
+ * execute each other in one process, which executes the command last.
+ */
+export function helperTest(
+  around: ContainerContext,
+  record: ProcessRecord,
+  command: readonly string[],
+): (commandLine: readonly string[]) => boolean {
+  const script = startScriptPath(around, record);
+  const helpers = launcher(record.plan, command);
+  return (commandLine) => {
+    if (commandLine[1] === script) return true;
+    // The command line of each helper is a suffix of the first one.
+    const rest = helpers.slice(Math.max(0, helpers.length - commandLine.length));
+    return (
+      commandLine.length > command.length &&
+      commandLine.length <= helpers.length &&
+      rest.every((argument, at) => argument === commandLine[at])
+    );
+  };
+}
+
+/** A pod: two files and its containers. It uses the network of the machine. */
+export class ProcessSandbox extends MonitoredSandbox<ProcessContainer> {
+  status(nodeIp: string): PodSandboxStatus {
+    return {
+      ...this.snapshot,
+      ips: this.ready ? [nodeIp] : [],
+      namespaces: { network: 'node', pid: 'node', ipc: 'node' },
+    };
   }
 }

@@ -1,6 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { findTool, tryTool } from '@keelson/container-host';
+import { findTool, overlayWorks, tryTool } from '@keelson/container-host';
 import { terminalsWork } from '@keelson/container-monitor';
 
 /** Operations that this process may perform on this machine. They are determined by attempts, not from its user ID. */
@@ -33,17 +31,4 @@ export async function findPermissions(scratch: string): Promise<Permissions> {
   const noNewPrivileges = has('setpriv') && (await tryTool('setpriv', ['--no-new-privs', 'true'])) === undefined;
   const terminals = await terminalsWork();
   return { root, mounts, chroot, users, noNewPrivileges, overlay: mounts && (await overlayWorks(scratch)), terminals };
-}
-
-async function overlayWorks(scratch: string): Promise<boolean> {
-  if (/[:,\\]/.test(scratch)) return false; // separators of the mount options
-  const folder = join(scratch, '.overlay-probe');
-  try {
-    for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(folder, name), { recursive: true });
-    const layers = `lowerdir=${folder}/lower,upperdir=${folder}/upper,workdir=${folder}/work`;
-    const args = ['--mount', 'mount', '-t', 'overlay', '-o', layers, 'overlay', `${folder}/merged`];
-    return (await tryTool('unshare', args)) === undefined;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }

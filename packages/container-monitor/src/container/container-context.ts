@@ -1,8 +1,7 @@
 import { EventFeed } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { KeeperClient } from '../logs/keeper-client.ts';
-import { RunFiles } from '../state/run-files.ts';
-import type { StateDirectory } from '../state/state-directory.ts';
+import { RunFiles, type StateDirectory } from '../state/state-directory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
 /** Services that the containers of one runtime share. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readIfPresent } from '@keelson/container-host';
 import { type ContainerConfig, isRuntimeError, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core/runtime';
-import { isId } from '../machine/ids.ts';
+import { isId } from '../state/state-directory.ts';
 import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import { MonitoredSandbox } from './monitored-sandbox.ts';

@@ -9,10 +9,9 @@ import {
   type LinuxResources,
   RuntimeError,
 } from '@keelson/container-runtime';
-import { signalName } from '../machine/signals.ts';
-import type { ContainerRecord } from '../state/records.ts';
-import type { ExitRecord } from '../state/run-files.ts';
+import type { ContainerRecord, ExitRecord } from '../state/state-directory.ts';
 import type { ContainerContext } from './container-context.ts';
+import { signalName } from './prepare-container.ts';
 
 /** Maximum time from the start of the monitor to the start of the process, mounts included. */
 const startTimeoutMs = 30_000;

@@ -27,8 +27,7 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
-import { newId } from '../machine/ids.ts';
-import type { SandboxRecord } from '../state/records.ts';
+import { newId, type SandboxRecord } from '../state/state-directory.ts';
 import type { ContainerContext } from './container-context.ts';
 import type { Inventory } from './inventory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';

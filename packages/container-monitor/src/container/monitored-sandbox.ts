@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readIfPresent, removeIfPresent, writeAtomically } from '@keelson/container-host';
 import type { PodSandbox, PodSandboxStatus } from '@keelson/container-runtime';
-import type { SandboxRecord } from '../state/records.ts';
+import type { SandboxRecord } from '../state/state-directory.ts';
 import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 

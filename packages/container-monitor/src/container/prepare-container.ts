@@ -1,10 +1,85 @@
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants } from 'node:os';
+import { join, normalize } from 'node:path';
 import { toolPath, tryTool } from '@keelson/container-host';
-import { RuntimeError } from '@keelson/container-runtime';
-import type { ContainerRecord } from '../state/records.ts';
+import { type ContainerConfig, type ImageConfig, RuntimeError } from '@keelson/container-runtime';
+import type { ContainerRecord } from '../state/state-directory.ts';
 import type { ContainerContext } from './container-context.ts';
+
+/** Returns the text when it contains nothing forbidden. @throws `InvalidArgument` */
+export function passable(text: string, forbidden: RegExp, what: string): string {
+  if (forbidden.test(text))
+    throw new RuntimeError(
+      'InvalidArgument',
+      `${what} cannot be passed to a process: ${JSON.stringify(text.slice(0, 64))}`,
+    );
+  return text;
+}
+
+/**
+ * Program and arguments of a container. Its command replaces entry point and arguments of the image; its arguments
+ * replace only those of the image.
+ * @throws `InvalidArgument` when there is no command, or one contains NUL.
+ */
+export function commandOf(config: ContainerConfig, image: ImageConfig): string[] {
+  const { command = [], args = [] } = config;
+  const commandLine =
+    command.length > 0
+      ? [...command, ...args]
+      : [...(image.entrypoint ?? []), ...(args.length > 0 ? args : (image.cmd ?? []))];
+  if (commandLine.length === 0)
+    throw new RuntimeError('InvalidArgument', 'no command specified, neither by the container nor by its image');
+  return commandLine.map((text) => passable(text, /\0/, 'command'));
+}
+
+/**
+ * The environment of a container: `defaults`, overridden by the image, overridden by the container.
+ * @throws `InvalidArgument` for names and values that no environment can contain.
+ */
+export function environmentOf(
+  config: ContainerConfig,
+  image: ImageConfig,
+  defaults: Iterable<readonly [string, string]>,
+): Map<string, string> {
+  const env = new Map<string, string>(defaults);
+  for (const entry of image.env ?? []) env.set(entry.split('=', 1)[0] ?? '', entry.slice(entry.indexOf('=') + 1));
+  for (const { name, value } of config.env ?? [])
+    env.set(passable(name, /^$|[=\0]/, 'environment name'), passable(value, /\0/, `value of ${name}`));
+  return env;
+}
+
+/**
+ * Absolute path of a container's log; undefined for a container without one.
+ * @throws `InvalidArgument` when the path is not below the directory.
+ */
+export function logPathOf(directory: string | undefined, path: string | undefined): string | undefined {
+  if (directory === undefined || path === undefined || path === '') return undefined;
+  const full = normalize(join(directory, path));
+  if (!full.startsWith(`${normalize(directory).replace(/\/$/, '')}/`)) {
+    throw new RuntimeError('InvalidArgument', `log path is not below the log directory: "${path}"`);
+  }
+  return full;
+}
+
+const numbers: Readonly<Record<string, number>> = constants.signals;
+
+/** Number of `SIGTERM`, `TERM`, `15` or `SIGRTMIN+3`. @throws `InvalidArgument` */
+export function signalNumber(text: string): number {
+  const name = text.trim().toUpperCase();
+  if (/^\d+$/.test(name) && Number(name) >= 1 && Number(name) <= 64) return Number(name);
+  const full = name.startsWith('SIG') ? name : `SIG${name}`;
+  const realTime = /^SIGRTMIN(?:\+(\d+))?$/.exec(full);
+  const number =
+    realTime === null ? (Object.hasOwn(numbers, full) ? numbers[full] : undefined) : 34 + Number(realTime[1] ?? 0);
+  if (number === undefined || number > 64) throw new RuntimeError('InvalidArgument', `invalid signal "${text}"`);
+  return number;
+}
+
+/** Name of a signal number, such as `SIGTERM`; undefined for numbers without a name. */
+export function signalName(number: number): string | undefined {
+  return Object.entries(numbers).find(([, value]) => value === number)?.[0];
+}
 
 /** Folder in which a container is prepared, until it is renamed to its final path. */
 export function stagingPath({ state }: ContainerContext, id: string): string {

@@ -15,7 +15,7 @@ import {
   systemCgroupFiles,
 } from '@keelson/container-host';
 import type { LinuxResources } from '@keelson/container-runtime';
-import { newId } from './ids.ts';
+import { newId } from '../state/state-directory.ts';
 
 export interface CgroupOptions {
   /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
