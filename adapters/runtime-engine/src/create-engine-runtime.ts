@@ -12,20 +12,19 @@ import { EngineHttp } from './api/engine-http.ts';
 import { type ConnectedEngine, EngineLink } from './api/engine-link.ts';
 import { compareVersions } from './api/negotiate.ts';
 import { ContainerReader } from './containers/container-reader.ts';
-import { ContainerStreams } from './containers/container-streams.ts';
 import { ContainerWaits } from './containers/container-waits.ts';
 import { EngineContainers } from './containers/engine-containers.ts';
-import type { EngineContext } from './engine-context.ts';
+import type { EngineContext, EngineRuntimeOptions } from './containers/engine-context.ts';
+import { LifeTracker } from './containers/life-tracker.ts';
 import { EngineRuntime } from './engine-runtime.ts';
 import { watchEngine } from './events/engine-watch.ts';
-import { LifeTracker } from './events/life-tracker.ts';
 import { EngineImages } from './images/engine-images.ts';
 import { LogKeeper } from './logs/log-keeper.ts';
-import type { EngineRuntimeOptions } from './options.ts';
 import { EngineSandboxes } from './sandboxes/engine-sandboxes.ts';
 import { SandboxNetwork } from './sandboxes/sandbox-network.ts';
 import { StateRecords } from './state/state-records.ts';
 import { StatsReader } from './stats/container-stats.ts';
+import { ContainerStreams } from './streams/container-streams.ts';
 
 const defaultStateDirectory = '/var/lib/keelson/runtime-engine';
 

@@ -25,13 +25,13 @@ import {
 } from '@keelson/container-runtime';
 import { negotiate } from './api/negotiate.ts';
 import type { ContainerReader } from './containers/container-reader.ts';
-import type { ContainerStreams } from './containers/container-streams.ts';
 import type { EngineContainers } from './containers/engine-containers.ts';
-import type { EngineContext } from './engine-context.ts';
+import type { EngineContext } from './containers/engine-context.ts';
 import type { EventSource } from './events/event-source.ts';
 import type { EngineImages } from './images/engine-images.ts';
 import type { EngineSandboxes } from './sandboxes/engine-sandboxes.ts';
 import type { StatsReader } from './stats/container-stats.ts';
+import type { ContainerStreams } from './streams/container-streams.ts';
 import { execCollected, execStreams } from './streams/exec.ts';
 
 export interface EngineRuntimeParts {

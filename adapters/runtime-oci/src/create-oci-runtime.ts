@@ -12,15 +12,15 @@ import {
 import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { findBinary } from './binary/find-binary.ts';
 import { OciBinary } from './binary/oci-binary.ts';
-import { tryBinary } from './binary/try-binary.ts';
+import { type Machine, readMachine } from './bundle/machine.ts';
 import { OciContainer } from './container/oci-container.ts';
 import type { OciContext } from './container/oci-context.ts';
 import { installPrograms } from './launch/programs.ts';
 import { monitorScript } from './launch/scripts.ts';
-import { type Machine, readMachine } from './machine/machine.ts';
 import { OciRuntime } from './oci-runtime.ts';
 import type { OciRuntimeOptions } from './options.ts';
 import { OciSandbox } from './sandbox/oci-sandbox.ts';
+import { tryBinary } from './sandbox/try-binary.ts';
 
 const neededTools = ['sh', 'mv', 'mkfifo', 'setsid', 'flock', 'mount', 'umount', 'unshare', 'nsenter', 'tar'];
 const defaultRelistPeriodMs = 10_000;

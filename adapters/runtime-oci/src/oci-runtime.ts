@@ -17,12 +17,12 @@ import type {
   RuntimeStreaming,
   RuntimeVersion,
 } from '@keelson/container-runtime';
-import { type CreateParts, createContainer } from './container/create-container.ts';
 import type { OciContainer } from './container/oci-container.ts';
 import { readStats } from './container/read-stats.ts';
 import { startProcess } from './exec/oci-process.ts';
 import { forwardHere, forwardInside } from './exec/port-forward.ts';
 import { attach, execStreams } from './exec/streaming.ts';
+import { type CreateParts, createContainer } from './sandbox/create-container.ts';
 import { OciSandbox, type SandboxParts } from './sandbox/oci-sandbox.ts';
 
 export interface OciRuntimeParts extends MonitoredRuntimeParts<OciSandbox, OciContainer>, CreateParts {

@@ -11,11 +11,11 @@ import {
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
 import { inspectContainer } from '../api/inspect-container.ts';
-import type { EngineContext } from '../engine-context.ts';
 import { killedForMemory } from '../machine/kernel-log.ts';
 import { killAll, processesOf } from '../machine/processes.ts';
 import { type ContainerRecord, labelFilter, recordOf } from '../model/records.ts';
 import { containerOf, stateOf, statusOf } from '../model/status.ts';
+import type { EngineContext } from './engine-context.ts';
 
 /** After this time a `stopped` container is exited: a Podman killed during its cleanup never reports `exited`. */
 const cleanUpMs = 10_000;

@@ -8,7 +8,6 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
-import type { EngineContext } from '../engine-context.ts';
 import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { containerBody } from '../model/container-body.ts';
 import { containerName } from '../model/names.ts';
@@ -16,6 +15,7 @@ import { type ContainerRecord, labelsOf, type SandboxRecord } from '../model/rec
 import { hostResources, ociResources } from '../model/resources.ts';
 import type { ContainerReader } from './container-reader.ts';
 import type { ContainerWaits } from './container-waits.ts';
+import type { EngineContext } from './engine-context.ts';
 
 /** Longest wait for the exit of a container after SIGKILL. */
 const killLimitMs = 60_000;

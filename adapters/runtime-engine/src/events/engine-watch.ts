@@ -1,12 +1,12 @@
 import type { EngineEvent } from '../api/documents.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { ContainerWaits } from '../containers/container-waits.ts';
-import type { EngineContext } from '../engine-context.ts';
+import type { EngineContext } from '../containers/engine-context.ts';
+import type { Stage } from '../containers/life-tracker.ts';
 import { labelFilter, recordOf } from '../model/records.ts';
 import { sandboxState, stateOf } from '../model/status.ts';
 import type { EngineSandboxes } from '../sandboxes/engine-sandboxes.ts';
 import { EventSource } from './event-source.ts';
-import type { Stage } from './life-tracker.ts';
 
 /** Longest time between the exit event of an engine and the change of the reported state. */
 const exitLimitMs = 10_000;

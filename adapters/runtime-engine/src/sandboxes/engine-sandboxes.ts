@@ -15,7 +15,7 @@ import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
 import { inspectContainer } from '../api/inspect-container.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { EngineContainers } from '../containers/engine-containers.ts';
-import type { EngineContext } from '../engine-context.ts';
+import type { EngineContext } from '../containers/engine-context.ts';
 import type { EngineImages } from '../images/engine-images.ts';
 import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { sandboxName } from '../model/names.ts';

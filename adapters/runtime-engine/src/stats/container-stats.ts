@@ -1,7 +1,7 @@
 import { type CgroupFolders, cgroupFoldersOf, readCgroupUsage } from '@keelson/container-host';
 import type { Container, ContainerFilter, ContainerId, ContainerStats } from '@keelson/container-runtime';
 import type { ContainerReader } from '../containers/container-reader.ts';
-import type { EngineContext } from '../engine-context.ts';
+import type { EngineContext } from '../containers/engine-context.ts';
 
 const defaultMountpoint = '/sys/fs/cgroup';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { findTool, toolPath } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
-import { hybridControllers } from '../machine/machine.ts';
+import { hybridControllers } from '../bundle/machine.ts';
 import { type BinaryVersion, binaryEnvironment } from './oci-binary.ts';
 
 const defaultBinaries = ['runc', 'crun'];

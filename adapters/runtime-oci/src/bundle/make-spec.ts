@@ -1,9 +1,8 @@
 import { RuntimeError } from '@keelson/container-runtime';
-import type { PodPlace } from '../sandbox/pod-place.ts';
 import { allDevices, devicesOf } from './devices.ts';
 import { mountsOf, rootPropagationOf } from './mounts.ts';
-import { namespacesOf } from './namespaces.ts';
 import type { OciSpec } from './oci-spec.ts';
+import { namespacesOf, type PodPlace } from './pod-place.ts';
 import { type ProcessInput, processOf } from './process.ts';
 import { maskedPaths, readonlyPaths } from './protected-paths.ts';
 import { resourcesOf } from './resources.ts';

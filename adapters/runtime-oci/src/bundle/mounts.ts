@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { passable } from '@keelson/container-monitor';
 import { type Mount, RuntimeError } from '@keelson/container-runtime';
-import type { PodPlace } from '../sandbox/pod-place.ts';
 import type { OciMount } from './oci-spec.ts';
+import type { PodPlace } from './pod-place.ts';
 
 export interface MountInput {
   readonly mounts: readonly Mount[];

@@ -6,8 +6,8 @@ import {
   type PodSandboxConfig,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Machine } from '../machine/machine.ts';
 import { capabilitiesOf } from './capabilities.ts';
+import type { Machine } from './machine.ts';
 import type { OciProcess } from './oci-spec.ts';
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

@@ -12,11 +12,10 @@ import { type ExitRecord, MonitoredContainer, spawnMonitor } from '@keelson/cont
 import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
 import { lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciSpec } from '../bundle/oci-spec.ts';
+import { podsFolder } from '../bundle/pod-place.ts';
 import { resourcesOf } from '../bundle/resources.ts';
-import { launchCommand } from '../launch/launch-command.ts';
-import { podsFolder } from '../sandbox/pod-place.ts';
+import { launchCommand, type OciRecord } from '../launch/launch-command.ts';
 import type { OciContext } from './oci-context.ts';
-import type { OciRecord } from './oci-record.ts';
 
 const executeTimeoutMs = 2_000;
 const executePollMs = 2;

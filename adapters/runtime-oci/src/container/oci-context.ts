@@ -1,7 +1,7 @@
 import type { Cgroups, ContainerContext } from '@keelson/container-monitor';
 import type { OciBinary } from '../binary/oci-binary.ts';
+import type { Machine } from '../bundle/machine.ts';
 import type { Programs } from '../launch/programs.ts';
-import type { Machine } from '../machine/machine.ts';
 
 /** The dependencies that all containers of one OCI runtime share. */
 export interface OciContext extends ContainerContext {

@@ -1,9 +1,24 @@
 import { join } from 'node:path';
 import { tool } from '@keelson/container-host';
-import { withTerminal } from '@keelson/container-monitor';
+import { type ContainerRecord, withTerminal } from '@keelson/container-monitor';
 import type { OciBinary } from '../binary/oci-binary.ts';
-import type { OciRecord } from '../container/oci-record.ts';
 import type { Programs } from './programs.ts';
+
+/** The record that is written, in addition to the bundle, when a container is created. */
+export interface OciRecord extends ContainerRecord {
+  /** Path of its cgroup in every hierarchy. */
+  readonly cgroup: string;
+  /** Directory that is the lower layer of its root. Absent: the root is a copy. */
+  readonly lower?: string;
+  /** Number of the signal. */
+  readonly stopSignal: number;
+  /**
+   * True when the container has its own PID namespace, so that the kernel kills all its processes with the first one.
+   */
+  readonly ownPids: boolean;
+  /** Flags of the binary for a container with a terminal. */
+  readonly runFlags: readonly string[];
+}
 
 export interface LaunchPlaces {
   readonly programs: Programs;

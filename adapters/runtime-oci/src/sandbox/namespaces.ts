@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, statfs } from 'node:fs/promises';
 import { toolPath, tryTool } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
-import type { PodPlace } from './pod-place.ts';
+import type { PodPlace } from '../bundle/pod-place.ts';
 
 /** Magic number of nsfs, the file system of namespace files. */
 const namespaceMagic = 0x6e736673;

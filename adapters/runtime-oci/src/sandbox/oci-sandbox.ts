@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { removeEmptyCgroup, removeIfPresent, writeAtomically } from '@keelson/container-host';
 import { MonitoredSandbox, type SandboxRecord } from '@keelson/container-monitor';
 import { type NetworkPlugin, networkRequest } from '@keelson/container-network';
-import type { PodSandboxStatus } from '@keelson/container-runtime';
+import { type PodSandboxConfig, type PodSandboxStatus, RuntimeError } from '@keelson/container-runtime';
+import { type PodPlace, podPlace } from '../bundle/pod-place.ts';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciContext } from '../container/oci-context.ts';
 import { areNamespacesMounted, makeNamespaces, removeNamespaces } from './namespaces.ts';
 import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
 import { hostnameOf, writePodFiles } from './pod-files.ts';
-import { type PodPlace, podPlace } from './pod-place.ts';
-import { sysctlsOf } from './sysctls.ts';
 
 export interface SandboxParts {
   readonly around: OciContext;
@@ -102,4 +101,30 @@ function readAddresses(path: string): readonly string[] {
   } catch {
     return []; // not connected
   }
+}
+
+const ofIpc = [/^kernel\.(shm\w+|msg\w+|sem)$/, /^fs\.mqueue\.\w+$/];
+const ofNetwork = /^net\.[\w./-]+$/;
+
+/**
+ * Converts the sysctls of a pod to paths below /proc/sys and values.
+ *
+ * @throws RuntimeError `InvalidArgument` for a sysctl that would affect the machine, because it is not namespaced or
+ *   because the pod shares the namespace of the machine
+ */
+export function sysctlsOf(
+  config: PodSandboxConfig,
+  place: PodPlace,
+): { readonly path: string; readonly value: string }[] {
+  return Object.entries(config.sysctls ?? {}).map(([name, value]) => {
+    // Slashes are separators in names that contain dots, such as those of interfaces.
+    const path = name.includes('/') ? name : name.replaceAll('.', '/');
+    const dotted = path.replaceAll('/', '.');
+    const own =
+      (ofNetwork.test(dotted) && place.network !== undefined) ||
+      (ofIpc.some((pattern) => pattern.test(dotted)) && place.ipc !== undefined);
+    if (!own || path.split('/').some((part) => part === '..' || part === ''))
+      throw new RuntimeError('InvalidArgument', `sysctl "${name}" does not belong to a namespace of the pod`);
+    return { path, value };
+  });
 }

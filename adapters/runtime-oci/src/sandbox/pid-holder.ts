@@ -11,9 +11,9 @@ import {
 } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn, type OciBinary } from '../binary/oci-binary.ts';
+import type { PodPlace } from '../bundle/pod-place.ts';
 import { maskedPaths, readonlyPaths } from '../bundle/protected-paths.ts';
 import type { Programs } from '../launch/programs.ts';
-import type { PodPlace } from './pod-place.ts';
 
 const programName = 'holder';
 

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { hostname as machineName } from 'node:os';
 import { passable } from '@keelson/container-monitor';
 import { type DnsConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
-import type { PodPlace } from './pod-place.ts';
+import type { PodPlace } from '../bundle/pod-place.ts';
 
 /** The files are readable by containers of any user. */
 const mode = 0o644;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { removeEmptyCgroup } from '@keelson/container-host';
 import { newId } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
+import { lastMessageIn, type OciBinary } from '../binary/oci-binary.ts';
 import { defaultProfile } from '../bundle/seccomp.ts';
 import type { Programs } from '../launch/programs.ts';
-import { runToEnd, writeHolderBundle } from '../sandbox/pid-holder.ts';
-import { lastMessageIn, type OciBinary } from './oci-binary.ts';
+import { runToEnd, writeHolderBundle } from './pid-holder.ts';
 
 /**
  * Runs a container that ends immediately, because the version of a binary does not show what works on this machine.

@@ -4,10 +4,10 @@ import { copyRoot, type ImageStore } from '@keelson/container-images';
 import { logPathOf, prepareContainer, signalNumber, stagingFolder } from '@keelson/container-monitor';
 import { type ContainerConfig, RuntimeError } from '@keelson/container-runtime';
 import { makeSpec } from '../bundle/make-spec.ts';
-import type { OciSandbox } from '../sandbox/oci-sandbox.ts';
-import { OciContainer } from './oci-container.ts';
-import type { OciContext } from './oci-context.ts';
-import type { OciRecord } from './oci-record.ts';
+import { OciContainer } from '../container/oci-container.ts';
+import type { OciContext } from '../container/oci-context.ts';
+import type { OciRecord } from '../launch/launch-command.ts';
+import type { OciSandbox } from './oci-sandbox.ts';
 
 export interface CreateParts {
   readonly around: OciContext;

@@ -7,12 +7,12 @@ import {
   type SandboxId,
   type StreamRequest,
 } from '@keelson/container-runtime';
-import type { EngineContext } from '../engine-context.ts';
+import type { ContainerReader } from '../containers/container-reader.ts';
+import type { ContainerWaits } from '../containers/container-waits.ts';
+import type { EngineContext } from '../containers/engine-context.ts';
 import type { EngineSandboxes } from '../sandboxes/engine-sandboxes.ts';
-import { AttachHub } from '../streams/attach-hub.ts';
-import { forwardPort } from '../streams/port-forward.ts';
-import type { ContainerReader } from './container-reader.ts';
-import type { ContainerWaits } from './container-waits.ts';
+import { AttachHub } from './attach-hub.ts';
+import { forwardPort } from './port-forward.ts';
 
 /** Longest time between the end of a container's streams and the report of its exit. */
 const endLimitMs = 2_000;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { terminalsWork } from '@keelson/container-monitor';
-import { ownCapabilities } from '../bundle/capabilities.ts';
+import { ownCapabilities } from './capabilities.ts';
 
 /** The properties of this machine that determine the content of bundles. */
 export interface Machine {

@@ -1,6 +1,12 @@
 import { join } from 'node:path';
 import type { StateDirectory } from '@keelson/container-monitor';
-import type { NamespaceOptions, PodSandboxConfig } from '@keelson/container-runtime';
+import {
+  type NamespaceMode,
+  type NamespaceOptions,
+  type PodSandboxConfig,
+  RuntimeError,
+} from '@keelson/container-runtime';
+import type { OciNamespace } from './oci-spec.ts';
 
 /** Paths of the files and namespaces of a pod. They exist while the sandbox is ready. */
 export interface PodPlace {
@@ -41,4 +47,21 @@ export function podPlace(state: StateDirectory, id: string, config: PodSandboxCo
     hostname: join(folder, 'hostname'),
     hosts: join(folder, 'hosts'),
   };
+}
+
+/**
+ * Namespaces of a container. With `unifiedCgroups` it has a cgroup namespace. @throws RuntimeError `InvalidArgument`
+ */
+export function namespacesOf(pid: NamespaceMode, pod: PodPlace, unifiedCgroups: boolean): OciNamespace[] {
+  const namespaces: OciNamespace[] = [{ type: 'mount' }];
+  if (pod.network !== undefined) namespaces.push({ type: 'network', path: pod.network });
+  if (pod.ipc !== undefined) namespaces.push({ type: 'ipc', path: pod.ipc });
+  if (pod.uts !== undefined) namespaces.push({ type: 'uts', path: pod.uts });
+  if (unifiedCgroups) namespaces.push({ type: 'cgroup' });
+  if (pid === 'container') namespaces.push({ type: 'pid' });
+  else if (pid === 'pod') {
+    if (pod.pid === undefined) throw new RuntimeError('InvalidArgument', 'the sandbox has no PID namespace to share');
+    namespaces.push({ type: 'pid', path: pod.pid });
+  }
+  return namespaces;
 }
