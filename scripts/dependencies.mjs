@@ -35,6 +35,7 @@ const packages = {
   'packages/container-monitor': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-host'],
   'packages/container-network': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-host'],
   'packages/container-streams': ['@keelson/core', '@keelson/container-runtime'],
+  'packages/pino-logger': ['@keelson/core'],
   'packages/protobuf-wire': [],
   'packages/test-support': [],
   'packages/conformance': ['@keelson/core', '@keelson/container-runtime'],
@@ -125,7 +126,7 @@ const libraries = {
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
   '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^adapters\/runtime-cri\//, /^benchmarks\//],
-  pino: [/^packages\/keelson\//],
+  pino: [/^packages\/pino-logger\//],
   'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
   '@peculiar/x509': [/^packages\/certificates\//],
 };

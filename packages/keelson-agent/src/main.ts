@@ -22,7 +22,7 @@ import {
   versionText,
 } from '@keelson/agent';
 import { type Logger, systemClock } from '@keelson/core/runtime';
-import { createLineLogger } from './line-logger.ts';
+import { createPinoLogger, errorText } from '@keelson/pino-logger';
 import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
 import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';
 import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request.ts';
@@ -151,7 +151,8 @@ async function runUntilEnded(
  * @returns the exit code: 0 after a requested end, 1 after a failure, 2 for wrong usage
  */
 export async function main(args: readonly string[], context: CommandContext): Promise<number> {
-  const logger = createLineLogger(context.stderr, () => systemClock.now());
+  // No option selects a log level.
+  const logger = createPinoLogger('info', { describe: errorText });
   try {
     return await serve(args, context, logger);
   } catch (error) {

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import type { Pod } from '@keelson/kinds';
 import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { createLineLogger } from '../src/line-logger.ts';
 import { temporaryDirectory } from './support.ts';
 
 const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
@@ -203,18 +202,4 @@ onLinux('--runonce starts the pods of manifests and ends with 0 when they run, w
     }
     if (expected === 1) t.regex(stderr, /--runonce: the pod default\/job-n1 failed/);
   }
-});
-
-test('a log line is one JSON object, errors as their messages', (t) => {
-  let text = '';
-  const logger = createLineLogger(
-    (line) => (text += line),
-    () => 0,
-  ).child({ component: 'c' });
-  logger.warn('it failed', { err: new Error('outer', { cause: new Error('inner\nline') }), big: 5n });
-  logger.debug('nobody asks');
-  t.is(
-    text,
-    '{"level":"warn","time":"1970-01-01T00:00:00.000Z","component":"c","err":"outer: inner\\nline","big":"5","msg":"it failed"}\n',
-  );
 });

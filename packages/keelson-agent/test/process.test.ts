@@ -101,10 +101,11 @@ async function waits(pid: number): Promise<void> {
 
 /** Makes the process throw an uncaught error, some time after the agent started. */
 const fault = `--import data:text/javascript,${encodeURIComponent(
-  `const write = process.stderr.write.bind(process.stderr);
-   process.stderr.write = (text, ...rest) => {
+  `import fs from 'node:fs';
+   const { writeSync } = fs;
+   fs.writeSync = (file, text, ...rest) => {
      if (String(text).includes('agent started')) setTimeout(() => { throw new Error('made up') }, 1);
-     return write(text, ...rest);
+     return writeSync(file, text, ...rest);
    };`,
 )}`;
 

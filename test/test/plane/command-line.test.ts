@@ -4,11 +4,7 @@ import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '.
 
 const mistakes: readonly (readonly [title: string, args: readonly string[], message: RegExp])[] = [
   ['an unknown command', ['srve'], /^keelson: unknown command "srve"; use serve, up, verify, version or help\n$/],
-  [
-    'an unknown option',
-    ['serve', '--listn', 'x'],
-    /^keelson: unknown option --listn; did you mean --listen\?\n$/,
-  ],
+  ['an unknown option', ['serve', '--listn', 'x'], /^keelson: unknown option --listn; did you mean --listen\?\n$/],
   [
     'a storage URL with an unknown scheme',
     ['serve', '--storage', 'lmbd:x'],

@@ -1,11 +1,11 @@
 import { flagsHelp, UsageError } from '@keelson/core/internal';
 import { systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { settledWithin } from '../base/settled-within.ts';
 import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
 import { optionTable, type ServerOptions } from '../config/options.ts';
 import { routeLibraryOutput } from '../observe/library-output.ts';
-import { createPinoLogger } from '../observe/pino-logger.ts';
 import { startServer } from './serve.ts';
 import { startNode } from './start-node.ts';
 

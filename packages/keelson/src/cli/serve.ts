@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { readTokenFile, tokenUsers } from '@keelson/access';
 import { systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readAuthority } from '../nodes/api-node-dialer.ts';
-import { createPinoLogger } from '../observe/pino-logger.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';

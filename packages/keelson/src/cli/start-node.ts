@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
-import { createPinoLogger } from '../observe/pino-logger.ts';
 import type { RunningServer } from './serve.ts';
 
 /** The node of `keelson up`. */

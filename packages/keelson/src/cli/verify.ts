@@ -1,8 +1,8 @@
 import { noMetrics, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
-import { createPinoLogger } from '../observe/pino-logger.ts';
 import { makeStore } from '../storage/open-storage.ts';
 import { planStorage } from '../storage/storage-plan.ts';
 import { verifyStore } from '../storage/verify-store.ts';
