@@ -178,13 +178,8 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
         past.attach(history);
         this.wakeIfReadable();
       },
-      (error: unknown) => {
-        if (this.#source === past) {
-          this.#endSource();
-          this.#gap = true;
-        }
-        this.fail(error);
-      },
+      // Without history the source is never ready, so no event of the view follows before the error.
+      (error: unknown) => this.fail(error),
     );
   }
 

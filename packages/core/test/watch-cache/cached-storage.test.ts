@@ -163,6 +163,29 @@ test('a watch that was slow reads the events that left the window from history',
   );
 });
 
+test('a slow watch ends with Compacted when the store no longer has the events that left the window', async (t) => {
+  const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 2 });
+  await names();
+  const watch = await storage.watch(prefix, changesAfter(0));
+  for (let i = 1; i <= 600; i++) {
+    log.put(key('a'), json('a', String(i)));
+    if (i % 50 === 0) await turns(1);
+  }
+  log.compacted = 600;
+  const seen: number[] = [];
+  await t.throwsAsync(
+    async () => {
+      for await (const { object } of watch) seen.push(object.revision);
+    },
+    { code: 'Compacted' },
+  );
+  t.deepEqual(
+    seen,
+    Array.from(seen, (_, i) => i + 1),
+  );
+  t.true(seen.length < 600);
+});
+
 test('an exact read of a past state undoes creations, changes and deletions', async (t) => {
   const { log, storage, names } = await opened(t);
   await names();
