@@ -64,7 +64,7 @@ const settled = (plane: TestPlane, name: string) =>
 const joining = { name: 'system:bootstrap:keelson', groups: ['system:bootstrappers', 'system:authenticated'] };
 const node = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
-test('who joins gets the client certificate of a node without being asked twice', async (t) => {
+test('a joining agent receives the client certificate of its node without manual approval', async (t) => {
   const { plane, orders } = t.context;
   const created = await ask(plane, 'a', 'node', {}, joining);
   t.is(created.spec.username, joining.name);
@@ -76,14 +76,14 @@ test('who joins gets the client certificate of a node without being asked twice'
   t.like(orders, [{ subject: { commonName: 'system:node:n1' }, usages: clientUsages, lifetimeMs: 365 * 24 * hourMs }]);
 });
 
-test('a node renews its own certificate, for as long as it asks for', async (t) => {
+test('a node renews its own certificate with the requested validity', async (t) => {
   const { plane, orders } = t.context;
   await ask(plane, 'a', 'node', { expirationSeconds: 600 }, node);
   await settled(plane, 'a');
   t.is(orders[0]?.lifetimeMs, 600_000);
 });
 
-test('nobody else is approved: other users, another node, other signers, other contents', async (t) => {
+test('requests of other users, for another node or signer, or with other contents are not approved', async (t) => {
   const { plane, orders } = t.context;
   const asked: readonly (readonly [Name, Partial<CertificateSigningRequest['spec']>, typeof node])[] = [
     ['node', {}, { name: 'jane', groups: ['system:authenticated'] }],
@@ -102,7 +102,7 @@ test('nobody else is approved: other users, another node, other signers, other c
   t.is(orders.length, 1);
 });
 
-test('what a person approves is issued by the signers of this server, and left alone when it is for another', async (t) => {
+test('a manually approved request is signed when its signer is one of this server, otherwise it is left unchanged', async (t) => {
   const { plane, orders } = t.context;
   await ask(plane, 'person', 'person', { signerName: clientSigner });
   await ask(plane, 'serving', 'host', { signerName: servingSigner, usages: servingUsages }, node);
@@ -140,7 +140,7 @@ for (const [title, pem, changes, message] of [
   ],
   ['a node certificate of a person', 'person', {}, /organization must be system:nodes/],
 ] as const) {
-  test(`${title} is not issued although approved, and the request says why`, async (t) => {
+  test(`${title} is not issued although approved, and the Failed condition states the reason`, async (t) => {
     const { plane, orders } = t.context;
     await ask(plane, 'a', pem, changes as Partial<CertificateSigningRequest['spec']>);
     await decide(plane, 'a', 'Approved');

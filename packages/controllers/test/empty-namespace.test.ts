@@ -42,7 +42,7 @@ function clientOf(contents: Readonly<Record<string, Item[] | Error>>, perCall = 
 const { signal } = new AbortController();
 const item = (...finalizers: string[]): Item => ({ metadata: finalizers.length === 0 ? {} : { finalizers } });
 
-test('collections are deleted in parts until nothing is left', async (t) => {
+test('collections are deleted in pages until they are empty', async (t) => {
   const { client, deletions } = clientOf({ configmaps: [item(), item(), item()], secrets: [] });
   const emptied = await emptyNamespace(client, [resource('configmaps'), resource('secrets')], 'n', signal);
   t.deepEqual(emptied, { remaining: [], failures: [] });

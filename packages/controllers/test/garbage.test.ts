@@ -49,7 +49,7 @@ const gone = async (client: ResourceClient<KubeObject>, name: string): Promise<b
   }
 };
 
-test('a chain of dependents goes when its first owner is deleted', async (t) => {
+test('a chain of dependents is deleted after its first owner', async (t) => {
   const { maps, secrets } = t.context;
   const first = await maps.create({ metadata: { name: 'first' } });
   const second = await maps.create(ownedBy(first, 'second'));
@@ -109,7 +109,7 @@ test('foreground deletion does not wait for dependents that do not block it', as
   t.pass();
 });
 
-test('orphaning frees the dependents before the owner goes', async (t) => {
+test('orphaning removes the owner references before the owner is removed', async (t) => {
   const { maps, secrets } = t.context;
   const owner = await maps.create({ metadata: { name: 'owner' } });
   for (let i = 0; i < 20; i += 1) await secrets.create(ownedBy(owner, `kept-${i}`));
@@ -120,7 +120,7 @@ test('orphaning frees the dependents before the owner goes', async (t) => {
   t.true(kept.items.every((item) => item.metadata?.ownerReferences === undefined));
 });
 
-test('a dependent created after its owner was deleted goes too', async (t) => {
+test('a dependent that is created after its owner was deleted is deleted as well', async (t) => {
   const { maps, secrets } = t.context;
   const owner = await maps.create({ metadata: { name: 'owner' } });
   await maps.delete('owner');
@@ -145,7 +145,7 @@ test('a reference to a kind that is not served keeps the object', async (t) => {
   t.false(await gone(secrets, 'foreign'));
 });
 
-test('an owner that was seen to exist when its first dependent came takes all of them along', async (t) => {
+test('all dependents of an owner are deleted when it was observed with the first of them', async (t) => {
   const { maps, secrets } = t.context;
   const owner = await maps.create({ metadata: { name: 'owner' } });
   const names = Array.from({ length: 20 }, (_, i) => `dependent-${i}`);
@@ -194,7 +194,7 @@ test('foreground deletion of all objects of a cycle at once ends', async (t) => 
   t.pass();
 });
 
-test('a cycle below an owner that is deleted in the foreground goes before the owner', async (t) => {
+test('a cycle of dependents below an owner in foreground deletion is deleted before the owner', async (t) => {
   const { maps, secrets } = t.context;
   const [first = '', second = ''] = await cycle(maps, 2);
   const top = await maps.create({ metadata: { name: 'top' } });

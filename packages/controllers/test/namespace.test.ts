@@ -27,7 +27,7 @@ const namespaceGone = (plane: TestPlane, name: string) => async () => {
   }
 };
 
-test('deleting a namespace removes hundreds of objects of several kinds and nothing outside', async (t) => {
+test('deleting a namespace removes hundreds of objects of several kinds and no object of another namespace', async (t) => {
   const { plane } = t.context;
   await plane.client(Namespace).create({ metadata: { name: 'full' } });
   await plane.client(Namespace).create({ metadata: { name: 'full-not' } });
@@ -46,7 +46,7 @@ test('deleting a namespace removes hundreds of objects of several kinds and noth
   t.is((await maps.namespace('full-not').list()).items.length, 1);
 });
 
-test('a namespace says in its conditions which finalizers it waits for, and goes when they do', async (t) => {
+test('a namespace in deletion reports the remaining finalizers in its conditions, and is removed after them', async (t) => {
   const { plane } = t.context;
   await plane.client(Namespace).create({ metadata: { name: 'held' } });
   const maps = plane.client(ConfigMap).namespace('held');

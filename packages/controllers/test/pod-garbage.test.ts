@@ -89,7 +89,7 @@ test('a pod that is bound to a node which does not exist fails and is deleted af
   t.false(await gone(pods, 'free'));
 });
 
-test('a namespace whose pods are bound to a missing node goes away', async (t) => {
+test('a namespace whose pods are bound to a missing node is removed', async (t) => {
   const { plane, inTime } = await open(t);
   const namespaces = plane.client(Namespace);
   await namespaces.create({ metadata: { name: 'doomed' } });
@@ -110,7 +110,7 @@ test('a node that registers within the quarantine keeps its pods', async (t) => 
   t.false(await gone(pods, 'early'));
 });
 
-test('pods that are being deleted on a node out of service go once the node is not ready', async (t) => {
+test('pods in deletion on a node with the out-of-service taint are removed when the node is not ready', async (t) => {
   const { plane, pods, inTime, pass } = await open(t);
   const nodes = plane.client(Node);
   await nodes.create({ metadata: { name: 'down' }, spec: outOfService, status: ready('False') });

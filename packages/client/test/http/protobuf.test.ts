@@ -51,7 +51,7 @@ function frame(type: string, object: Buffer): Buffer {
   return Buffer.concat([length, event]);
 }
 
-test('objects of declared kinds travel in protobuf both ways; lists know the kind of their items', async (t) => {
+test('objects of declared kinds are sent and received in protobuf; items of lists have their kind', async (t) => {
   const bodies: Buffer[] = [];
   const list = { metadata: { resourceVersion: '9' }, items: [thing, { metadata: { name: 'b' } }] };
   const { url, seen } = await fakeServer(t, ({ method, url: path, body }, response) => {
@@ -91,7 +91,7 @@ test('objects of declared kinds travel in protobuf both ways; lists know the kin
   t.deepEqual(sent, { kind: 'Thing', apiVersion: 'g.example.com/v1', metadata: { name: 'a' }, text: 'x' });
 });
 
-test('what does not fit the kind, kinds without numbers and resources by name go as JSON', async (t) => {
+test('objects that do not match the kind, kinds without field numbers and resources by name are sent as JSON', async (t) => {
   const { url, seen } = await fakeServer(t, (_request, response) => sendJson(response, thing));
   const client = createHttpClient({ server: url, encoding: 'protobuf' });
   t.teardown(() => client.close());

@@ -50,7 +50,7 @@ test('an aborted request releases its token, and an idle bucket never exceeds th
   t.false(await third);
 });
 
-test('never more than burst + qps x time pass', async (t) => {
+test('at most burst + qps x time requests pass', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 20 }),

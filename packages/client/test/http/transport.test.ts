@@ -151,7 +151,7 @@ test('429 and 5xx with Retry-After are repeated after the time they name, change
   t.is(new Set(seen.map(({ body }) => body)).size, 1);
 });
 
-test('after ten repetitions the last refusal is handed on; without Retry-After the first is', async (t) => {
+test('after ten retries the last 429 is returned; without Retry-After the first one is', async (t) => {
   let after: string | undefined = '0';
   const { things, seen } = await fakeServer(t, (_request, response) =>
     sendJson(response, statusBody(503, 'ServiceUnavailable'), 503, after === undefined ? {} : { 'Retry-After': after }),
@@ -369,7 +369,7 @@ test('remarks reach the listener, whatever is in them and however many a header 
   t.deepEqual(heard, ['one, "two" \\ three', 'four', 'five']);
 });
 
-test('a token is asked for each time; without one nothing is sent', async (t) => {
+test('the token source is called for every request; without a token no request is sent', async (t) => {
   const tokens = ['one\n', 'two'];
   const { things, seen } = await fakeServer(t, (_request, response) => sendJson(response, thing), {
     token: 'never',
@@ -389,7 +389,7 @@ test('a token is asked for each time; without one nothing is sent', async (t) =>
   t.is(seen.length, 2);
 });
 
-test('options that contradict themselves are refused at once', (t) => {
+test('contradictory options are rejected by the constructor', (t) => {
   t.throws(() => createHttpClient({ server: 'ftp://x' }), { message: /http:\/\/ or https:\/\// });
   t.throws(() => createHttpClient({ server: 'nonsense' }));
   t.throws(() => createHttpClient({ server: 'https://x', clientCertificate: 'c' }), {

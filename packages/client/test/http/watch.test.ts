@@ -45,7 +45,7 @@ test('however the bytes are cut, the lines are the same', (t) => {
   t.pass();
 });
 
-test('a line longer than allowed is refused as soon as it is, complete or not', (t) => {
+test('a line that exceeds the limit is rejected immediately, complete or not', (t) => {
   t.throws(() => new LineSplitter(10).push(Buffer.from('12345678901')), { code: 'BadAnswer' });
   t.throws(() => new LineSplitter(10).push(Buffer.from('12345678901\n')), { code: 'BadAnswer' });
   const splitter = new LineSplitter(10);
@@ -82,7 +82,7 @@ test('events are returned one by one; the request contains the options of the wa
   t.is(seen[0]?.headers['accept-encoding'], 'identity');
 });
 
-test('a client that is retired ends its watches, lets a request finish, takes nothing new and then lets go', async (t) => {
+test('a retired client ends its watches, finishes running requests, rejects new ones and closes its connections', async (t) => {
   const closed: Promise<void>[] = [];
   let finish = () => {};
   const { client, things, arrived } = await fakeServer(t, ({ url }, response, raw) => {
@@ -105,7 +105,7 @@ test('a client that is retired ends its watches, lets a request finish, takes no
   await Promise.all(closed);
 });
 
-test('an ERROR event is thrown as its Status, after the events before it, and the connection is let go', async (t) => {
+test('an ERROR event is thrown as its Status after the preceding events, and the connection is closed', async (t) => {
   let closed: Promise<void> | undefined;
   const { things } = await fakeServer(t, (_request, response, raw) => {
     closed = new Promise((resolve) => raw.socket.once('close', () => resolve()));
@@ -153,7 +153,7 @@ test('streams that break, end within an event or contain no events fail with the
   });
 });
 
-test('a watch is read no faster than its events are taken, and leaving it closes the connection', async (t) => {
+test('a watch is read as fast as its events are consumed, and ending the iteration closes the connection', async (t) => {
   const line = event('ADDED', 'a', { data: 'x'.repeat(100_000) });
   let written = 0;
   let stalled: () => void = () => {};
@@ -209,7 +209,7 @@ test('closing the client ends its watches with the error Closed', async (t) => {
   t.true(isConnectionError(await watching, 'Closed'));
 });
 
-test('a watch that is busy elsewhere is tried again, one that is refused is not', async (t) => {
+test('a watch that is answered with 429 is retried, one that is rejected is not', async (t) => {
   let code = 429;
   const { things, seen } = await fakeServer(t, (_request, response) => {
     if (seen.length === 3) {

@@ -118,7 +118,7 @@ test('a server that is behind the observed revision, or sends older events, is l
   t.deepEqual(told.slice(3), ['+n/c@5', '-n/b@4']);
 });
 
-test('watches that end at once with nothing are paused between', async (t) => {
+test('watches that end immediately without events are retried with a back-off', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [])];
   const { informer: running, passing } = informer(t, script);
@@ -147,7 +147,7 @@ test('after 410 it lists a revision that is not older, in one request, and handl
   t.is(script.watches[1]?.options.resourceVersion, '30');
 });
 
-test('a relist that finds its version gone or ahead of the server asks for the latest at once', async (t) => {
+test('a relist at a version that is expired or ahead of the server is repeated at the latest version', async (t) => {
   for (const refusal of [failure(410, 'Expired'), failure(504, 'Timeout', 'ResourceVersionTooLarge')]) {
     const script = new ScriptedClient();
     script.answers = [script.list(10, [thing('a', 3)]), refusal, script.list(2, [])];
@@ -162,7 +162,7 @@ test('a relist that finds its version gone or ahead of the server asks for the l
   }
 });
 
-test('a watch ahead of the server lists the latest; one refused otherwise lists what is not older', async (t) => {
+test('a watch ahead of the server causes a list of the latest state; after other errors the list is not older', async (t) => {
   const script = new ScriptedClient();
   script.answers = [
     script.list(10, []),

@@ -65,7 +65,7 @@ test('no more keys at once than workers', async (t) => {
   t.deepEqual(worked(), ['a', 'b', 'c']);
 });
 
-test('failures wait twice as long each time, up to the longest; success forgets them', async (t) => {
+test('the delay doubles with each failure up to a maximum, and a success resets it', async (t) => {
   const { queue: keys, running, clock } = queue(t, { firstRetryMs: 100, maxRetryMs: 350 });
   keys.add('a');
   for (const [at, ms] of [100, 200, 350, 350].entries()) {
@@ -85,7 +85,7 @@ test('failures wait twice as long each time, up to the longest; success forgets 
   t.is(running.length, 7);
 });
 
-test('work may ask to be done again later; adding the key sooner comes before', async (t) => {
+test('work can be scheduled again with a delay, and adding the key earlier takes precedence', async (t) => {
   const { queue: keys, running, clock } = queue(t);
   keys.add('a');
   running[0]?.again(1_000);

@@ -124,7 +124,7 @@ test('places: a path, the list in KUBECONFIG with the first deciding, the home f
   await t.throwsAsync(loadKubeconfig({ path: join(path, 'missing') }), { message: /cannot read/ });
 });
 
-test('what cannot be used is refused by name, and only when it is used', async (t) => {
+test('unusable entries are rejected by name, and only when they are used', async (t) => {
   const refused = async (cluster: object, user: object, message: RegExp) => {
     const text = JSON.stringify({
       clusters: [{ name: 'c', cluster: { server: 'https://x', ...cluster } }],
@@ -159,7 +159,7 @@ test('what cannot be used is refused by name, and only when it is used', async (
   await t.throwsAsync(kubeconfigAccess(config, { context: 'a' }), { message: /no context "a"; known: none/ });
 });
 
-test('files that are no client configs are refused with the place of the fault', (t) => {
+test('invalid client configs are rejected with the path of the error', (t) => {
   const parse = (text: string) => () => parseKubeconfig(Buffer.from(text), 'file', (path) => path);
   t.throws(parse('a: [b'), { instanceOf: KubeconfigError, message: /^file: neither YAML nor JSON/ });
   t.throws(parse('[]'), { message: 'file: document: expected a map' });
@@ -179,7 +179,7 @@ test('files that are no client configs are refused with the place of the fault',
   t.is(hostile.currentContext, '');
 });
 
-test('a token file is read again after a minute, and a moment without it does no harm', async (t) => {
+test('a token file is read again after a minute, and the previous token is used while it is missing', async (t) => {
   const path = await folder(t, { token: 'one\n' });
   const clock = new FakeClock();
   const token = tokenFromFile(join(path, 'token'), clock);

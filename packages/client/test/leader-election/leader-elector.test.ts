@@ -211,7 +211,7 @@ test('clocks that are hours apart, or jump, change nothing', async (t) => {
   t.deepEqual(b.told, ['leader a']);
 });
 
-test('a lease left behind is taken when it has not changed for its own duration, not for ours', async (t) => {
+test('an abandoned lease is acquired when it has not changed for the duration that it contains', async (t) => {
   const leases = new FakeLeases();
   await leases
     .client()
@@ -261,7 +261,7 @@ test('of many candidates at once exactly one leads, and each leads in its turn',
   }
 });
 
-test('work that fails gives the lease back; work is waited for before another term or the release', async (t) => {
+test('work that fails releases the lease; the next term and the release wait until the work has ended', async (t) => {
   const leases = new FakeLeases();
   const clock = new FakeClock();
   let terms = 0;
@@ -294,7 +294,7 @@ test('work that fails gives the lease back; work is waited for before another te
   t.is(leases.lease?.spec?.holderIdentity, '');
 });
 
-test('times that do not fit each other are refused', (t) => {
+test('contradictory durations are rejected', (t) => {
   const leases = new FakeLeases();
   const make = (options: Partial<LeaderElectorOptions>) => () =>
     candidate(t, leases, options.identity ?? 'a', new FakeClock(), options);

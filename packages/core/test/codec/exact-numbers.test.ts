@@ -59,7 +59,7 @@ for (const [literal, place, why] of refused) {
   });
 }
 
-test('long numbers that are exact, and digits in strings, are nothing special', (t) => {
+test('long numbers with an exact value and digits in strings are accepted', (t) => {
   t.deepEqual(json('{"a":"12345678901234567890","k12345678901234567890":0.1234567890123456789,"c":1e308}'), {
     a: '12345678901234567890',
     k12345678901234567890: 0.12345678901234568,
@@ -79,7 +79,7 @@ const schema = s.message('x.Numbers', '', {
 });
 const document = '{"big":9223372036854775807,"many":[-9223372036854775808,5],"open":{"x":9007199254740993}}';
 
-test('typed fields of 64 bits take their whole range in JSON and protobuf', (t) => {
+test('typed fields of 64 bits accept their whole range in JSON and protobuf', (t) => {
   const { value, errors } = decoderOf(schema)(json(document));
   t.deepEqual(errors, []);
   t.is(jsonText(value), document);

@@ -12,7 +12,7 @@ test('values of every type', (t) => {
   });
 });
 
-test('repeated fields are reported with their path, the last one counts, and only when asked for', (t) => {
+test('on request, repeated fields are reported with their path; the last occurrence is the value', (t) => {
   const text = '{"a":1,"spec":{"ports":[{"p":1},{"p":1,"q":[{"x":1,"x":2}],"p":2}],"a":1},"a":{"b":1}}';
   t.deepEqual(parse(text, true).duplicateFields, ['spec.ports[1].q[0].x', 'spec.ports[1].p', 'a']);
   t.deepEqual(parse(text).duplicateFields, []);

@@ -85,7 +85,7 @@ test('pretty is a parameter of the clause', (t) => {
   t.is(negotiate('application/json', offers)?.pretty, undefined);
 });
 
-test('nothing offered is nothing served', (t) => {
+test('without offers no media type is acceptable', (t) => {
   t.is(negotiate(undefined, []), undefined);
   t.is(negotiate('*/*', []), undefined);
 });

@@ -66,12 +66,12 @@ test('a plain JSON list is made of shared bytes', (t) => {
   );
 });
 
-test('remainingItemCount appears only where the list goes on', (t) => {
+test('remainingItemCount is present only when the list has a further page', (t) => {
   t.false(listText(form(widgets), page([], '', 7)).includes('remainingItemCount'));
   t.false(listText(form(widgets), page([], 'x')).includes('remainingItemCount'));
 });
 
-test('an object that differs in its head alone is relabelled in its bytes', (t) => {
+test('an object of another served version is converted by replacing apiVersion in its bytes', (t) => {
   const one = stored(oldWidgets, 'a', { spec: { size: 1 } });
   const bytes = servedJson(oldWidgets).encode(one);
   t.is(
@@ -120,7 +120,7 @@ test('pretty JSON and YAML hold what compact JSON holds, for objects, lists, emp
   }
 });
 
-test('metadata alone is cut out of the bytes, braces in strings or not', (t) => {
+test('metadata is extracted from the bytes, also when strings contain braces', (t) => {
   const one = stored(widgets, 'a', { spec: { size: 1 } });
   const value = json(one.json);
   t.deepEqual(json(form(widgets, metadata).stored(one)), {
@@ -183,7 +183,7 @@ test('table of a list: columns, cells, conditions, metadata of each object', (t)
   t.deepEqual(value.rows[1].conditions, [{ type: 'Completed', status: 'True', reason: 'Done' }]);
 });
 
-test('table rows carry the whole object or none as asked, in the served version', (t) => {
+test('table rows contain the object, its metadata or nothing, as requested, in the served version', (t) => {
   const one = stored(oldWidgets, 'a', { spec: { old: 'x' } });
   const whole = json(form(oldWidgets, table('Object')).stored(one)).rows[0].object;
   t.is(whole.kind, 'OldWidget');
@@ -211,7 +211,7 @@ test('table of one object: its resourceVersion, the default columns, and an age 
   t.is(json(listText(ages, page([aging]))).rows[0].cells[2], '10s');
 });
 
-test('a cell that cannot be computed is empty and hides nothing', (t) => {
+test('a table cell that cannot be computed is empty, and the other cells are unaffected', (t) => {
   const rows = json(
     listText(form(gadgets, table()), page([stored(gadgets, 'a'), stored(gadgets, 'b', { spec: { size: 1 } })])),
   ).rows;
@@ -224,7 +224,7 @@ test('a cell that cannot be computed is empty and hides nothing', (t) => {
   );
 });
 
-test('answers that are not stored take the same forms; a Status stays a Status', (t) => {
+test('objects that are not stored are represented in the same forms; a Status remains a Status', (t) => {
   const value = { kind: 'Gadget', apiVersion: 'v1', metadata: { name: 'dry' }, spec: { size: 9 } };
   t.is(form(gadgets).value(value).toString(), `${JSON.stringify(value)}\n`);
   t.deepEqual(json(form(gadgets, metadata).value(value)), {
@@ -254,7 +254,7 @@ test('a body of another kind in a table has the default columns, described as su
   t.is(shown.columnDefinitions[1].name, 'Created At');
 });
 
-test('watch frames: one line per event, in a chunk of its own where asked', (t) => {
+test('a JSON watch has one line per event, optionally as an HTTP chunk', (t) => {
   const one = stored(widgets, 'ä', { spec: { note: 'ü' } });
   const watch = form(widgets).watch();
   const line = Buffer.from(`{"type":"MODIFIED","object":${one.json}}\n`);
@@ -270,7 +270,7 @@ test('watch frames: one line per event, in a chunk of its own where asked', (t) 
   t.is(watch?.errorFrame(status).toString(), `{"type":"ERROR","object":${JSON.stringify(status)}}\n`);
 });
 
-test('watch frames in another version, of metadata, and bookmarks that no conversion ever sees', (t) => {
+test('watch events are converted to another version or to metadata; bookmarks are not converted', (t) => {
   const old = stored(oldWidgets, 'a', { spec: { size: 1 } });
   const bookmark = bookmarkEvent({ kind: 'Widget', apiVersion: 'example.io/v1' }, 77, {
     initialEventsEnd: true,
@@ -305,7 +305,7 @@ test('pretty watches are compact and share their frames', (t) => {
   t.is(form(widgets, object, { pretty: true }).watch(), form(widgets).watch());
 });
 
-test('a YAML watch has a document for each event, saying what the line of the JSON watch says', (t) => {
+test('a YAML watch has one document per event with the content of the JSON line', (t) => {
   const one = stored(gadgets, 'a', { spec: { size: 3, note: 'two\n---\n...\nlines ü\n' } });
   const document = (bytes: Buffer | undefined) => {
     const found = /^---\n([\s\S]*)\.\.\.\n$/.exec(bytes?.toString() ?? '');
@@ -358,7 +358,7 @@ test('the same request gives the same form; ids differ wherever bytes differ', (
   }
 });
 
-test('offers: the default first, lists no single metadata, and the vendor word is configuration', (t) => {
+test('the default is offered first, lists are not offered as the metadata of one object, and the vendor is configurable', (t) => {
   const types = (shape: 'object' | 'list' | 'watch') => all.offers(widgets, shape).map((offer) => offer.mediaType);
   t.deepEqual(types('object'), ['application/json', 'application/yaml']);
   t.deepEqual(types('watch'), ['application/json', 'application/yaml']);

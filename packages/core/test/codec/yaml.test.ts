@@ -77,7 +77,7 @@ test('plain scalars follow YAML 1.2, octal modes excepted', (t) => {
   for (const [text, expected] of table) t.deepEqual(value(`a: ${text}`), { a: expected }, text);
 });
 
-test('keys are text, whatever they look like', (t) => {
+test('YAML keys are text, also when they have the form of numbers or booleans', (t) => {
   t.deepEqual(value('1: a\ntrue: b\n"null": c\n0644: d\n"<<": e'), {
     1: 'a',
     true: 'b',

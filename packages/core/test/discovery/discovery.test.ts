@@ -9,7 +9,7 @@ import { appsDeployment, configMap, extensionsDeployment, pod, sampleKinds } fro
 const address = 'localhost:6443';
 const everywhere = [{ clientCIDR: '0.0.0.0/0', serverAddress: address }];
 
-test('/api lists the versions of the core group alone', (t) => {
+test('/api lists only the versions of the core group', (t) => {
   t.deepEqual(apiVersions(sampleKinds, address), {
     kind: 'APIVersions',
     versions: ['v1'],
@@ -126,7 +126,7 @@ test('storage version hashes are those of the published servers and follow the s
 });
 
 for (const version of ['v2', 'v2beta1'] as const) {
-  test(`the aggregated form ${version} holds everything, core and groups apart`, (t) => {
+  test(`the aggregated form ${version} contains all resources, with the core group separate from the others`, (t) => {
     const core = apiGroupDiscoveryList(sampleKinds, 'core', version);
     const groups = apiGroupDiscoveryList(sampleKinds, 'groups', version);
     t.is(core.apiVersion, `apidiscovery.k8s.io/${version}`);

@@ -38,7 +38,7 @@ test('the input is never changed and shares no containers with the value', (t) =
   t.not(value.spec.ports as unknown, input.spec.ports as unknown);
 });
 
-test('absent and null fields are filled in alike: zero values, defaults, nothing', (t) => {
+test('absent and null fields are treated alike: zero value, default or absent', (t) => {
   t.deepEqual(decode({}).value, { spec: { size: 0, mode: 'Slow' } } as never);
   t.deepEqual(spec({ size: null, color: null, mode: null, ports: null }).value, {
     spec: { size: 0, mode: 'Slow' },
@@ -136,7 +136,7 @@ test('values out of bounds, patterns and closed sets are 422 findings', (t) => {
   t.is(found({ since: 'yesterday', exact: '2024-02-30T00:00:00Z', every: '5' }).length, 3);
 });
 
-test('the empty word stands for no word where a closed set is asked for', (t) => {
+test('an empty text means absent in a field with a closed set of values', (t) => {
   t.is(decoded({ mode: '' })['mode'], 'Slow');
   t.deepEqual(decoded({ ports: [{ port: 1, protocol: '' }] })['ports'], [{ protocol: 'TCP', port: 1 }]);
 });

@@ -222,7 +222,7 @@ for (const [title, declare, message] of contradictions) {
   });
 }
 
-test('childSchema sees through inlined messages, maps and nothing else', (t) => {
+test('childSchema descends into inlined messages and maps only', (t) => {
   t.is(childSchema(probeSchema, 'port')?.node.type, 'intOrString');
   t.is(childSchema(probeSchema, 'handler'), undefined);
   t.is(childSchema(s.map(s.bool()), 'anything')?.node.type, 'bool');

@@ -54,7 +54,7 @@ test('labels, annotations and their sizes', (t) => {
   t.deepEqual(found(annotations(262_146)), ['FieldValueTooLong metadata.annotations']);
 });
 
-test('finalizers are qualified names or standard words, and the two policies exclude each other', (t) => {
+test('finalizers are qualified names or standard finalizers, and the two deletion policies exclude each other', (t) => {
   t.deepEqual(found({ ...good, finalizers: ['mine'] }), ['FieldValueInvalid metadata.finalizers']);
   t.deepEqual(found({ ...good, finalizers: ['a b/c'] }), ['FieldValueInvalid metadata.finalizers']);
   t.deepEqual(found({ ...good, finalizers: ['orphan', 'foregroundDeletion'] }), [
@@ -104,7 +104,7 @@ test('an update keeps what identifies the object and never grows finalizers of a
   t.deepEqual(validateObjectMetaUpdate({ ...good, creationTimestamp: null }, good), []);
 });
 
-test('paths begin where the metadata stands', (t) => {
+test('the field paths of errors begin at the path of the metadata', (t) => {
   const [error] = validateObjectMeta(
     { namespace: 'n' },
     { nameRule: 'dns1123Label', namespaced: true, path: 'spec.template.metadata' },

@@ -82,7 +82,7 @@ test('types and formats are those of published documents', (t) => {
   t.deepEqual(components['io.k8s.apimachinery.pkg.util.intstr.IntOrString']?.format, 'int-or-string');
 });
 
-test('lists and structs carry the words of patches and server-side apply', (t) => {
+test('lists and structs have the OpenAPI extensions of patches and server-side apply', (t) => {
   const ports = property('ports');
   t.is(ports?.['x-kubernetes-patch-strategy'], 'merge');
   t.is(ports?.['x-kubernetes-patch-merge-key'], 'port');

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import test from 'ava';
 import { addAbortListener, removeAbortListener } from '../../src/meta/abort-listeners.ts';
 
-test('a signal has one listener of the platform for all who wait, and none when nobody does', (t) => {
+test('an abort signal has one platform listener for all waiting operations, and none without one', (t) => {
   const controller = new AbortController();
   const { signal } = controller;
   const called: number[] = [];

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { isProxyableIP } from '../../src/meta/ip.ts';
 
-test('a server calls no address for a client that leads back into its own machine', (t) => {
+test("addresses that lead back to the server's machine are not used for clients", (t) => {
   const own = [
     '127.0.0.1',
     '127.9.9.9',

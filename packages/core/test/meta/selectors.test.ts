@@ -81,7 +81,7 @@ const badLabelSelectors: readonly [string, RegExp][] = [
   [`${'a'.repeat(64)}`, /no more than 63/],
 ];
 
-test('texts that are no label selector are refused with the place named', (t) => {
+test('invalid label selectors are rejected with the position of the error', (t) => {
   for (const [text, message] of badLabelSelectors)
     t.throws(() => parseLabelSelector(text), { instanceOf: SelectorError, message }, text);
 });
@@ -173,7 +173,7 @@ test('field selectors match as on the reference server', (t) => {
   for (const [text, expected] of cases) t.is(fieldHits(parseFieldSelector(text)), expected, text);
 });
 
-test('texts that are no field selector are refused', (t) => {
+test('invalid field selectors are rejected', (t) => {
   t.throws(() => parseFieldSelector('a'), {
     instanceOf: SelectorError,
     message: "invalid selector: 'a'; can't understand 'a'",
@@ -223,7 +223,7 @@ function roundTrips(parse: (text: string) => { toString(): string }): (text: str
   };
 }
 
-test('any text is refused as a selector, or its canonical text parses to itself', (t) => {
+test('every text is either rejected as a selector, or has a canonical form that parses to the same form', (t) => {
   fc.assert(fc.property(scribble, roundTrips(parseLabelSelector)), { numRuns: 3000 });
   fc.assert(fc.property(scribble, roundTrips(parseFieldSelector)), { numRuns: 3000 });
   t.pass();

@@ -153,7 +153,7 @@ test('every operation names its action, and every path variable is declared', (t
   ]);
 });
 
-test('lists and deletes take the parameters of the API, and deletes answer what the kind answers', (t) => {
+test('lists and deletes have the parameters of the API, and deletes return the response of the kind', (t) => {
   const names = (operation: OpenApiOperation | undefined) => operation?.parameters?.map(({ name }) => name) ?? [];
   const list = core.paths['/api/v1/pods']?.get;
   for (const name of [
@@ -245,7 +245,7 @@ test('documents are built once, named by their content and rebuilt only when the
   }
 });
 
-test('the index of nothing is an empty index', (t) => {
+test('without groups the index is empty', (t) => {
   t.deepEqual(openApiV3Index([]), { paths: {} });
   t.deepEqual(openApiV3Index([[{ group: 'apps', version: 'v1' }, 'AB']]), {
     paths: { 'apis/apps/v1': { serverRelativeURL: '/openapi/v3/apis/apps/v1?hash=AB' } },

@@ -57,7 +57,7 @@ function entry(bytes: Uint8Array, name: string, ...path: number[]): Uint8Array {
   return all(found as Uint8Array, 2)[0] as Uint8Array;
 }
 
-test('the document holds every operation of every group version, in the words of Swagger', (t) => {
+test('the document contains every operation of every group version in Swagger 2.0', (t) => {
   t.is(document.swagger, '2.0');
   const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'];
   t.deepEqual(
@@ -83,7 +83,7 @@ test('the document holds every operation of every group version, in the words of
   t.is(document.paths['/apis/demo.example.com/v1/namespaces/{namespace}/demos']?.post?.operationId !== undefined, true);
 });
 
-test('every reference leads to a definition, and no word of OpenAPI v3 is left', (t) => {
+test('every reference has a definition, and no keyword of OpenAPI v3 remains', (t) => {
   const text = JSON.stringify(document);
   t.false(text.includes('#/components/'));
   t.false(text.includes('"oneOf"'));

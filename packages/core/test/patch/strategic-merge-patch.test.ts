@@ -158,7 +158,7 @@ test(
   }),
 );
 test(
-  'a list that was absent is taken as it is, directives apart',
+  'an absent list is set to the patch list without its directives',
   gives,
   {},
   spec({
@@ -218,7 +218,7 @@ test(
   spec({ containers: [{ name: 'd' }] }),
 );
 test(
-  '$patch: replace alone empties a list',
+  'a list patch with only $patch: replace empties the list',
   gives,
   container3(),
   spec({ containers: [{ $patch: 'replace' }] }),
@@ -271,7 +271,7 @@ test('kubectl apply of a new container: order of the manifest, sidecars of the s
   t.deepEqual(apply(once, patch), once);
 });
 test(
-  '$setElementOrder alone reorders',
+  '$setElementOrder without other changes reorders a list',
   gives,
   container3(),
   spec({ '$setElementOrder/containers': [{ name: 'c' }, { name: 'a' }, { name: 'b' }] }),
@@ -316,7 +316,7 @@ test(
   }),
   spec({ tolerations: [{ key: 'a' }] }),
 );
-test('a new item goes before a server item that stood behind its predecessor', (t) => {
+test('a new item is inserted before a server item that followed its predecessor', (t) => {
   const once = apply(
     spec({ containers: [{ name: 'a' }, { name: 'b' }] }),
     spec({ '$setElementOrder/containers': [{ name: 'a' }, { name: 'c' }], containers: [{ name: 'c' }] }),

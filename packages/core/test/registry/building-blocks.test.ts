@@ -125,7 +125,7 @@ test('the end of a watch: interruptions are 503 and other failures those of ever
   t.is(watchErrorStatus(statusErrors.unauthorized(), resource).code, 401);
 });
 
-test('admission: all mutating steps before all validating ones, in order, the first refusal ends it', async (t) => {
+test('admission runs all mutating steps, then all validating ones, in order, and ends at the first rejection', async (t) => {
   const seen: string[] = [];
   const plugin = (name: string, more: Partial<AdmissionPlugin> = {}): AdmissionPlugin => ({
     name,
@@ -158,7 +158,7 @@ test('admission: all mutating steps before all validating ones, in order, the fi
   );
 });
 
-test('generation rises with intent alone, by the rule of the kind', (t) => {
+test('generation increases only with changes of the desired state, by the rule of the kind', (t) => {
   const old: AnyObject = { metadata: { generation: 3, annotations: { a: '1' } }, spec: { x: 1 }, status: { y: 1 } };
   const after = (change: (object: AnyObject) => void, kind = Widget) => {
     const object = copyJson(old);
@@ -252,7 +252,7 @@ test('a selection is pinned to a field or label that must equal a value, which e
   t.is(select('constructor=x', '').pin?.read(objects[2] as StoredObject), undefined);
 });
 
-test('a selector that says no more than the key decides without a look into the object', (t) => {
+test('a selector that follows from the key is evaluated without parsing the object', (t) => {
   const unreadable = (key: string) => new StoredObject(key, 1, 1, undefined);
   for (const fieldSelector of ['metadata.name=a', 'metadata.name=a,metadata.namespace=n']) {
     const { matches } = selectionOf(Widget, { namespace: 'n' }, { fieldSelector }).predicate;

@@ -41,7 +41,7 @@ const run = (object: AnyObject, asked: Omit<DeleteParameters, 'dryRun'> = {}, st
   planDeletion(object, { dryRun: false, ...asked }, strategy, context);
 const graceful: Strategy = { gracePeriod: (_object, requested) => requested ?? 30 };
 
-test('an object that nothing holds goes at once', (t) => {
+test('an object without finalizers and grace period is removed immediately', (t) => {
   const object: AnyObject = { metadata: { name: 'a' } };
   t.is(run(object), 'remove');
   t.deepEqual(object, { metadata: { name: 'a' } });
@@ -91,7 +91,7 @@ test('grace 0 with finalizers stays until they are gone', (t) => {
   t.true(isReleased(object, graceful));
 });
 
-test('what the kind holds back stays, and beginDeletion runs exactly once', (t) => {
+test('an object is kept while its kind delays the deletion, and beginDeletion runs exactly once', (t) => {
   let begun = 0;
   const strategy: Strategy = {
     heldBack: (object) => object.held,

@@ -121,7 +121,7 @@ test('a question is answered by the authorizer of the server, completed and retu
   t.like(await ask(service, { spec: { verb: 'delete' } }), { object: { status: { allowed: false } } });
 });
 
-test('a registry without an authorizer allows members of system:masters alone', async (t) => {
+test('a registry without an authorizer allows only members of system:masters', async (t) => {
   const service = serve();
   t.like(await ask(service, { spec: { verb: 'get' } }), { object: { status: { allowed: false } } });
   const body = { bytes: Buffer.from('{"spec":{"verb":"get"}}'), format: 'json' } as const;
@@ -168,7 +168,7 @@ test('every other verb is refused with 405', async (t) => {
   for (const operation of operations) await t.throwsAsync(operation, { message: /is not supported on resources/ });
 });
 
-test('discovery and OpenAPI show create alone, and no stored form', (t) => {
+test('discovery and OpenAPI show only create, and no storage version', (t) => {
   const kind = question('Cluster');
   const [resource] = apiResourceList([kind], kind)?.resources ?? [];
   t.deepEqual(resource?.verbs, ['create']);

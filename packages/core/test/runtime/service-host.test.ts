@@ -57,7 +57,7 @@ test('a start that waits longer than three seconds is logged with its reason, ag
   await host.stop();
 });
 
-test('a signal ends a start that hangs: what has started and what is starting is stopped, and nothing else is started', async (t) => {
+test('an abort signal ends a start that hangs: started and starting services are stopped, and no other is started', async (t) => {
   const steps: string[] = [];
   const ending = new AbortController();
   const services = [service('a', steps), service('hangs', steps, forever), service('c', steps)];
@@ -68,7 +68,7 @@ test('a signal ends a start that hangs: what has started and what is starting is
   t.deepEqual(steps, ['start a', 'start hangs', 'stop hangs', 'stop a']);
 });
 
-test('a signal that was given before the start lets nothing start', async (t) => {
+test('with a signal that is already aborted no service is started', async (t) => {
   const steps: string[] = [];
   const host = new ServiceHost([service('a', steps)], new FakeClock(), silentLogger);
   await t.throwsAsync(host.start(AbortSignal.abort(new Error('ended'))), { message: 'ended' });

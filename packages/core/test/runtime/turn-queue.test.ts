@@ -61,7 +61,7 @@ test('what pieces do in their promises counts as well, from the second group on'
   );
 });
 
-test('every second piece is an urgent one: they are first, and the others go on', async (t) => {
+test('urgent pieces run first, and other pieces still progress when every second piece is urgent', async (t) => {
   const queue = new TurnQueue(new FakeClock());
   const ran: string[] = [];
   for (const name of ['a', 'b', 'c', 'd']) queue.add(() => void ran.push(name));
@@ -90,7 +90,7 @@ test('the delay is the work that was done while the next piece has waited, and n
   t.is(queue.delayMs(), 0);
 });
 
-test('callers take turns: one with many pieces delays another by one piece each, and only itself', async (t) => {
+test('callers alternate: a caller with many pieces delays each other caller by one piece at a time', async (t) => {
   const clock = new FakeClock();
   const queue = new TurnQueue(clock);
   const ran: string[] = [];

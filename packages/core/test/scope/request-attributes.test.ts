@@ -119,7 +119,7 @@ for (const target of otherPaths) {
   });
 }
 
-test('what stands behind a subresource is not looked at: proxies have empty segments, and slashes at the end', (t) => {
+test('the path after a proxy subresource is kept unchanged, with empty segments and trailing slashes', (t) => {
   const remainders = ['proxy/', 'proxy//', 'proxy/a//b/'].map((tail) => {
     const { isResourceRequest, subresource, name, remainder } = parseRequestAttributes(
       'GET',
@@ -150,7 +150,7 @@ const impossibleTargets = [
 ];
 
 for (const target of impossibleTargets) {
-  test(`${JSON.stringify(target)} can name nothing`, (t) => {
+  test(`${JSON.stringify(target)} is rejected as a request target`, (t) => {
     const attributes = parseRequestAttributes('GET', target);
     t.is(typeof attributes.problem, 'string');
     t.false(attributes.isResourceRequest);

@@ -19,7 +19,7 @@ function failure(action: () => unknown): StorageError {
   throw new Error('nothing was thrown');
 }
 
-test('a token gives back the place it was made of', (t) => {
+test('a continue token contains the position that it was created from', (t) => {
   const codec = tokens();
   const after = '/core/pods/a/\u{1f600}"\\é';
   for (const position of [
@@ -33,7 +33,7 @@ test('a token gives back the place it was made of', (t) => {
   }
 });
 
-test('a token of another list is told from one that nobody issued', (t) => {
+test('a token of another list is distinguished from a token that this server did not issue', (t) => {
   const codec = tokens();
   const text = codec.encode({ revision: 5, after: '/a' }, 'pods of a');
   const other = failure(() => codec.decode(text, 'pods of b'));
@@ -44,7 +44,7 @@ test('a token of another list is told from one that nobody issued', (t) => {
   t.false(garbage.mismatch);
 });
 
-test('every changed character makes a token invalid or leaves its meaning alone', (t) => {
+test('every changed character makes a token invalid or does not change its meaning', (t) => {
   const codec = tokens();
   const text = codec.encode({ revision: 5, after: '/core/pods/a/x' }, 'b');
   for (let i = 0; i < text.length; i++) {
@@ -83,7 +83,7 @@ test('tokens of another secret or configuration are invalid, those of the same s
   t.is(failure(() => tokens(new FakeClock(), 'config 1', Buffer.alloc(32, 8)).decode(text, 'b')).code, 'InvalidToken');
 });
 
-test('a token lives for five minutes, and an expired one says where a new list may go on', (t) => {
+test('a token is valid for five minutes, and the error of an expired one contains the key to continue from', (t) => {
   const clock = new FakeClock();
   const codec = tokens(clock);
   const text = codec.encode({ revision: 5, after: '/core/pods/a/x' }, 'b');

@@ -81,7 +81,7 @@ class TestLog implements ChangeLog {
   }
 }
 
-test('a consumer far behind lets the rest of the process have its turns', async (t) => {
+test('a watch with many unread events yields to other work of the process', async (t) => {
   const log = new TestLog();
   const hub = new WatchHub(log);
   log.head = 10_001;
@@ -148,7 +148,7 @@ test('a log that cannot be read ends its streams with Unavailable, once', async 
   t.is(hub.size, 0);
 });
 
-test('signals are let go of when their stream ends', async (t) => {
+test('a stream removes its abort listener when it ends', async (t) => {
   const hub = new WatchHub(new TestLog());
   const { signal } = new AbortController();
   let listeners = 0;

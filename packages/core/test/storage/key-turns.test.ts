@@ -5,7 +5,7 @@ import { KeyTurns } from '../../src/storage/guaranteed-update.ts';
 /** Lets everything go on that needs no time. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('work on one key goes one after the other, in order, and each is handed what the one before left', async (t) => {
+test('work on one key runs in order, and each piece receives the result of the previous one', async (t) => {
   const turns = new KeyTurns<number>(new FakeClock());
   const steps: string[] = [];
   const work = (n: number) =>
@@ -48,7 +48,7 @@ test('work that fails is not passed on, and work on another key is not waited fo
   await other;
 });
 
-test('nobody waits for longer than a second for work that does not end, nor after losing interest', async (t) => {
+test('a caller waits at most a second for work that does not end, and not after its signal is aborted', async (t) => {
   const clock = new FakeClock();
   const turns = new KeyTurns<number>(clock);
   void turns.run('/a', undefined, () => new Promise<number>(() => {}));

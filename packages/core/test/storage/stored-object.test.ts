@@ -26,7 +26,7 @@ const documents = fc.record({
 const memory = new StorageMemory(new FakeClock());
 const source = { sharedValues: false, memory };
 
-test('the resourceVersion goes in, can be changed, and nothing else changes', (t) => {
+test('the resourceVersion is inserted and replaced without other changes of the bytes', (t) => {
   fc.assert(
     fc.property(documents, fc.integer({ min: 1 }), fc.maxSafeInteger(), ({ metadata, spec }, first, second) => {
       const value = canonical(metadata, spec);
@@ -103,7 +103,7 @@ test('an object holds the bytes it was made of and no others', (t) => {
   t.false(object.holds(object.json));
 });
 
-test('bytes without metadata near the beginning are corrupt, and say so whenever they are looked at', (t) => {
+test('bytes without metadata near the beginning are reported as corrupt on every access', (t) => {
   for (const value of ['', '{}', 'x', `{"kind":"${'x'.repeat(600)}","metadata":{}}`]) {
     t.throws(() => StoredObject.fromValue('/x', 1, 1, Buffer.from(value)), { code: 'Corrupt' });
     const object = StoredObject.fromEntry({ key: '/x', value: Buffer.from(value), modRevision: 1, createRevision: 1 });
@@ -142,7 +142,7 @@ test('selectable attributes are extracted once, and again by another extraction'
   t.is(object.selectable(two).labels['call'], 'other 2');
 });
 
-test('attributes say the same in their compact form', (t) => {
+test('attributes have the same values in their compact form', (t) => {
   const strings = fc.string({ maxLength: 6 });
   fc.assert(
     fc.property(fc.dictionary(strings, strings), fc.dictionary(strings, strings), (labels, values) => {
@@ -214,7 +214,7 @@ test('objects of any size are joined by commas without loss', (t) => {
   );
 });
 
-test('events read together are one buffer, made once for all who read the same array', (t) => {
+test('events that are read together are encoded once for all readers of the same array', (t) => {
   const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }), source);
   const events: WatchEvent[] = [
     new SharedWatchEvent('ADDED', object),

@@ -4,7 +4,7 @@ import { UsageBudget } from '../../src/storage/usage-budget.ts';
 
 const owner = (dropped: string[], name: string) => ({ drop: () => dropped.push(name) });
 
-test('beyond the limit the data used longest ago is dropped, never that of the present owner', (t) => {
+test('beyond the limit the least recently used data is dropped, except that of the current owner', (t) => {
   const dropped: string[] = [];
   const budget = new UsageBudget(new FakeClock(), 100, 2_000);
   const [a, b, c] = [owner(dropped, 'a'), owner(dropped, 'b'), owner(dropped, 'c')];

@@ -85,7 +85,7 @@ test('the index and all its snapshots agree with a sorted map, in objects, ranks
   t.pass();
 });
 
-test('every stretch of a snapshot has the bytes of its objects', (t) => {
+test('every range of a snapshot reports the bytes of its objects', (t) => {
   const index = OrderedIndex.live(memory);
   for (let i = 0; i < 900; i++) index.set(object(key((i * 631) % 900), 'y'.repeat(i % 90)));
   const snapshot = index.snapshot();
@@ -121,7 +121,7 @@ test('keys above U+FFFF are ordered by their bytes among the others', (t) => {
   );
 });
 
-test('objects of a leaf lie together, and one that leaves takes its bytes along', (t) => {
+test("the bytes of a leaf's objects are contiguous, and a removed object keeps its own copy", (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 300 }, (_, i) => object(key(i), 'z'.repeat(100))));
   const list = new SnapshotList(index.snapshot(), 1, 0, 300, 0);
@@ -136,7 +136,7 @@ test('objects of a leaf lie together, and one that leaves takes its bytes along'
   t.not(gone.json.buffer, shared);
 });
 
-test('a leaf that changes a lot is laid together again without being listed', (t) => {
+test('a leaf with many changes is compacted again without a list', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 100 }, (_, i) => object(key(i))));
   for (let round = 0; round < 10; round++) for (let i = 0; i < 100; i++) index.set(object(key(i), String(round)));
@@ -220,7 +220,7 @@ test('an unchanged leaf hands out the same bytes again', (t) => {
   t.is(second.filter((chunk, i) => i > 0 && chunk !== first[i]).length, 1);
 });
 
-test('a snapshot of the past made from a snapshot leaves the live index alone', (t) => {
+test('a past snapshot that is derived from a snapshot does not change the live index', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 300 }, (_, i) => object(key(i))));
   const before = body(index.snapshot());

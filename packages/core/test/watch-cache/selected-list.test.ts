@@ -42,7 +42,7 @@ async function keysOf(snapshot: IndexSnapshot, predicate: ObjectPredicate, from 
   return { keys: [...list.objects()].map((one) => one.key), next: list.next?.after };
 }
 
-test('a list by one value that comes again looks only into objects with that value, until they change', async (t) => {
+test('a repeated list by one field value reads only objects with that value, until they change', async (t) => {
   const index = OrderedIndex.live(memory);
   for (let i = 0; i < 1000; i++) index.set(object(key(i), `app-${i % 100}`));
   const looks = async () => {
@@ -64,7 +64,7 @@ test('a list by one value that comes again looks only into objects with that val
   t.is(await looks(), 10);
 });
 
-test('lists by a value agree with a filter, on the index and on what it was, whatever changed in between', async (t) => {
+test('lists by a field value equal a full filter, on the current index and on past snapshots', async (t) => {
   const steps = fc.array(
     fc.record({
       do: fc.constantFrom('set', 'set', 'set', 'delete', 'list', 'list', 'snapshot'),

@@ -18,7 +18,7 @@ const added = (revision: Revision) => new SharedWatchEvent('ADDED', object('/cor
 const watcher = (onWake = () => {}): WaitingWatch => ({ waiting: false, wakeIfReadable: onWake });
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('readers at the same place of a view read the very same array', (t) => {
+test('readers at the same position of a view receive the same array', (t) => {
   const view = new WatchView(all);
   const place = view.join();
   view.join();
@@ -32,7 +32,7 @@ test('readers at the same place of a view read the very same array', (t) => {
   t.is(view.piece(place + 6, 10).length, 0);
 });
 
-test('a view keeps what somebody has still to read and nothing else', (t) => {
+test('a view keeps only the events that a member has not read yet', (t) => {
   const view = new WatchView(all);
   const [fast, slow] = [watcher(), watcher()];
   const start = view.join();
@@ -54,7 +54,7 @@ test('a view keeps what somebody has still to read and nothing else', (t) => {
   t.is(view.start, start + 3);
 });
 
-test('a watch that leaves while it waits does not count among those who wait', (t) => {
+test('a watch that is closed while it waits is not counted as waiting', (t) => {
   const view = new WatchView(all);
   const [one, two] = [watcher(), watcher()];
   const place = view.join();
@@ -115,7 +115,7 @@ test('a predicate decides once per event however many watchers share its view', 
   t.is(asked, 1);
 });
 
-test('of predicates pinned to a value those are asked that the object has or had', (t) => {
+test('only predicates for a field value that the object has or had are evaluated', (t) => {
   const scopes = new WatchScopes('/core/pods/');
   const asked: string[] = [];
   const colourOf = (stored: StoredObject) =>
@@ -159,7 +159,7 @@ test('of predicates pinned to a value those are asked that the object has or had
   t.deepEqual(seen(painted(7, 'red'), undefined), [[], []]);
 });
 
-test('waking goes in slices, and a reader that throws harms nobody', async (t) => {
+test('readers are woken in slices, and a reader that throws does not affect the others', async (t) => {
   let now = 0;
   const clock: Clock = { now: () => 0, monotonic: () => now, after: () => () => {} };
   const errors: unknown[] = [];
@@ -185,7 +185,7 @@ test('waking goes in slices, and a reader that throws harms nobody', async (t) =
   t.is(errors.length, 1);
 });
 
-test('waiting for the frontier ends by the frontier, by time or by the caller', async (t) => {
+test('waiting for a revision ends when it is reached, at the timeout, or on abort', async (t) => {
   const clock = new FakeClock();
   const waiters = new FrontierWaiters(clock);
   const controller = new AbortController();

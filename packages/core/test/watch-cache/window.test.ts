@@ -35,7 +35,7 @@ test('a window begins where it was opened and finds events by revision', (t) => 
   );
 });
 
-test('a window keeps no more events than allowed, without ever renumbering them', (t) => {
+test('a window keeps at most the allowed number of events, and their sequence numbers do not change', (t) => {
   const window = new EventWindow(1, { ...limits, maxEvents: 10 }, { bytes: 0 });
   for (let revision = 2; revision < 3000; revision++) {
     window.push(event(revision));
@@ -57,7 +57,7 @@ test('a window keeps no more bytes than allowed, but always the newest event', (
   t.is(window.at(window.endSequence - 1)?.revision, 99);
 });
 
-test('windows together keep no more than allowed, the busy ones giving way down to a fair share', (t) => {
+test('all windows together stay below their limit; the largest are trimmed first, to a fair share', (t) => {
   const total = { bytes: 0 };
   const shared = { ...limits, maxTotalBytes: 100_000 };
   const [quiet, busy] = [new EventWindow(1, shared, total), new EventWindow(1, shared, total)];
@@ -76,7 +76,7 @@ test('windows together keep no more than allowed, the busy ones giving way down 
   t.is(busy.heldBytes, 0);
 });
 
-test('old events go, except the newest few', (t) => {
+test('events are removed by age, except the newest few', (t) => {
   const window = new EventWindow(1, { ...limits, minEvents: 3 }, { bytes: 0 });
   for (let revision = 2; revision < 12; revision++) window.push(event(revision, revision));
   window.push(event(12, 1_000_000));
@@ -84,7 +84,7 @@ test('old events go, except the newest few', (t) => {
   t.is(window.startRevision, 9);
 });
 
-test('events of the past are put before the others as far as there is room, and no number changes', (t) => {
+test('past events are prepended while there is room, and sequence numbers do not change', (t) => {
   const window = new EventWindow(100, { ...limits, maxEvents: 6 }, { bytes: 0 });
   window.push(event(105));
   window.push(event(110));
@@ -103,7 +103,7 @@ test('events of the past are put before the others as far as there is room, and 
   t.is(window.at(window.firstSequence)?.revision, window.startRevision + 1);
 });
 
-test('each event is shown as one and the same object to all who see it alike', (t) => {
+test('readers with the same view of an event receive the same object', (t) => {
   const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
   const only = (id: string, ...revisions: number[]): ObjectPredicate => ({
     everything: false,
@@ -121,7 +121,7 @@ test('each event is shown as one and the same object to all who see it alike', (
   t.is(change.eventFor(only('neither')), undefined);
 });
 
-test('every past state inside the window can be told, in any order, while the present goes on', (t) => {
+test('every past state inside the window can be read, in any order, while changes continue', (t) => {
   const script = fc.array(fc.record({ key: fc.nat(30), remove: fc.boolean(), ask: fc.boolean(), back: fc.nat() }), {
     minLength: 1500,
     maxLength: 2600,
@@ -159,7 +159,7 @@ test('every past state inside the window can be told, in any order, while the pr
   t.pass();
 });
 
-test('a remembered state outlives the window', (t) => {
+test('a retained past state remains readable after its events have left the window', (t) => {
   const clock = new FakeClock();
   const index = OrderedIndex.live(memory);
   const window = new EventWindow(1, { ...limits, maxEvents: 1 }, { bytes: 0 });

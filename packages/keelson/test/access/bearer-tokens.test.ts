@@ -14,14 +14,14 @@ import { loadCredentials } from '../../src/tls/credentials.ts';
 const tokens = parseTokenFile('s-admin,ann,1,system:masters\ns-jane,jane,7,dev\n', 'x');
 const jane = { name: 'jane', uid: '7', groups: ['dev', 'system:authenticated'] };
 
-test('a token finds its user; tokens that are not known, or asked for another audience, nobody', async (t) => {
+test('a token identifies its user; unknown tokens and tokens for another audience identify no user', async (t) => {
   const find = tokenUsers(tokens);
   t.deepEqual(await find('s-jane', []), { user: jane });
   for (const token of ['', 's-jan', 's-janes', 'S-JANE']) t.is(await find(token, []), undefined, token);
   t.is(await find('s-jane', ['elsewhere']), undefined);
 });
 
-test('over HTTPS a token is its user, an unknown one 401; reviews of tokens and access say the same', async (t) => {
+test('over HTTPS a token authenticates its user, an unknown one is 401, and reviews agree', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-bearer-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const credentials = await loadCredentials(folder, '127.0.0.1', systemClock.now());
@@ -94,7 +94,7 @@ test('on a server without tokens no token has an owner', async (t) => {
   t.deepEqual(status, { user: {} });
 });
 
-test('keelson serve --token-auth-file takes the tokens of its file', async (t) => {
+test('keelson serve --token-auth-file accepts the tokens of the file', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-bearer-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'tokens.csv');

@@ -78,7 +78,7 @@ test('a client certificate that does not verify is 401, not the anonymous user',
   t.is(await get('/version', undefined), 200);
 });
 
-test('a server that knows no tokens answers 401 to every bearer token, also an empty one', async (t) => {
+test('a server without tokens answers 401 to every bearer token, also an empty one', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-certificates-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const credentials = await loadCredentials(folder, '127.0.0.1', systemClock.now());

@@ -25,7 +25,7 @@ async function blocks(language: string): Promise<(readonly [page: string, text: 
   return found;
 }
 
-test('every config file in the documentation is understood, down to the options of each store', async (t) => {
+test('every config file in the documentation is valid, including the options of each store', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-documented-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const configs = await blocks('yaml');

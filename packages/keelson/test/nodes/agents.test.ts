@@ -111,7 +111,7 @@ test('agents are called over TLS with a certificate of the server, and the tunne
   await ended;
 });
 
-test('clients that speak HTTP/2 get logs as well', async (t) => {
+test('HTTP/2 clients can read logs', async (t) => {
   const { tls } = await startPlane(t);
   const { host, port, ...secrets } = tls;
   const session = connectHttp2(`https://${host}:${port}`, secrets);
@@ -123,7 +123,7 @@ test('clients that speak HTTP/2 get logs as well', async (t) => {
   t.deepEqual([headers[':status'], text], [200, 'keelson-server of system:masters wants /containerLogs/default/p/c']);
 });
 
-test('over TLS too, a wish to leave HTTP where nothing else is spoken is not heeded', async (t) => {
+test('over TLS, an Upgrade header is ignored where no other protocol is supported', async (t) => {
   const { tls } = await startPlane(t);
   const socket = connect(tls);
   let text = '';
@@ -138,7 +138,7 @@ test('over TLS too, a wish to leave HTTP where nothing else is spoken is not hee
   t.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200']);
 });
 
-test('with an authority an agent has to prove who it is, by name or address; a log may be read without', async (t) => {
+test('with an authority the certificate of an agent is verified by name or address; logs may skip the verification', async (t) => {
   const data = await mkdtemp(join(tmpdir(), 'keelson-agents-'));
   t.teardown(() => rm(data, { recursive: true }));
   const { authority } = await loadCredentials(data, '127.0.0.1', systemClock.now());
@@ -151,7 +151,7 @@ test('with an authority an agent has to prove who it is, by name or address; a l
   t.is((await good.get(log)).status, 200);
 });
 
-test('a node that cannot be reached is named with what was tried', async (t) => {
+test('the error about an unreachable node contains its name and the addresses that were tried', async (t) => {
   const { get, plane } = await startPlane(t, { addresses: [{ type: 'Hostname', address: 'nowhere.invalid' }] });
   const lost = await get(log);
   t.is(lost.status, 503);
@@ -162,7 +162,7 @@ test('a node that cannot be reached is named with what was tried', async (t) => 
   t.deepEqual([gone.status, gone.text.includes('nodes \\"n1\\" not found')], [404, true]);
 });
 
-test('the proxy of a node keeps away from this machine, but for an agent that runs in this process', async (t) => {
+test('the node proxy rejects addresses of this machine, except those of an agent in this process', async (t) => {
   const path = '/api/v1/nodes/n1/proxy/healthz';
   const far = await startPlane(t);
   const refused = await far.get(path);

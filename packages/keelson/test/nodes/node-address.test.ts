@@ -33,7 +33,7 @@ test('the name of the host comes before internal addresses, and those before ext
   );
 });
 
-test('a name that does not resolve is passed over; when nothing is left, all that was tried is said', async (t) => {
+test('a name that does not resolve is skipped; without a usable address the error lists all that were tried', async (t) => {
   t.deepEqual(
     await choose([
       ['Hostname', 'nobody'],

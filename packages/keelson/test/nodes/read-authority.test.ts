@@ -6,7 +6,7 @@ import test from 'ava';
 import { readAuthority } from '../../src/nodes/api-node-dialer.ts';
 import { createAuthority } from '../../src/tls/authority.ts';
 
-test('a file of authorities is taken as it is; one that is missing or no certificate is a mistake of the caller', async (t) => {
+test('a file of authorities is used unchanged; a missing file or one without a certificate is a usage error', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-authority-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const { certificate } = await createAuthority(Date.now());

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 
-test('counters and gauges are told by their labels, whatever object these come in', async (t) => {
+test('counters and gauges are identified by their labels, independent of the object that contains them', async (t) => {
   const metrics = createPromMetrics();
   const counter = metrics.counter({ name: 'things_total', help: 'Things.', labels: ['verb', 'code'] });
   const same = { verb: 'get', code: '200' };
@@ -16,7 +16,7 @@ test('counters and gauges are told by their labels, whatever object these come i
   t.regex(text, /^# TYPE level gauge\nlevel 7$/m);
 });
 
-test('a metric without labels is told before anything has happened', async (t) => {
+test('a metric without labels is reported before its first change', async (t) => {
   const metrics = createPromMetrics();
   metrics.counter({ name: 'nothing_total', help: 'Nothing.' });
   t.regex(await metrics.text(), /^nothing_total 0$/m);

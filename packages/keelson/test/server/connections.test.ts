@@ -208,7 +208,7 @@ test('a connection whose client does not read its answer is closed, over HTTP/2 
 for (const secure of [false, true]) {
   const way = secure ? 'over TLS' : 'in plain HTTP';
 
-  test(`at the limit idle connections make room for new ones, unused ones first, busy ones never, ${way}`, async (t) => {
+  test(`at the limit idle connections are closed for new ones, unused ones first, active ones not, ${way}`, async (t) => {
     const place = await server(t, { ...late, connections: 6, connectionsPerAddress: 6 }, secure);
     const used = client(t, place, '');
     t.regex(await ask(used, '/used'), /200/);
@@ -226,7 +226,7 @@ for (const secure of [false, true]) {
     t.regex(await ask(used, '/again'), /200/, 'the one that is in use was spared');
   });
 
-  test(`when all connections are busy, health checks are answered and other requests get 429, ${way}`, async (t) => {
+  test(`when all connections are active, health checks are answered and other requests get 429, ${way}`, async (t) => {
     const place = await server(t, { ...late, connections: 4, connectionsPerAddress: 3 }, secure);
     const busy = [1, 2, 3].map(() => client(t, place, ''));
     for (const each of busy) t.regex(await ask(each, '/hang'), /200/);

@@ -59,12 +59,12 @@ for (const [title, choice, message] of refused) {
   });
 }
 
-test('both schemes of etcd reach the same adapter, which is told which it was', async (t) => {
+test('both URL schemes of etcd select the same adapter, which receives the scheme', async (t) => {
   for (const url of ['etcd://127.0.0.1:1/x', 'etcds://127.0.0.1:1/x']) t.is((await make(url)).adapter, 'etcd');
   await t.throwsAsync(make('etcd://127.0.0.1:1/x?ca=/x.pem'), { instanceOf: UsageError });
 });
 
-test('two users of one metric are told apart by their label', async (t) => {
+test('two stores that use one metric are distinguished by their label', async (t) => {
   const metrics = createPromMetrics();
   for (const storage of ['a', 'b']) {
     const own = labelledMetrics(metrics, { storage });

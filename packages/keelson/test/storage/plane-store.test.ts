@@ -118,7 +118,7 @@ test('kills of servers change neither the epoch nor what may be watched, however
   }
 });
 
-test('a kill between the write to the store at a start and the record of its revision leaves the epoch as it is', async (t) => {
+test('the epoch is unchanged after a kill between the write of a start and the record of its revision', async (t) => {
   const record = join(t.context.directory, 'stores.json');
   const first = await started(t);
   await kill(first);

@@ -27,7 +27,7 @@ test('a single store holds every kind', (t) => {
   t.is(storesOf('memory:')('', 'pods'), 'default');
 });
 
-test('a route takes its resources and leaves the rest of the group', (t) => {
+test('a route applies to its resources and not to the rest of the group', (t) => {
   const store = storesOf({ default: 'lmdb:x', routes: [{ group: '', resources: ['events'], storage: 'memory:' }] });
   t.is(store('', 'events'), 'events');
   t.is(store('', 'pods'), 'default');
@@ -46,7 +46,7 @@ test('a route for resources beats one for their whole group, in any order', (t) 
   }
 });
 
-test('kinds that show the same stored objects go together, whichever a route names', (t) => {
+test('kinds with the same stored objects are in one store, whichever of them a route names', (t) => {
   for (const group of ['apps', 'extensions']) {
     const store = storesOf({ default: 'lmdb:x', routes: [{ group, resources: ['deployments'], storage: 'memory:' }] });
     t.is(store('apps', 'deployments'), store('extensions', 'deployments'));

@@ -22,14 +22,14 @@ const one: StoreIdentity = { storeId: 'one', epoch: 1 };
 const two: StoreIdentity = { storeId: 'two', epoch: 1 };
 const known = (directory: string, acceptNew = false) => new KnownStores({ directory, acceptNew });
 
-test('the first store under a name is taken, and known after a restart', async (t) => {
+test('the first store of a name is recorded and accepted after a restart', async (t) => {
   const directory = join(t.context.directory, 'made');
   t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'first');
   t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'same');
   t.is((await stat(join(directory, 'stores.json'))).mode & 0o777, 0o600);
 });
 
-test('another store under the name is refused in words that tell both and the way out, and stays refused', async (t) => {
+test('another store of the same name is rejected with both identities and the fix, also on the next attempt', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
   for (let i = 0; i < 2; i += 1) {
@@ -45,7 +45,7 @@ test('another store under the name is refused in words that tell both and the wa
   t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'same');
 });
 
-test('accepted once, the new store is the known one and the old one is refused', async (t) => {
+test('after the new store has been accepted once, the old one is rejected', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
   t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), {
@@ -57,7 +57,7 @@ test('accepted once, the new store is the known one and the old one is refused',
   await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
 });
 
-test('names and adapters are told apart, hostile ones too, and stores looked at together do not lose each other', async (t) => {
+test('records are separate by name and adapter, also hostile ones, and concurrent checks lose no record', async (t) => {
   const { directory } = t.context;
   const stores = known(directory);
   const outcomes = await Promise.all([
@@ -78,7 +78,7 @@ test('names and adapters are told apart, hostile ones too, and stores looked at 
   );
 });
 
-test('a new epoch of the same store is told and written down', async (t) => {
+test('a new epoch of the same store is reported and recorded', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
   t.deepEqual(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), {
@@ -89,7 +89,7 @@ test('a new epoch of the same store is told and written down', async (t) => {
   t.is((await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 })).outcome, 'same');
 });
 
-test('how far a store has come is told to the next start, also in another epoch, unless a new store is accepted', async (t) => {
+test('the revision of a store is recorded for the next start, also in another epoch, unless a new store is accepted', async (t) => {
   const { directory } = t.context;
   await known(directory).note('default', 'lmdb', 5);
   t.is(
@@ -105,7 +105,7 @@ test('how far a store has come is told to the next start, also in another epoch,
   t.is((await known(directory, true).recognize('default', 'lmdb', two)).seen, 0);
 });
 
-test('a damaged record is refused rather than overwritten', async (t) => {
+test('a damaged record is rejected and not overwritten', async (t) => {
   const { directory } = t.context;
   for (const text of [
     '',
@@ -132,7 +132,7 @@ function posing(): { readonly store: Store; identity: StoreIdentity } {
   return posed;
 }
 
-test('a store that is swapped while it is used is refused until the right one is back', async (t) => {
+test('a store that is replaced while it is in use is rejected until the recorded one is back', async (t) => {
   const posed = posing();
   const guarded = new GuardedStore(posed.store, silentLogger, () => t.fail());
   guarded.approve(await guarded.identity());
@@ -157,13 +157,13 @@ test('a store that is swapped while it is used is refused until the right one is
   t.is((await posed.store.get('/a/b/d')).entry, undefined);
 });
 
-test('a store that cannot go on above what was seen is refused in a sentence that tells the ways out', async (t) => {
+test('a store whose revision is below the recorded one is rejected with a message that lists the fixes', async (t) => {
   const guarded = new GuardedStore(new MemoryStore(), silentLogger, () => t.fail());
   const error = await t.throwsAsync(guarded.passOver(77), { code: 'Unavailable' });
   t.regex(error?.message ?? '', /at revision 1, but has been at 77: .*restore the newer one, or .*--accept-new-store/);
 });
 
-test('what was seen of a store is the newest of writes, questions and the stream of everything', async (t) => {
+test('the recorded revision of a store is the newest of writes, reads and the watch of all keys', async (t) => {
   const store = new MemoryStore();
   const guarded = new GuardedStore(store, silentLogger, () => t.fail());
   await store.write({ op: 'put', key: '/a/b/c', value: Buffer.from('x'), expect: 0 });
@@ -178,7 +178,7 @@ test('what was seen of a store is the newest of writes, questions and the stream
   await stream.close();
 });
 
-test('a new epoch is told once and voids continue tokens', async (t) => {
+test('a new epoch is reported once and invalidates continue tokens', async (t) => {
   const posed = posing();
   const tokens = new StoreTokens({ clock: systemClock, configuration: '' });
   const told: number[] = [];
@@ -198,7 +198,7 @@ test('a new epoch is told once and voids continue tokens', async (t) => {
   t.throws(() => tokens.decode(token, 'b'), { code: 'InvalidToken' });
 });
 
-test('servers that begin together share one secret, out of sight of lists and watches of objects', async (t) => {
+test('servers that start concurrently share one secret, which lists and watches of objects do not contain', async (t) => {
   const store = new MemoryStore();
   const secrets = await Promise.all(Array.from({ length: 8 }, () => sharedSecret(store)));
   t.is(new Set(secrets.map((secret) => secret.toString('hex'))).size, 1);
@@ -207,7 +207,7 @@ test('servers that begin together share one secret, out of sight of lists and wa
   t.deepEqual(await sharedSecret(store), secrets[0]);
 });
 
-test('a write of the secret whose outcome is unknown is looked up, not repeated blindly', async (t) => {
+test('after a write of the secret with an unknown outcome the secret is read before a retry', async (t) => {
   for (const happened of [true, false]) {
     const store = new MemoryStore();
     const write = store.write.bind(store);
@@ -225,7 +225,7 @@ test('a write of the secret whose outcome is unknown is looked up, not repeated 
   }
 });
 
-test('a record that is no secret is refused', async (t) => {
+test('a record that is not a valid secret is rejected', async (t) => {
   const store = new MemoryStore();
   await store.write({ op: 'put', key: secretKey, value: Buffer.from('short'), expect: 0 });
   await t.throwsAsync(sharedSecret(store), { code: 'Corrupt' });

@@ -16,7 +16,7 @@ test.beforeEach(async (t) => {
 });
 test.afterEach.always((t) => rm(dirname(t.context.data), { recursive: true, force: true }));
 
-test('server and admin certificates are signed by the authority and say who they are', async (t) => {
+test('server and admin certificates are signed by the authority and contain their subjects', async (t) => {
   const { authority, server, admin } = await loadCredentials(t.context.data, '127.0.0.1', now);
   const root = new X509Certificate(authority);
   const [serverCertificate, adminCertificate] = [
@@ -32,7 +32,7 @@ test('server and admin certificates are signed by the authority and say who they
   t.regex(adminCertificate.subject, /CN=kubernetes-admin/);
 });
 
-test('agents know the server by a certificate of its own, which is none of a server', async (t) => {
+test('the server authenticates to agents with a client certificate that is not valid for servers', async (t) => {
   const { authority, agentClient } = await loadCredentials(t.context.data, '127.0.0.1', now);
   const certificate = new X509Certificate(agentClient.certificate);
   t.true(certificate.verify(new X509Certificate(authority).publicKey));
@@ -67,7 +67,7 @@ test('wider modes of the data directory and of the files in it are tightened and
   t.deepEqual(tightened.sort(), [data, ...names.map((name) => join(data, name))].sort());
 });
 
-test('a directory that all users share is refused as the data directory', async (t) => {
+test('a directory that all users can write is rejected as the data directory', async (t) => {
   const { data } = t.context;
   await mkdir(data);
   await chmod(data, 0o1777);
@@ -104,7 +104,7 @@ test('a kubeconfig without credentials points to plain HTTP and holds no secrets
   t.deepEqual(config.users[0]?.user, {});
 });
 
-test('who joins gets a config of its own, good for two weeks, made anew by a start in the second', async (t) => {
+test('the bootstrap config is valid for two weeks and renewed by a start in the second week', async (t) => {
   const { data } = t.context;
   const credentials = await loadCredentials(data, '127.0.0.1', now);
   await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials });
@@ -121,7 +121,7 @@ test('who joins gets a config of its own, good for two weeks, made anew by a sta
   t.notDeepEqual((await loadCredentials(data, '127.0.0.1', now + 8 * dayMs)).bootstrap, credentials.bootstrap);
 });
 
-test('without credentials nobody can join, and no config says so', async (t) => {
+test('without credentials no bootstrap config is written', async (t) => {
   const { data } = t.context;
   await writeKubeconfig(data, { url: 'http://127.0.0.1:1', credentials: undefined });
   await t.throwsAsync(stat(join(data, 'bootstrap.kubeconfig')), { code: 'ENOENT' });

@@ -37,7 +37,7 @@ test('all fields of an envelope may be absent, in any order, with unknown ones b
   t.is(latin(mixed.raw), 'a');
 });
 
-test('another prefix, and no envelope behind it, are refused', (t) => {
+test('a body with another prefix or without an envelope is rejected', (t) => {
   for (const text of [
     '',
     '6b',
@@ -62,7 +62,7 @@ test('a body is the JSON value of the same content', (t) => {
   t.deepEqual(parseProtobufBody(encodeProtobufObject(deleteOptionsSchema, '', '', options), optionsType), options);
 });
 
-test('an object of another type is named and not looked into', (t) => {
+test('an object of another type is reported by its type and not decoded', (t) => {
   const garbage = Buffer.from([0xff, 0xff]);
   t.deepEqual(parseProtobufBody(encodeEnvelope('v1', 'Pod', garbage), optionsType), { kind: 'Pod', apiVersion: 'v1' });
   t.deepEqual(parseProtobufBody(encodeEnvelope('v2', '', garbage), optionsType), { apiVersion: 'v2' });
@@ -73,7 +73,7 @@ test('an object of another type is named and not looked into', (t) => {
   });
 });
 
-test('the object may be JSON inside the envelope; what is encoded in other ways is refused', (t) => {
+test('the envelope may contain the object as JSON; other encodings are rejected', (t) => {
   const withType = (contentType: string, raw: string, encoding = ''): Buffer => {
     const field = (tag: number, text: string) => Buffer.concat([Buffer.of(tag, text.length), Buffer.from(text)]);
     return Buffer.concat([bytes('6b387300'), field(0x12, raw), field(0x1a, encoding), field(0x22, contentType)]);

@@ -95,7 +95,7 @@ test('kind and apiVersion, unknown names and null stay out of the message', (t) 
   t.is(hex({ kind: 'Everything', apiVersion: 'v1', text: null, nobody: 1, int: undefined }), 'b20100');
 });
 
-test('zero values that Go writes for absent fields are dropped, those that mean something stay', (t) => {
+test('zero values that Go writes for absent fields are dropped; zero values with a meaning are kept', (t) => {
   const zeros = '0a00 1200 1800 2000 290000000000000000 3000 3a00 4200 4a00 62060800 10001a00 6a00 7200 b20100 c20100';
   t.deepEqual(back(zeros), { must: '' });
   t.deepEqual(back('b80100 a2010210 00 aa0100 7a00'), { maybe: false, inner: { count: 0 }, all: [{}], names: [''] });
@@ -103,7 +103,7 @@ test('zero values that Go writes for absent fields are dropped, those that mean 
   t.deepEqual(back('52020800'), { span: '0s' });
 });
 
-test('the last of repeated values counts, messages in parts are put together', (t) => {
+test('of repeated values the last one applies, and the parts of a message are merged', (t) => {
   t.deepEqual(back('0a0161 0a0162 1801 1800'), { text: 'b' });
   t.deepEqual(back('a201030a0161 a2010210 05'), { inner: { name: 'a', count: 5 } });
   t.deepEqual(back('8a01060a016b120176 8a01060a016b120177'), { labels: { k: 'w' } });
@@ -129,7 +129,7 @@ test('unknown fields of every wire type are skipped', (t) => {
   t.deepEqual(back('c03e01 c13e0102030405060708 c23e03616263 c53e01020304 0a0161'), { text: 'a' });
 });
 
-test('nothing of the result refers to the body', (t) => {
+test('the result shares no memory with the body', (t) => {
   const bytes = encode({ text: 'abcdefghijklmnop', data: 'AAAA', raw: { a: 'b' }, labels: { k: 'v' } });
   const decoded = decode(bytes);
   const text = JSON.stringify(decoded);

@@ -171,12 +171,12 @@ test('lists hold the same items, also very long and very large ones', (t) => {
   t.deepEqual(empty, { kind: 'BoatList', apiVersion: 'example.io/v1', metadata: { resourceVersion: '500' } });
 });
 
-test('a long list gives way to others while it is encoded', (t) => {
+test('the encoding of a long list yields to other work of the event loop', (t) => {
   const pieces = [...form(boats).list(page(Array.from({ length: 320 }, (_, index) => stored(`b${index}`)))).items];
   t.is(pieces.filter((piece) => piece.length === 0).length, 10);
 });
 
-test('metadata alone, in both versions of its list', (t) => {
+test('partial object metadata is encoded in both versions of its list', (t) => {
   const items = s.message('example.Partial', 'Partial.', { metadata: optional(1, objectMetaSchema, 'Metadata.') });
   const large = stored('large');
   const huge = StoredObject.fromValue(
@@ -210,7 +210,7 @@ test('metadata alone, in both versions of its list', (t) => {
   }
 });
 
-test('watch frames: length, bare event, whole envelope; chunks of HTTP/1.1 around them when asked', (t) => {
+test('a watch frame is a length, an event and an envelope; HTTP/1.1 chunks around it are optional', (t) => {
   const one = stored('a');
   const watch = form(boats).watch();
   t.is(watch?.contentType, 'application/vnd.kubernetes.protobuf;stream=watch');
@@ -268,7 +268,7 @@ test('values that are not stored: the kind, bodies of its subresources, a Status
   t.throws(() => wire.value({ kind: 'Car', apiVersion: 'v1' }), { message: /Car of v1 has no protobuf form/ });
 });
 
-test('kinds without numbers are offered as metadata alone, and tables never', (t) => {
+test('kinds without protobuf field numbers are offered only as metadata, and tables are not offered', (t) => {
   const media = 'application/vnd.kubernetes.protobuf';
   const as = (kind: string) => `${media};as=${kind};g=meta.k8s.io;v=v1`;
   const chosen = (accept: string, kind: KindDefinition, shape: 'object' | 'list' | 'watch') => {

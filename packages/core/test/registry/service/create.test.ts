@@ -7,7 +7,7 @@ import { contextWith, createPlane, failure, json, lenient, storedCount, text } f
 const gadget = (name: string, spec: Record<string, unknown> = {}): KubeObject =>
   ({ metadata: { name, namespace: 'n' }, spec }) as KubeObject;
 
-test('create stamps what only the server may say and wipes what a client said of it', async (t) => {
+test("create sets the server's metadata fields and discards values that the client sent for them", async (t) => {
   const { client } = await createPlane(t);
   const created = await client.dynamic({ group: 'toys.example.com', version: 'v1', resource: 'gadgets' }).create({
     metadata: {
@@ -92,7 +92,7 @@ test('bodies in protobuf: created like JSON, refused like JSON', async (t) => {
   }
 });
 
-test('bodies that are refused with 400, and their words', async (t) => {
+test('invalid bodies are rejected with 400 and the messages of Kubernetes', async (t) => {
   const plane = await createPlane(t);
   const service = plane.service(Gadget);
   const bodies: [body: string, message: RegExp][] = [
@@ -274,7 +274,7 @@ test('fieldValidation: Strict refuses unknown and duplicate fields, Warn names t
   t.deepEqual(silent, []);
 });
 
-test('a dry run does everything but store', async (t) => {
+test('a dry run performs every step except the write to the store', async (t) => {
   const plane = await createPlane(t);
   const gadgets = plane.client.resource(Gadget).namespace('n');
   const answer = await gadgets.create(gadget('a') as never, { dryRun: true });
@@ -310,7 +310,7 @@ test('admission sees the defaulted object, may change it, and refuses with its o
   t.is(await storedCount(plane), 1);
 });
 
-test('namespaces: 404 when missing, 403 when terminating, and a stale cache never turns anybody away', async (t) => {
+test('a create in a missing namespace is 404, in a terminating one 403, and a stale cache causes neither', async (t) => {
   let stale: 'missing' | undefined;
   const plane = await createPlane(t, {
     lifecycle: true,

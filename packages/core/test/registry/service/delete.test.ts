@@ -47,7 +47,7 @@ test('kinds that return objects answer with the last state and the revision of t
   t.is(last.metadata?.resourceVersion, String(await store.currentRevision()));
 });
 
-test('not removed: 200 with the object, 202 when dependents were asked to go too', async (t) => {
+test('a delete that removes nothing yet returns the object: 200, or 202 when dependents are deleted first', async (t) => {
   const { remove } = await withGadget(t, { finalizers: ['x/y'] });
   t.is((await remove()).code, 200);
   t.is((await remove({ orphanDependents: false })).code, 202);
@@ -110,7 +110,7 @@ test('finalizers hold an object until the last is removed, which removes the obj
   t.deepEqual(events, ['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED']);
 });
 
-test('an object deleting gracefully stays through updates and goes with grace 0', async (t) => {
+test('an object in graceful deletion can be updated and is removed by a delete with grace period 0', async (t) => {
   const { gadgets } = await withGadget(t, {}, { graceSeconds: 30 });
   const marked = (await gadgets.delete('a')) as KubeObject;
   t.like(marked.metadata, { deletionTimestamp: '2026-01-02T03:04:35Z', deletionGracePeriodSeconds: 30, generation: 2 });
@@ -131,7 +131,7 @@ test('the default of a kind may orphan, and differ between versions that share s
   t.deepEqual(orphaning.metadata?.finalizers, ['orphan']);
 });
 
-test('namespaces: protected ones stay, others go when nothing holds them back', async (t) => {
+test('protected namespaces cannot be deleted; others are removed when they have no finalizers', async (t) => {
   const { client } = await createPlane(t);
   const namespaces = client.resource(Namespace);
   await namespaces.create({ metadata: { name: 'x' } } as never);
@@ -173,7 +173,7 @@ test('a dry run of a delete removes nothing', async (t) => {
   t.is(await storedCount(plane), 1);
 });
 
-test('deletecollection takes the selected objects of one namespace through the ordinary delete', async (t) => {
+test('deletecollection deletes the selected objects of one namespace by the rules of a single delete', async (t) => {
   const plane = await createPlane(t);
   const gadgets = plane.client.resource(Gadget);
   const make = (namespace: string, name: string, metadata = {}) =>

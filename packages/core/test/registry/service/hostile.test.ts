@@ -92,7 +92,7 @@ test('a wrong type in any field: 400 on POST, 422 on the field patch on PATCH, a
   t.is(await plane.store.currentRevision(), before);
 });
 
-test('any JSON at all as a body is stored whole or refused with a Status of the 400s', async (t) => {
+test('every JSON body is stored completely or rejected with a Status of code 4xx', async (t) => {
   const plane = await createPlane(t);
   const service = plane.service(Gadget);
   const keys = fc.oneof(

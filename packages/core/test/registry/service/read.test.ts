@@ -123,7 +123,7 @@ test('chunks show one state; the token belongs to its list', async (t) => {
   t.is(selected.metadata.remainingItemCount, undefined);
 });
 
-test('expired chunks: 410 with a token that goes on at the latest state', async (t) => {
+test('an expired continue token is 410 with a token that continues at the latest state', async (t) => {
   const { plane, tickets } = await withTickets(t);
   const first = await tickets.list({ limit: 2 });
   const follow = async () => {
@@ -192,7 +192,7 @@ test('watch: state first or changes only, by resourceVersion', async (t) => {
   t.is((await failure(() => take(tickets.watch({ resourceVersion: 'x' }), 1))).code, 400);
 });
 
-test('watch: objects that begin or cease to match a selector come and go', async (t) => {
+test('watch: objects that begin or cease to match a selector are ADDED and DELETED events', async (t) => {
   const { plane, tickets } = await withTickets(t, 2);
   const resourceVersion = String(await plane.store.currentRevision());
   const events = take(tickets.watch({ resourceVersion, labelSelector: 'i=0' }), 4);
@@ -231,7 +231,7 @@ test('watch: history that is gone is a thrown 410, at the start and later', asyn
   t.is((error as { code?: number }).code, 410);
 });
 
-test('watch: events of shared storage speak the version asked for, bookmarks too', async (t) => {
+test('watch: events and bookmarks of shared storage have the requested version', async (t) => {
   const { client } = await createPlane(t);
   await client.resource(Cart).create({ metadata: { name: 'c', namespace: 'n' }, spec: { load: 1 } } as never);
   const watch = client
@@ -251,7 +251,7 @@ test('watch: events of shared storage speak the version asked for, bookmarks too
   ]);
 });
 
-test('watch: ends normally at its time-out, on abort, and when the caller leaves while waiting', async (t) => {
+test('a watch ends without an error at its timeout, on abort, and when the caller stops reading', async (t) => {
   const { plane, tickets } = await withTickets(t, 1);
   const resourceVersion = String(await plane.store.currentRevision());
   const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -278,7 +278,7 @@ test('watch: ends normally at its time-out, on abort, and when the caller leaves
   t.true((await iterator.next()).done);
 });
 
-test('watch: a storage that stops ends it with a failure that says so', async (t) => {
+test('a watch ends with an error when its storage stops', async (t) => {
   const { plane, tickets } = await withTickets(t, 1);
   const running = take(tickets.watch(), 9);
   await new Promise((resolve) => setImmediate(resolve));
@@ -286,7 +286,7 @@ test('watch: a storage that stops ends it with a failure that says so', async (t
   t.is((await failure(() => running)).code, 503);
 });
 
-test('discovery lists every kind with its storage; kinds come and go', async (t) => {
+test('discovery lists every registered kind with its storage, also after kinds are added and removed', async (t) => {
   const { client, registry } = await createPlane(t, { kinds: kinds.filter((kind) => kind !== Open) });
   const rows = await client.discover();
   t.deepEqual(

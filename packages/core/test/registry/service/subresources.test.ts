@@ -38,7 +38,7 @@ test('a projection is read, replaced and patched, and only its part of the paren
   t.like(await gadgets.get('a'), { spec: { replicas: 8 }, metadata: { generation: 5 } });
 });
 
-test('what a projection refuses', async (t) => {
+test('a projection rejects a wrong version, name, kind or value', async (t) => {
   const { plane, gadgets, created } = await withGadget(t);
   const put = (body: KubeObject) => failure(() => gadgets.updateSubresource('a', 'scale', body));
   t.like(await put(scaleTo(3, { resourceVersion: '1' })), { code: 409, details: { kind: 'gadgets' } });
@@ -74,7 +74,7 @@ test('what a projection refuses', async (t) => {
   );
 });
 
-test('scaling races with scaling: every patch lands on the parent of the moment', async (t) => {
+test('concurrent scale patches are all applied to the current parent object', async (t) => {
   const { gadgets } = await withGadget(t);
   await Promise.all([
     ...Array.from({ length: 20 }, (_, i) =>
@@ -130,7 +130,7 @@ test('operations that a subresource does not have are 405, subresources that do 
   t.like(await failure(() => gadgets.getSubresource('a', 'ghost')), { code: 404, reason: 'NotFound' });
 });
 
-test('finalize replaces one part alone, and the last hold lets a deleting namespace go in that request', async (t) => {
+test('finalize replaces only spec.finalizers, and removing the last one removes a namespace in deletion', async (t) => {
   const { client } = await createPlane(t);
   const namespaces = client.resource(Namespace);
   const created = await namespaces.create({ metadata: { name: 'x' } } as never);

@@ -66,7 +66,7 @@ test('checks come in order: identity, existence, uid, version, validation', asyn
   t.is(await code('a', {}), 422);
 });
 
-test('a PUT keeps status and server-set metadata, raises the generation with the spec alone', async (t) => {
+test('a PUT keeps status and server-set metadata and increases the generation only with the spec', async (t) => {
   const { gadgets, created } = await withGadget(t);
   const relabelled = await gadgets.update(
     changed(created, (o) => Object.assign(o.metadata ?? {}, { labels: { app: 'y' } })),
@@ -139,7 +139,7 @@ test('no finalizer joins a deleting object, and repeated owners are dropped with
   t.truthy(still.metadata?.deletionTimestamp, 'the mark cannot be taken away');
 });
 
-test('kinds that want a version on every write refuse one without', async (t) => {
+test('kinds that require a resourceVersion on updates reject updates without one', async (t) => {
   const { client } = await createPlane(t);
   const locks = client.resource(Lock).namespace('n');
   const lock = await locks.create({ metadata: { name: 'a' }, holder: 'x' });
@@ -191,7 +191,7 @@ test('a kind with a lifetime expires after its last write', async (t) => {
   t.is((await failure(() => tickets.get('a'))).code, 404);
 });
 
-test('status is its own: a status write changes status and labels, never the spec or the generation', async (t) => {
+test('a status write changes status and labels, but not the spec or the generation', async (t) => {
   const { plane, gadgets, created } = await withGadget(t);
   const written = await gadgets.updateSubresource('a', 'status', {
     ...created,
@@ -224,7 +224,7 @@ test('status is its own: a status write changes status and labels, never the spe
   t.is(await plane.store.currentRevision(), before, 'a status write of the spec alone is no change');
 });
 
-test('patches of all three types, and what refuses them', async (t) => {
+test('patches of all three types are applied; invalid ones and other content types are rejected', async (t) => {
   const { plane, gadgets } = await withGadget(t);
   const ports = [
     { name: 'a', number: 1 },
@@ -302,7 +302,7 @@ test('patches and field validation: Strict is a 422 on the field patch', async (
   t.is((await gadgets.get('a')).spec.replicas, 4);
 });
 
-test('kinds with open schemas take no strategic merge patch', async (t) => {
+test('kinds with open schemas reject strategic merge patches', async (t) => {
   const { client } = await createPlane(t);
   const opens = client.dynamic({ group: 'custom.example.com', version: 'v1', resource: 'opens' });
   await opens.create({ metadata: { name: 'a' } });
@@ -312,7 +312,7 @@ test('kinds with open schemas take no strategic merge patch', async (t) => {
   } as never);
 });
 
-test('patches in the other version of shared storage speak that version', async (t) => {
+test('a patch in the other version of shared storage is applied to and returned in that version', async (t) => {
   const { client } = await createPlane(t);
   const old = client.resource(OldCart).namespace('n');
   await client
@@ -328,7 +328,7 @@ test('patches in the other version of shared storage speak that version', async 
   } as never);
 });
 
-test('dry runs of PUT and PATCH answer as if, and store nothing', async (t) => {
+test('dry runs of PUT and PATCH return the result and store nothing', async (t) => {
   const { plane, gadgets, created } = await withGadget(t);
   const before = await plane.store.currentRevision();
   const put = await gadgets.update(
@@ -398,7 +398,7 @@ test('patches that race all land; one that names a version does not', async (t) 
   );
 });
 
-test('an operation that takes several attempts gives each warning once', async (t) => {
+test('an operation with several attempts reports each warning once', async (t) => {
   const { plane, gadgets } = await withGadget(t);
   await gadgets.patch('a', 'merge', { spec: { colour: 'green' } });
   plane.warnings.length = 0;
