@@ -1,0 +1,103 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildGoTool } from '@keelson/test-support';
+import { eventually } from '@keelson/testing';
+import test from 'ava';
+import { findKubectl } from '../../src/kubectl.ts';
+import { runShells, startNodeOfUp } from '../../src/node-of-up.ts';
+
+const command = process.platform === 'linux' ? findKubectl() : undefined;
+const goProgram = buildGoTool('in-cluster');
+if (goProgram === undefined && process.env['CI']) throw new Error('no in-cluster client: install Go to build it');
+/** The claims of a token. */
+const claimsOf = (
+  token: string,
+): { aud: string[]; exp: number; iat: number; 'kubernetes.io': { pod?: { name: string } } } =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+// Only root can mount the token at its path.
+const whereMounted = command !== undefined && process.getuid?.() === 0 ? test : test.skip;
+
+const javaScript = `${process.execPath} ${fileURLToPath(new URL('../../src/in-cluster-client.js', import.meta.url))}`;
+const user = 'system:serviceaccount:default:reader';
+const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
+const waitMs = 60_000;
+
+whereMounted(
+  "clients in a pod use the pod's service account with the permissions of its role, until the pod is deleted",
+  async (t) => {
+    t.timeout(240_000);
+    const node = await startNodeOfUp(command ?? '');
+    t.teardown(() => node.stop());
+    const { kubectl, folder, server } = node;
+    await kubectl.run(['create', 'serviceaccount', 'reader']);
+    const clients = { node: javaScript, ...(goProgram === undefined ? {} : { go: goProgram }) };
+    // Each container runs its client again and again, and shows the last complete output.
+    const shells = Object.entries(clients).map(([name, client]) => ({
+      name,
+      script:
+        `cp ${directory}/token ${folder}/token.new && mv ${folder}/token.new ${folder}/token; ` +
+        `while :; do ${client} > ${folder}/${name}.new 2>&1; mv ${folder}/${name}.new ${folder}/${name}; sleep 0.2; done`,
+    }));
+    await runShells(kubectl, 'p', shells, { serviceAccountName: 'reader' });
+    const shown = (name: string, second: RegExp) =>
+      eventually(async () => {
+        const lines = (await readFile(join(folder, name), 'utf8').catch(() => '')).trimEnd().split('\n');
+        return lines.length === 2 && second.test(lines[1] ?? '') && lines;
+      }, waitMs);
+    for (const name of Object.keys(clients)) {
+      const [name1] = await shown(name, new RegExp(`User "${user}" cannot list resource "configmaps"`));
+      t.is(name1, user, name);
+    }
+    await kubectl.run(['create', 'role', 'reader', '--verb=list', '--resource=configmaps']);
+    await kubectl.run(['create', 'rolebinding', 'reader', '--role=reader', '--serviceaccount=default:reader']);
+    for (const name of Object.keys(clients)) t.is((await shown(name, /kube-root-ca/))[1], 'kube-root-ca.crt', name);
+    await kubectl.run(['delete', 'rolebinding', 'reader']);
+    for (const name of Object.keys(clients)) await shown(name, /cannot list resource/);
+    await kubectl.run(['create', 'rolebinding', 'reader', '--role=reader', '--serviceaccount=default:reader']);
+
+    const token = await readFile(join(folder, 'token'), 'utf8');
+    t.is(claimsOf(token)['kubernetes.io'].pod?.name, 'p');
+    const authority = await readFile(join(server.data, 'ca.crt'), 'utf8');
+    const listCode = () =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { authorization: `Bearer ${token}` };
+        const url = `${server.url}/api/v1/namespaces/default/configmaps`;
+        const outgoing = request(url, { agent: false, ca: authority, headers }, (incoming) => {
+          incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0));
+        });
+        outgoing.on('error', reject).end();
+      });
+    t.is(await eventually(async () => (await listCode()) === 200 && 200, waitMs), 200);
+    await kubectl.run(['delete', 'pod', 'p', '--now', '--timeout=50s']);
+    t.is(await listCode(), 401, 'the token has ended with its pod');
+  },
+);
+
+const withKubectl = command === undefined ? test.skip : test;
+
+withKubectl('kubectl create token issues a token for an account, bound to an object on request', async (t) => {
+  t.timeout(120_000);
+  const node = await startNodeOfUp(command ?? '', ['--service-account-max-token-expiration', '2h']);
+  t.teardown(() => node.stop());
+  const { kubectl, folder } = node;
+  const token = await kubectl.run(['create', 'token', 'default', '--audience=vault', '--duration=30m']);
+  const claims = claimsOf(token);
+  t.deepEqual(claims.aud, ['vault']);
+  t.is(claims.exp - claims.iat, 1800);
+  const long = await kubectl.try(['create', 'token', 'default', '--duration=24h']);
+  t.is(long.stderr.trim(), 'Warning: requested expiration of 86400 seconds shortened to 7200 seconds');
+  await kubectl.run(['create', 'secret', 'generic', 's']);
+  const bound = (
+    await kubectl.run(['create', 'token', 'default', '--bound-object-kind=Secret', '--bound-object-name=s'])
+  ).trim();
+  const kubeconfig = JSON.parse(await readFile(node.server.kubeconfig, 'utf8')) as { users: unknown[] };
+  const config = join(folder, 'config');
+  await writeFile(config, JSON.stringify({ ...kubeconfig, users: [{ name: 'admin', user: { token: bound } }] }));
+  const whoami = () =>
+    kubectl.try(['--kubeconfig', config, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}']);
+  t.is((await whoami()).stdout, 'system:serviceaccount:default:default');
+  await kubectl.run(['delete', 'secret', 's']);
+  t.regex((await whoami()).stderr, /Unauthorized|You must be logged in/);
+});
