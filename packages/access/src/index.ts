@@ -14,7 +14,7 @@ export { type KeptBinding, keepBinding, RbacIndex } from './authorization/rbac-i
 export { RbacInformers } from './authorization/rbac-informers.ts';
 export { rulesAllow } from './authorization/rules.ts';
 export { WebhookAuthorizer, type WebhookAuthorizerOptions } from './authorization/webhook-authorizer.ts';
-export { nodeAuthorizer } from './node/node-access.ts';
+export { NodeAuthorizer } from './node/node-authorizer.ts';
 export { nodeRestriction } from './node/node-restriction.ts';
 export type { IssuerDocuments } from './service-accounts/issuer-documents.ts';
 export {

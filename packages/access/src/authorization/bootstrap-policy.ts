@@ -109,7 +109,8 @@ const adminRules: readonly PolicyRule[] = [
   rule(readWrite, group, 'roles', 'rolebindings'),
 ];
 
-const nodeRules: readonly PolicyRule[] = [
+/** What agents of nodes do, as far as rules can express it; `NodeAuthorizer` restricts it to the node. */
+export const nodeRules: readonly PolicyRule[] = [
   rule(['create'], 'authentication.k8s.io', 'tokenreviews'),
   rule(['create'], 'authorization.k8s.io', 'subjectaccessreviews', 'localsubjectaccessreviews'),
   rule(read, '', 'services'),

@@ -9,7 +9,7 @@ import {
 } from '@keelson/core';
 import { objectKey, type ResourceStorage } from '@keelson/core/internal';
 import { Node, Pod } from '@keelson/kinds';
-import { isNodeUser, leaseNamespace, nodeNameOf } from './node-access.ts';
+import { isNodeUser, leaseNamespace, nodeNameOf } from './node-authorizer.ts';
 import { forbiddenLabelChanges } from './node-labels.ts';
 import { apiReferenceOf } from './pod-references.ts';
 

@@ -72,6 +72,42 @@ function volumeReference(volume: Volume): string | undefined {
 }
 
 /**
+ * The Secrets, ConfigMaps and service accounts to which a pod refers, as `secrets/NAME`, `configmaps/NAME` and
+ * `serviceaccounts/NAME`; all are in the namespace of the pod.
+ */
+export function referencesOf(pod: Pod): ReadonlySet<string> {
+  const { spec } = pod;
+  const found = new Set<string>();
+  const secret = (name: string | undefined) => name && found.add(`secrets/${name}`);
+  const configMap = (name: string | undefined) => name && found.add(`configmaps/${name}`);
+  if (spec.serviceAccountName) found.add(`serviceaccounts/${spec.serviceAccountName}`);
+  for (const { name } of spec.imagePullSecrets ?? []) secret(name);
+  for (const { env = [], envFrom = [] } of containersOf(pod)) {
+    for (const { valueFrom } of env) {
+      secret(valueFrom?.secretKeyRef?.name);
+      configMap(valueFrom?.configMapKeyRef?.name);
+    }
+    for (const { secretRef, configMapRef } of envFrom) {
+      secret(secretRef?.name);
+      configMap(configMapRef?.name);
+    }
+  }
+  for (const volume of spec.volumes ?? []) {
+    const { cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = volume;
+    for (const source of [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos]) secret(source?.secretRef?.name);
+    secret(csi?.nodePublishSecretRef?.name);
+    secret(volume.secret?.secretName);
+    secret(volume.azureFile?.secretName);
+    configMap(volume.configMap?.name);
+    for (const source of volume.projected?.sources ?? []) {
+      secret(source.secret?.name);
+      configMap(source.configMap?.name);
+    }
+  }
+  return found;
+}
+
+/**
  * The resource of the first API object that a pod refers to, as NodeRestriction of kube-apiserver names it; undefined
  * when it refers to none. A mirror pod must not refer to any: a node that could create such pods would get access to
  * every object.

@@ -7,13 +7,16 @@ import { authorizerChain } from '../../src/authorization/chain.ts';
 import { RbacAuthorizer } from '../../src/authorization/rbac-authorizer.ts';
 import { keepBinding, RbacIndex } from '../../src/authorization/rbac-index.ts';
 import { rulesAllow } from '../../src/authorization/rules.ts';
-import { nodeAuthorizer } from '../../src/node/node-access.ts';
+import { NodeAuthorizer } from '../../src/node/node-authorizer.ts';
 
 const index = new RbacIndex();
 for (const { metadata, rules = [] } of bootstrapPolicy.clusterRoles) index.putRole(metadata?.name ?? '', rules);
 for (const binding of bootstrapPolicy.clusterRoleBindings) index.addBinding(keepBinding(binding));
 /** What `Node,RBAC` allows without any role or binding of users. */
-const defaults = authorizerChain([nodeAuthorizer, new RbacAuthorizer(index)]);
+const nodes = new NodeAuthorizer(() => {
+  throw new Error('this decision depends on pods; see joined-agent.test.ts');
+});
+const defaults = authorizerChain([nodes, new RbacAuthorizer(index)]);
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const known: UserInfo = { name: 'jane', groups: ['system:authenticated'] };
@@ -92,15 +95,13 @@ const nodeTable: readonly (readonly [method: string, path: string, joining: bool
   ['POST', '/api/v1/namespaces/a/pods', false, true],
   ['POST', '/api/v1/namespaces/a/pods/p/binding', false, false],
   ['DELETE', '/api/v1/namespaces/a/pods/p', false, true],
-  ['GET', '/api/v1/namespaces/a/secrets/s', false, true],
   ['GET', '/api/v1/namespaces/a/secrets', false, false],
   ['GET', '/api/v1/secrets', false, false],
-  ['GET', '/api/v1/namespaces/a/configmaps/c', false, true],
   ['GET', '/api/v1/namespaces/a/services', false, true],
   ['POST', '/api/v1/namespaces/a/events', false, true],
   ['POST', '/apis/authentication.k8s.io/v1/tokenreviews', false, true],
   ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', false, true],
-  ['POST', '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews', false, false],
+  ['POST', '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews', false, true],
   ['POST', '/apis/apps/v1/namespaces/a/deployments', false, false],
 ];
 
@@ -118,7 +119,7 @@ for (const [method, path, asJoining, asNode] of nodeTable) {
   });
 }
 
-test('a list of rules allows exactly what is allowed', async (t) => {
+test('a list of rules allows exactly what is allowed, except for nodes, whose list is incomplete', async (t) => {
   const paths = [
     '',
     '/healthz',
@@ -161,13 +162,13 @@ test('a list of rules allows exactly what is allowed', async (t) => {
     path: fc.constantFrom(...paths),
   });
   await fc.assert(
-    fc.asyncProperty(attributes, fc.constantFrom(admin, known, anonymous, node, joining), async (asked, user) => {
+    fc.asyncProperty(attributes, fc.constantFrom(admin, known, anonymous, joining), async (asked, user) => {
       const rules = await defaults.rulesFor(user, asked.namespace);
       return rulesAllow(rules, asked) === (await may(asked, user));
     }),
     { numRuns: 1000 },
   );
-  t.pass();
+  t.true((await defaults.rulesFor(node, 'a')).incomplete);
 });
 
 test('rules match groups, resources with their subresources, names and paths', (t) => {

@@ -14,6 +14,8 @@ export interface AccessAttributes {
   readonly name: string;
   /** Of requests that are not about a resource. */
   readonly path: string;
+  /** As sent, of lists and watches; absent or '' without one. */
+  readonly fieldSelector?: string;
 }
 
 export interface AccessDecision {

@@ -39,6 +39,8 @@ export interface RequestAttributes {
   readonly subresource: string;
   /** Of a collection that a field selector narrows to one name: that name. */
   readonly name: string;
+  /** Of lists and watches, as sent; '' without one. */
+  readonly fieldSelector: string;
   /** True when the path itself names an object. */
   readonly named: boolean;
   /** True for the `/watch/` form of the path. */
@@ -113,10 +115,9 @@ function verbOf(method: string, named: boolean, watch: boolean): string {
  * The name that `metadata.name=x` asks for, '' when the selector does not pin one. Deeper checks belong to the
  * selector's parser.
  */
-function selectedName(query: QueryParameters): string {
-  const selector = query.first('fieldSelector');
+function selectedName(selector: string): string {
   // No name needs a backslash, and a comma behind one does not separate: such a selector is not read as pinning a name.
-  if (selector === undefined || !selector.includes('metadata.name') || selector.includes('\\')) return '';
+  if (!selector.includes('metadata.name') || selector.includes('\\')) return '';
   for (const term of selector.split(',')) {
     const match = /^\s*metadata\.name\s*==?\s*([^\s=!\\]+)\s*$/.exec(term);
     if (match?.[1] !== undefined) return match[1];
@@ -162,7 +163,8 @@ function readResource(segments: readonly string[], parts: Draft): void {
   else if (special === 'watch' && (method === 'GET' || method === 'HEAD')) parts.verb = 'watch';
   else parts.verb = verbOf(method, named, !named && query.boolean('watch') === true);
   if (!named && (parts.verb === 'list' || parts.verb === 'watch' || parts.verb === 'deletecollection')) {
-    parts.name = selectedName(query);
+    parts.fieldSelector = query.first('fieldSelector') ?? '';
+    parts.name = selectedName(parts.fieldSelector);
   }
 }
 
@@ -205,6 +207,7 @@ export function parseRequestAttributes(method: string, target: string): RequestA
     resource: '',
     subresource: '',
     name: '',
+    fieldSelector: '',
     named: false,
     watchPath: false,
     remainder: nothing,

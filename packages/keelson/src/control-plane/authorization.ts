@@ -4,7 +4,7 @@ import {
   BootstrapRoles,
   bootstrapPolicy,
   keepBinding,
-  nodeAuthorizer,
+  NodeAuthorizer,
   RbacAuthorizer,
   RbacIndex,
   RbacInformers,
@@ -13,7 +13,7 @@ import {
   WebhookAuthorizer,
 } from '@keelson/access';
 import type { AdmissionPlugin, ApiClient, Authorizer } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { type ResourceStorage, UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { type AuthorizationOptions, authorizationModes } from '../config/authorization-options.ts';
 
@@ -30,6 +30,8 @@ export interface AuthorizationContext {
   readonly logger: Logger;
   /** The API of the plane, which does not exist yet when the authorizer is created. */
   readonly api: () => ApiClient;
+  /** The storage of pods, which does not exist yet either. */
+  readonly pods: () => ResourceStorage;
   /** Whether the API serves roles and bindings. */
   readonly servesRoles: boolean;
 }
@@ -64,7 +66,7 @@ export async function makeAuthorization(
   const members: Authorizer[] = [];
   let rbac: RbacAuthorizer | undefined;
   for (const mode of modes) {
-    if (mode === 'Node') members.push(nodeAuthorizer);
+    if (mode === 'Node') members.push(new NodeAuthorizer(context.pods));
     else if (mode === 'AlwaysAllow') members.push(alwaysAllow);
     else if (mode === 'Policy') members.push(await readPolicyFile(policyFile ?? '', '--authorization-policy-file'));
     else if (mode === 'RBAC') {

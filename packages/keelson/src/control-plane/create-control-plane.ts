@@ -146,6 +146,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const { authorizer, admission, services } = await authorizationOf(options, {
     ...{ clock, logger, servesRoles: withBuiltin },
     api: () => api,
+    pods: () => stores.forKind(Pod),
   });
   const stores = await makeStores(options, allKinds, context);
   const accounts =
