@@ -127,10 +127,17 @@ test('a container outlives its monitor; its end is then known, its exit code is 
   const opened = await openProcess({ relistPeriodMs: 200 });
   const context = contextOf(t, opened);
   try {
-    const id = await context.started({ kind: 'run' });
-    const monitor = Number.parseInt(readFileSync(join(opened.folder, 'state/run', `${id}.monitor`), 'latin1'), 10);
-    process.kill(monitor, 'SIGKILL');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const [id, neighbour] = [await context.started({ kind: 'run' }), await context.started({ kind: 'run' })];
+    const killMonitorOf = (container: string) =>
+      process.kill(
+        Number.parseInt(readFileSync(join(opened.folder, 'state/run', `${container}.monitor`), 'latin1'), 10),
+        'SIGKILL',
+      );
+    killMonitorOf(id);
+    killMonitorOf(neighbour);
+    process.kill((await context.runtime.containerStatus(neighbour)).pid!, 'SIGKILL');
+    // What notices the end of the neighbour has inspected both.
+    await context.waitFor(neighbour, 'exited');
     const status = await context.runtime.containerStatus(id);
     t.is(status.state, 'running');
     process.kill(status.pid!, 'SIGKILL');

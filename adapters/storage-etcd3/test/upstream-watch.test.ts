@@ -216,24 +216,27 @@ test('progress of new servers is requested on the stream, repeatedly; for old on
   };
   const modernPlay = play(10);
   const oldPlay = play(10, old);
-  const seekers = [modernPlay, oldPlay].map(({ upstream }) => new ProgressSeeker(upstream, source, silentLogger));
+  const lackingPlay = play(10);
+  const seekers = [modernPlay, oldPlay, lackingPlay].map(
+    ({ upstream }) => new ProgressSeeker(upstream, source, silentLogger),
+  );
   t.teardown(() => {
     for (const seeker of seekers) seeker.stop();
-    modernPlay.upstream.close();
-    oldPlay.upstream.close();
+    for (const { upstream } of [modernPlay, oldPlay, lackingPlay]) upstream.close();
   });
   const call = await modernPlay.call(0);
   const oldCall = await oldPlay.call(0);
-  call.send({ created: true }, 20);
-  oldCall.send({ created: true }, 20);
+  const lackingCall = await lackingPlay.call(0);
+  for (const opened of [call, oldCall, lackingCall]) opened.send({ created: true }, 20);
   seekers[0]?.want(20);
   await until(() => call.asked >= 2, 'it was asked twice');
   call.send({ toStream: true }, 20);
   const { asked } = call;
   seekers[0]?.want(15);
   seekers[1]?.want(500);
-  await new Promise((resolve) => setTimeout(resolve, 250));
-  t.is(call.asked, asked, 'nobody asks for what is reached');
+  seekers[2]?.want(500);
+  await until(() => lackingCall.asked >= 3, 'what is not reached is requested again and again');
+  t.is(call.asked, asked, 'what is reached is not requested');
   t.is(marks, 0);
   seekers[1]?.stop();
   const again = new ProgressSeeker(oldPlay.upstream, source, silentLogger);

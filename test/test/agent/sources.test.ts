@@ -154,7 +154,12 @@ test('mirrors of pods that went while the agent was away are deleted, but only w
   const waiting = await open(t, api.api, ['--manifest-url=http://127.0.0.1:9/']);
   await waiting.sources.start();
   await eventually(() => waiting.heard.includes('api add old-n1'));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // Deletions would follow the news of the mirror: they would arrive before what is created after that news.
+  for (const name of ['later', 'latest']) {
+    await pods.create(bound(name, 'n1') as never);
+    await eventually(() => waiting.heard.includes(`api add ${name}`));
+  }
+  t.false(waiting.heard.includes('api remove old-n1'));
   t.truthy(await pods.get('old-n1'));
   await waiting.sources.stop();
   const whole = await open(t, api.api);

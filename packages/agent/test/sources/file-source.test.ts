@@ -136,12 +136,14 @@ test('file events: added, rewritten, renamed over, moved in and out, removed', a
 test('--file-check-frequency: without file events a change is seen within one period, and not before', async (t) => {
   const directory = await temporaryDirectory(t);
   const opened = open(t, directory, { events: false, periodMs: 5000 });
-  await opened.source.start();
-  await until(() => opened.sets.length === 1);
+  const listening = open(t, directory);
+  for (const { source, sets } of [opened, listening]) {
+    await source.start();
+    await until(() => sets.length === 1);
+  }
   await writeFile(join(directory, 'a.yaml'), manifest('a'));
-  // A round trip through the file system, so that a source that looked by itself would have.
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  t.is(opened.sets.length, 1);
+  await is(listening, 'a-n1');
+  t.is(opened.sets.length, 1, 'a source with file events has seen the change, this one has not');
   await until(() => {
     opened.fake.advance(5000);
     return opened.names().length === 1;
