@@ -25,8 +25,8 @@ import {
 } from './exchange/options.ts';
 import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
-import { connectSubresource, ResourceHandler } from './resource/resource-handler.ts';
-import { Routes } from './resource/route.ts';
+import { ResourceHandler, Routes } from './resource/resource-handler.ts';
+import { connectSubresource } from './resource/subresources.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
 /** The resource API as a listener for any HTTP server. */

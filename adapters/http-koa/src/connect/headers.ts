@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { FlatHeaders } from '../exchange/exchange.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';
-import type { FlatHeaders } from '../exchange/send.ts';
 
 /** Hop-by-hop headers, which are not forwarded: RFC 9110, 7.6.1. */
 const hopByHop: ReadonlySet<string> = new Set([

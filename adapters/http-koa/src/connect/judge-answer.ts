@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type StatusError, statusErrors } from '@keelson/core';
 import { printableText } from '@keelson/core/internal';
-import type { Exchange } from '../exchange/exchange.ts';
-import type { FlatHeaders } from '../exchange/send.ts';
+import type { Exchange, FlatHeaders } from '../exchange/exchange.ts';
 import { agentAnswerHeaders, pageAnswerHeaders } from './headers.ts';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 

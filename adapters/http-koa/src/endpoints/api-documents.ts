@@ -19,7 +19,8 @@ import {
 } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
-import { sendBytes, sendNotFound } from '../exchange/send.ts';
+import { sendBytes } from '../exchange/exchange.ts';
+import { sendNotFound } from '../exchange/send.ts';
 import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';

@@ -11,7 +11,8 @@ import {
   yamlMediaType,
 } from '@keelson/core/internal';
 import type { Exchange } from '../exchange/exchange.ts';
-import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../exchange/send.ts';
+import { type FlatHeaders, sendBytes } from '../exchange/exchange.ts';
+import { sendNotModified, sendWhole } from '../exchange/send.ts';
 
 const jsonOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
 

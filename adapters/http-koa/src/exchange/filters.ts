@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
+import type { Exchange } from './exchange.ts';
 import type { Authorization, Authorize } from './options.ts';
 
 /** The 403 for a request that its user is not authorized to make: see docs/reference/api-rules.md#failures. */
@@ -179,3 +181,80 @@ export function isUrgent({ apiGroup, resource, subresource, name, verb }: Reques
 }
 
 export const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
+
+/** Interval at which the deadlines of running requests are checked, in milliseconds. */
+const sweepMs = 1000;
+
+/**
+ * All running requests and their deadlines. One timer serves all of them and runs only while there are any: a timer for
+ * each request would be a noticeable cost of a cheap request.
+ */
+export class RunningRequests {
+  readonly #clock: Clock;
+  readonly #onExpired: (exchange: Exchange) => void;
+  /** Unordered; each exchange stores its index, so that removal takes constant time. */
+  readonly #running: Exchange[] = [];
+  #sweeping = false;
+  #whenIdle: (() => void)[] = [];
+
+  /**
+   * @param onExpired called when a request has exceeded its deadline, to answer and remove it; its signal is already
+   *   aborted
+   */
+  constructor(clock: Clock, onExpired: (exchange: Exchange) => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+  }
+
+  get size(): number {
+    return this.#running.length;
+  }
+
+  add(exchange: Exchange): void {
+    exchange.place = this.#running.length;
+    this.#running.push(exchange);
+    if (!this.#sweeping) this.#schedule();
+  }
+
+  /** False when the request was removed before. */
+  remove(exchange: Exchange): boolean {
+    if (exchange.place === -1) return false;
+    const last = this.#running.pop();
+    if (last !== undefined && last !== exchange) {
+      this.#running[exchange.place] = last;
+      last.place = exchange.place;
+    }
+    exchange.place = -1;
+    if (this.#running.length === 0 && this.#whenIdle.length > 0) {
+      for (const resolve of this.#whenIdle.splice(0)) resolve();
+    }
+    return true;
+  }
+
+  /** Resolves when no request is running. */
+  idle(): Promise<void> {
+    if (this.#running.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Aborts a request that has exceeded its deadline. */
+  expire(exchange: Exchange): void {
+    exchange.abort(statusErrors.timeout('request did not complete within the allotted timeout'));
+    this.#onExpired(exchange);
+  }
+
+  #schedule(): void {
+    this.#sweeping = true;
+    this.#clock.after(sweepMs, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    this.#sweeping = false;
+    const now = this.#clock.monotonic();
+    // A copy, because expiring one request may remove others.
+    for (const exchange of [...this.#running]) {
+      if (exchange.place !== -1 && !exchange.longRunning && exchange.deadlineAt <= now) this.expire(exchange);
+    }
+    if (this.#running.length > 0) this.#schedule();
+  }
+}

@@ -4,10 +4,11 @@ import { createGzip, type ZlibOptions } from 'node:zlib';
 import { type ListBody, type PieceSource, pieceBytes } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
+import { answerHeaders, sendBytes, sendHead } from './exchange.ts';
 import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
 import type { HttpBudgets, HttpLimits } from './options.ts';
 import { ClientGone } from './request-body.ts';
-import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
+import { acceptsGzip, sendWhole } from './send.ts';
 
 /**
  * A pool of buffers for pieces of lists. With it a large list allocates a few buffers instead of a full copy of itself.

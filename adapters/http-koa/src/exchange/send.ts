@@ -1,5 +1,3 @@
-import type { ServerResponse } from 'node:http';
-import { constants, type Http2ServerResponse } from 'node:http2';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Status, StatusError } from '@keelson/core';
@@ -13,60 +11,7 @@ import {
   protobufMediaType,
   yamlMediaType,
 } from '@keelson/core/internal';
-import type { Exchange } from './exchange.ts';
-
-/** Header names and values in one flat list, the fastest form for `writeHead`. */
-export type FlatHeaders = (string | number | string[])[];
-
-/** Headers of every response. `length` is undefined for streams. */
-export function answerHeaders(exchange: Exchange, contentType: string, length: number | undefined): FlatHeaders {
-  const headers: FlatHeaders =
-    length === undefined ? ['Content-Type', contentType] : ['Content-Type', contentType, 'Content-Length', length];
-  headers.push('Audit-Id', exchange.requestId);
-  if (exchange.cacheControl !== undefined) headers.push('Cache-Control', exchange.cacheControl);
-  const warnings = exchange.warningHeader();
-  if (warnings !== undefined) headers.push('Warning', warnings);
-  if (exchange.closeConnection && exchange.request.httpVersionMajor === 1) headers.push('Connection', 'close');
-  return headers;
-}
-
-/**
- * HTTP/2: closes the stream after the response. Otherwise the stream stays open until its request has been read (RFC
- * 9113, 8.1).
- */
-function endStreamWith({ stream }: Http2ServerResponse): void {
-  stream?.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
-}
-
-/** Writes the head. Returns false when a response has been started or the client has disconnected. */
-export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders): boolean {
-  const { response } = exchange;
-  if (exchange.answered || response.headersSent || response.destroyed) return false;
-  exchange.answered = true;
-  if (exchange.closeConnection && exchange.request.httpVersionMajor === 2)
-    endStreamWith(response as unknown as Http2ServerResponse);
-  response.writeHead(code, headers as Parameters<ServerResponse['writeHead']>[1] & string[]);
-  return true;
-}
-
-/** Sends a complete response. A response to HEAD has the Content-Length of the body and no body. */
-export function sendBytes(
-  exchange: Exchange,
-  code: number,
-  contentType: string,
-  body: Buffer,
-  extra?: FlatHeaders,
-): void {
-  const headers = answerHeaders(exchange, contentType, body.length);
-  if (extra !== undefined) headers.push(...extra);
-  if (!sendHead(exchange, code, headers)) return;
-  if (exchange.request.method === 'HEAD') {
-    exchange.response.end();
-    return;
-  }
-  exchange.sentBytes += body.length;
-  exchange.response.end(body);
-}
+import { type Exchange, type FlatHeaders, sendBytes, sendHead } from './exchange.ts';
 
 const noHeaders: FlatHeaders = [];
 const compress = promisify(gzip);

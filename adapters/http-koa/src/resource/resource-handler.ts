@@ -1,28 +1,155 @@
+import { type ConnectSubresource, type KindDefinition, statusErrors, type Verb } from '@keelson/core';
 import {
-  type ConnectSubresource,
-  type KindDefinition,
-  type StatusError,
-  type SubresourceDefinition,
-  statusErrors,
-  type Verb,
-} from '@keelson/core';
-import type {
-  Answer,
-  Brand,
-  ExportParameters,
-  ProtobufBodyType,
-  RequestAttributes,
-  Target,
-  WireForm,
+  type Answer,
+  type AnswerShape,
+  type Brand,
+  type ExportParameters,
+  type FormOffer,
+  type IncludeObject,
+  mediaTypesOf,
+  type Negotiated,
+  negotiate,
+  type QueryParameters,
+  type Representations,
+  type RequestAttributes,
+  type ResourceRegistry,
+  type ResourceService,
+  type Target,
+  type WireForm,
 } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import type { Exchange } from '../exchange/exchange.ts';
+import { type Exchange, sendBytes } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
 import { sendNotFound, sendWhole } from '../exchange/send.ts';
-import { type Route, type Routes, targetOf } from './route.ts';
+import { callSubresource, findSubresource, verbNotAllowed } from './subresources.ts';
+
+/** The service of one kind in one version, and what its requests share. */
+export interface Route {
+  readonly service: ResourceService;
+  readonly kind: KindDefinition;
+  readonly forms: ResourceForms;
+}
+
+/** Finds the route of a request in constant time. */
+export class Routes {
+  readonly #registry: ResourceRegistry;
+  readonly #representations: Representations;
+  readonly #byService = new WeakMap<ResourceService, Route>();
+
+  constructor(registry: ResourceRegistry, representations: Representations) {
+    this.#registry = registry;
+    this.#representations = representations;
+  }
+
+  find(attributes: RequestAttributes): Route | undefined {
+    const service = this.#registry.find({
+      group: attributes.apiGroup,
+      version: attributes.apiVersion,
+      resource: attributes.resource,
+    });
+    if (service === undefined) return undefined;
+    let route = this.#byService.get(service);
+    if (route === undefined) {
+      route = { service, kind: service.kind, forms: new ResourceForms(service.kind, this.#representations) };
+      this.#byService.set(service, route);
+    }
+    return route;
+  }
+}
+
+const wholeCluster: Target = {};
+
+/**
+ * The object or collection that a path names; undefined when the path has a namespace and the kind has not, and when it
+ * lacks one for an object of a namespaced kind.
+ */
+export function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
+  const { namespace, named, name } = attributes;
+  if (kind.scope === 'Namespaced') {
+    if (namespace === '') return named ? undefined : wholeCluster;
+    return named ? { namespace, name } : { namespace };
+  }
+  // The parser reads `/namespaces/{n}` as an object in itself.
+  if (namespace !== '' && !(kind.names.plural === 'namespaces' && named && namespace === name)) return undefined;
+  return named ? { name } : wholeCluster;
+}
+
+/** Number of Accept headers cached for each kind. Clients use few, but may send any. */
+const cachedHeaders = 64;
+const longestCached = 512;
+
+const includes: readonly IncludeObject[] = ['None', 'Metadata', 'Object'];
+
+/** The negotiated form for an Accept header. Forms that do not depend on the query are cached. */
+interface Choice {
+  readonly negotiated: Negotiated<FormOffer>;
+  compact?: WireForm;
+  pretty?: WireForm;
+}
+
+function includeObjectOf(query: QueryParameters): IncludeObject {
+  const value = (query.first('includeObject') || 'Metadata') as IncludeObject;
+  if (!includes.includes(value)) {
+    throw statusErrors.badRequest(
+      `Unable to convert to Table as requested: unrecognized includeObject value: ${JSON.stringify(value)}`,
+    );
+  }
+  return value;
+}
+
+/** Chooses the representation of responses about one kind: negotiation, `pretty`, `includeObject`. */
+export class ResourceForms {
+  readonly #kind: KindDefinition;
+  readonly #representations: Representations;
+  readonly #choices = new Map<string, Choice>();
+
+  constructor(kind: KindDefinition, representations: Representations) {
+    this.#kind = kind;
+    this.#representations = representations;
+  }
+
+  /**
+   * The representation for a request.
+   * @param rows false for a response that cannot be shown as a Table
+   * @throws StatusError 406 when no clause of Accept can be served, 400 for a bad `includeObject`.
+   */
+  of(exchange: Exchange, shape: AnswerShape, rows = true): WireForm {
+    const { query } = exchange.attributes;
+    const tables = rows && (shape !== 'watch' || query.boolean('sendInitialEvents') !== true);
+    const choice = this.#choose(exchange.request.headers.accept ?? '', shape, tables);
+    const { offer, target, pretty: prettyClause } = choice.negotiated;
+    const pretty = offer.media === 'json' && exchange.wantsPretty(prettyClause);
+    if (target?.kind === 'Table') {
+      const wanted = this.#representations.target(target, includeObjectOf(query));
+      return this.#representations.form(this.#kind, { media: offer.media, pretty, target: wanted });
+    }
+    const known = pretty ? choice.pretty : choice.compact;
+    if (known !== undefined) return known;
+    const wanted = this.#representations.target(target);
+    const form = this.#representations.form(this.#kind, { media: offer.media, pretty, target: wanted });
+    if (pretty) choice.pretty = form;
+    else choice.compact = form;
+    return form;
+  }
+
+  #choose(accept: string, shape: AnswerShape, tables: boolean): Choice {
+    const key = tables ? `${shape} ${accept}` : `${shape}- ${accept}`;
+    const known = this.#choices.get(key);
+    if (known !== undefined) return known;
+    const offers = this.#representations.offers(this.#kind, shape, { tables });
+    const negotiated = negotiate(accept, offers);
+    if (negotiated === undefined) throw statusErrors.notAcceptable(mediaTypesOf(offers));
+    const choice: Choice = { negotiated };
+    if (key.length <= longestCached) {
+      if (this.#choices.size >= cachedHeaders) this.#choices.clear();
+      this.#choices.set(key, choice);
+    }
+    return choice;
+  }
+}
 
 const latest: ExportParameters & { readonly resourceVersion: string } = {
   export: false,
@@ -165,90 +292,11 @@ export class ResourceHandler {
   #send(exchange: Exchange, form: WireForm, answer: Answer): Promise<void> | void {
     exchange.audit?.answered(answer);
     const bytes = 'stored' in answer ? form.stored(answer.stored) : form.value(answer.object);
-    return sendWhole(exchange, answer.code, form.contentType, bytes, this.#options.limits.gzipBytes);
+    const { gzipBytes } = this.#options.limits;
+    if (bytes.length <= gzipBytes) return sendBytes(exchange, answer.code, form.contentType, bytes);
+    return sendWhole(exchange, answer.code, form.contentType, bytes, gzipBytes);
   }
 }
-
-/** The subresource that a request names; undefined when the kind has no such subresource. @throws StatusError 405 */
-export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
-  const { subresource, verb, watchPath, remainder } = exchange.attributes;
-  const definition = kind.subresources.find((candidate) => candidate.name === subresource);
-  if (definition === undefined || watchPath) return undefined;
-  if (remainder.length > 0 && !(definition.type === 'connect' && definition.tail)) return undefined;
-  const offered = subresourceVerbs(definition);
-  if (!offered.includes(verb)) throw verbNotAllowed(exchange, kind, offered);
-  return definition;
-}
-
-/** The connect subresource that a path names, regardless of the verb. */
-export function connectSubresource(
-  { subresource, remainder, watchPath, verb }: RequestAttributes,
-  kind: KindDefinition,
-): ConnectSubresource | undefined {
-  if (watchPath || verb === 'proxy') return undefined;
-  const found = kind.subresources.find(({ name }) => name === subresource);
-  return found?.type === 'connect' && (remainder.length === 0 || found.tail) ? found : undefined;
-}
-
-/** A response and its representation. */
-export interface FormedAnswer {
-  readonly form: WireForm;
-  readonly answer: Answer;
-}
-
-/** Calls the service operation for a request on a subresource. */
-export async function callSubresource(
-  exchange: Exchange,
-  { service, kind, forms }: Route,
-  target: Target,
-  definition: SubresourceDefinition,
-  input: RequestInput,
-): Promise<FormedAnswer> {
-  const { query, verb } = exchange.attributes;
-  switch (verb) {
-    case 'patch': {
-      const type = patchType(exchange.request.headers['content-type'], kind);
-      const form = forms.of(exchange, 'object');
-      const parameters = writeParameters(query, 'PatchOptions');
-      const patch = await input.patch(exchange, type, kind);
-      return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
-    }
-    case 'create': {
-      // The response of an action is a Status or the body of the request, which has no metadata.
-      const form = forms.of(exchange, 'object', definition.type !== 'action');
-      const parameters = writeParameters(query, 'CreateOptions');
-      const body = await input.body(exchange, bodyTypeOf(definition, kind));
-      return { form, answer: await service.createSubresource(exchange, target, definition, body, parameters) };
-    }
-    case 'update': {
-      const form = forms.of(exchange, 'object');
-      const parameters = writeParameters(query, 'UpdateOptions');
-      const body = await input.body(exchange, bodyTypeOf(definition, kind));
-      return { form, answer: await service.updateSubresource(exchange, target, definition, body, parameters) };
-    }
-    default: {
-      const form = forms.of(exchange, 'object');
-      return { form, answer: await service.getSubresource(exchange, target, definition) };
-    }
-  }
-}
-
-/** The type of the bodies of a subresource. */
-function bodyTypeOf(definition: SubresourceDefinition, kind: KindDefinition): ProtobufBodyType {
-  return 'bodyKind' in definition ? { kind: definition.bodyKind.kind, schema: definition.schema } : kind;
-}
-
-/** HTTP methods of the verbs, for the `Allow` header. */
-const methodOf: Readonly<Record<string, string>> = {
-  get: 'GET',
-  list: 'GET',
-  watch: 'GET',
-  create: 'POST',
-  update: 'PUT',
-  patch: 'PATCH',
-  delete: 'DELETE',
-  deletecollection: 'DELETE',
-};
 
 /** Whether a verb is possible for a path: on an object, a collection, or all namespaces. */
 function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: KindDefinition, target: Target): boolean {
@@ -269,13 +317,6 @@ function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: Ki
   }
 }
 
-/** A 405 for a verb that is not offered; the `Allow` header contains the offered ones. */
-export function verbNotAllowed(exchange: Exchange, kind: KindDefinition, offered: readonly string[]): StatusError {
-  const methods = new Set(offered.map((verb) => methodOf[verb] ?? ''));
-  exchange.allow = [...methods].filter((method) => method !== '').join(', ');
-  return statusErrors.methodNotAllowed({ group: kind.group, resource: kind.names.plural }, exchange.attributes.verb);
-}
-
 /** Rejects a verb that the kind, or this path of it, does not offer. @throws StatusError 405 */
 export function checkVerb(exchange: Exchange, kind: KindDefinition, target: Target): void {
   const { attributes } = exchange;
@@ -283,19 +324,4 @@ export function checkVerb(exchange: Exchange, kind: KindDefinition, target: Targ
   if (kind.verbs.includes(verb) && pathTakes(verb, attributes, kind, target)) return;
   const offered = kind.verbs.filter((candidate) => pathTakes(candidate, attributes, kind, target));
   throw verbNotAllowed(exchange, kind, offered);
-}
-
-/** Verbs of a subresource: see docs/reference/api-rules.md#subresources. */
-export function subresourceVerbs(subresource: SubresourceDefinition): readonly string[] {
-  switch (subresource.type) {
-    case 'status':
-    case 'projection':
-      return ['get', 'update', 'patch'];
-    case 'replace':
-      return subresource.patchable ? ['get', 'update', 'patch'] : ['update'];
-    case 'action':
-      return ['create'];
-    case 'connect':
-      return subresource.tail ? [...subresource.verbs, 'options'] : subresource.verbs;
-  }
 }

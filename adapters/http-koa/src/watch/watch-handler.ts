@@ -2,11 +2,11 @@ import { isStatusError, type Status, statusErrors } from '@keelson/core';
 import { ObjectList, type ResourceWatch, type Target, type WatchForm, type WireForm } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from '../exchange/exchange.ts';
+import { answerHeaders, sendHead } from '../exchange/exchange.ts';
 import type { HttpMetrics } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf } from '../exchange/query-parameters.ts';
-import { answerHeaders, sendHead } from '../exchange/send.ts';
-import type { Route } from '../resource/route.ts';
+import type { Route } from '../resource/resource-handler.ts';
 import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';
 
