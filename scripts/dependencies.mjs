@@ -17,7 +17,7 @@ const packages = {
   'packages/kinds': ['@keelson/core'],
   'packages/certificates': [],
   'packages/client': ['@keelson/core'],
-  'packages/access': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
+  'packages/access': ['@keelson/certificates', '@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/agent': [
     '@keelson/certificates',

@@ -1,9 +1,26 @@
 export { type AuditLogOptions, type AuditMode, auditModes } from './audit/audit-log.ts';
 export { type EventQuery, type FoundEvent, findEvents } from './audit/find-events.ts';
 export { type Audit, type AuditOptions, openAudit } from './audit/open-audit.ts';
-export { authentication, clientCertificates } from './authentication/authentication.ts';
-export { anyToken, tokenUsers } from './authentication/bearer-tokens.ts';
-export { type KnownToken, parseTokenFile, readTokenFile } from './authentication/token-file.ts';
+export {
+  type AnonymousAccess,
+  type AuthenticateRequest,
+  authentication,
+  defaultAnonymousAccess,
+} from './authentication/authentication.ts';
+export { issuerProblem, parseAuthenticationConfig } from './authentication/authentication-config.ts';
+export { bootstrapTokenEnd, bootstrapTokens } from './authentication/bootstrap-tokens.ts';
+export { parseCertificates } from './authentication/client-certificates.ts';
+export { type JwtIssuer, jwtAlgorithms } from './authentication/oidc.ts';
+export {
+  Authentication,
+  type AuthenticationOptions,
+  type ServerAuthentication,
+} from './authentication/open-authentication.ts';
+export type { RequestHeaders } from './authentication/request-header.ts';
+export type { TokenAuthenticator } from './authentication/token-chain.ts';
+export { type KnownToken, parseTokenFile, tokenUsers } from './authentication/token-file.ts';
+export type { TokenWebhook } from './authentication/token-webhook.ts';
+export { WatchedFile } from './authentication/watched-file.ts';
 export { bootstrapPolicy } from './authorization/bootstrap-policy.ts';
 export { BootstrapRoles } from './authorization/bootstrap-roles.ts';
 export { alwaysAllow, authorizerChain } from './authorization/chain.ts';

@@ -4,6 +4,8 @@ import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 
+export { parseRevocationLists, type RevocationList } from './revocation-list.ts';
+
 x509.cryptoProvider.set(webcrypto);
 
 /** Algorithm of all keys and signatures. */
@@ -132,18 +134,41 @@ export async function signCertificate(authority: KeyPair, publicKey: Uint8Array,
   return signedCertificate(authority, new x509.PublicKey(new Uint8Array(publicKey)), content);
 }
 
+/** Signs a list of revoked certificates (RFC 5280). @returns PEM */
+export async function createRevocationList(
+  authority: KeyPair,
+  revoked: readonly string[],
+  { notBefore, notAfter }: Validity,
+): Promise<string> {
+  const list = await x509.X509CrlGenerator.create({
+    issuer: new x509.X509Certificate(authority.certificate).subject,
+    thisUpdate: notBefore,
+    nextUpdate: notAfter,
+    entries: revoked.map((certificate) => ({
+      serialNumber: new x509.X509Certificate(certificate).serialNumber,
+      revocationDate: notBefore,
+    })),
+    signingAlgorithm: algorithm,
+    signingKey: await signingKeyOf(authority),
+  });
+  return list.toString('pem');
+}
+
+async function signingKeyOf({ key }: KeyPair): Promise<webcrypto.CryptoKey> {
+  return webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(key), algorithm, false, ['sign']);
+}
+
 async function signedCertificate(
   authority: KeyPair,
   publicKey: webcrypto.CryptoKey | x509.PublicKey,
   content: Content,
 ): Promise<string> {
   const issuer = new x509.X509Certificate(authority.certificate);
-  const key = x509.PemConverter.decodeFirst(authority.key);
   const certificate = await x509.X509CertificateGenerator.create({
     subject: nameOf(content.subject),
     issuer: issuer.subject,
     publicKey,
-    signingKey: await webcrypto.subtle.importKey('pkcs8', key, algorithm, false, ['sign']),
+    signingKey: await signingKeyOf(authority),
     signingAlgorithm: algorithm,
     notBefore: content.notBefore,
     notAfter: new Date(Math.min(content.notAfter.getTime(), issuer.notAfter.getTime())),

@@ -98,6 +98,7 @@ export {
   type AccessAttributes,
   type AccessDecision,
   type AccessRules,
+  type AuthenticatedToken,
   type AuthenticateToken,
   type Authorizer,
   mastersAuthorizer,

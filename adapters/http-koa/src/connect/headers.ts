@@ -33,6 +33,15 @@ const forThisServer: ReadonlySet<string> = new Set([
  */
 const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 
+/** Beginning of the WebSocket subprotocol by which a browser sends its bearer token for this server. */
+const bearerProtocol = 'base64url.bearer.authorization.k8s.io.';
+
+/** The subprotocols without the token. */
+function withoutToken(protocols: string): string {
+  const all = protocols.split(',').map((protocol) => protocol.trim());
+  return all.filter((protocol) => !protocol.startsWith(bearerProtocol)).join(', ');
+}
+
 /** Headers of a conditional request. Responses of agents carry no validators, so a client could not use a 304. */
 const conditional: ReadonlySet<string> = new Set([
   'if-match',
@@ -74,7 +83,13 @@ export function requestHeaders(
   for (const [name, value] of passedHeaders(request)) {
     if (forThisServer.has(name) || assertedByProxies.some((prefix) => name.startsWith(prefix))) continue;
     if (agent && conditional.has(name)) continue;
-    headers[name] = value;
+    headers[name] =
+      name === 'sec-websocket-protocol'
+        ? [value]
+            .flat()
+            .map(withoutToken)
+            .filter((rest) => rest !== '')
+        : value;
   }
   if (upgrade) {
     headers['connection'] = 'Upgrade';

@@ -1,70 +1,73 @@
 import type { IncomingMessage } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
-import type { PeerCertificate, TLSSocket } from 'node:tls';
-import { type AuthenticateToken, statusErrors, type UserInfo } from '@keelson/core';
-import type { Clock } from '@keelson/core/runtime';
-import { authenticateBearer } from './bearer-tokens.ts';
+import { type AuthenticatedToken, type AuthenticateToken, statusErrors, type UserInfo } from '@keelson/core';
+import { bearerToken } from './bearer-tokens.ts';
+import type { ClientCertificates } from './client-certificates.ts';
+import { type RequestHeaders, requestHeaderUser } from './request-header.ts';
 
-/** The user of a connection and the end of the certificate's validity in epoch milliseconds. */
-interface Identity {
-  readonly user: UserInfo;
-  readonly notAfterMs: number;
+/** Which requests without credentials are served as the anonymous user; all others are answered with 401. */
+export interface AnonymousAccess {
+  readonly enabled: boolean;
+  /** Exact paths; a path that ends with `/*` stands for all paths below it. Absent: all paths. */
+  readonly paths?: readonly string[];
 }
 
-function words(value: string | string[] | undefined): string[] {
-  return value === undefined ? [] : Array.isArray(value) ? value : [value];
+/** Requests of load balancers, and of clients that have no credentials yet. */
+export const defaultAnonymousAccess: AnonymousAccess = {
+  enabled: true,
+  paths: ['/healthz', '/livez', '/readyz', '/version'].flatMap((path) => [path, `${path}/*`]),
+};
+
+/** The authenticators of a server. */
+export interface RequestAuthenticators {
+  readonly certificates: ClientCertificates;
+  readonly requestHeaders?: RequestHeaders | undefined;
+  /** Undefined: no token is valid. */
+  readonly tokens: AuthenticateToken | undefined;
+  readonly anonymous?: AnonymousAccess | undefined;
 }
 
-/**
- * Authenticates users by verified client certificates: see docs/reference/api-rules.md#client-certificates. The result
- * is computed once per connection: undefined without a certificate, `invalid` for one that is expired, from another
- * authority, not issued for clients, or without a common name.
- */
-export function clientCertificates(clock: Clock): (request: IncomingMessage) => UserInfo | 'invalid' | undefined {
-  const identities = new WeakMap<object, Identity | 'invalid' | 'none'>();
-  return (request) => {
-    const connection = connectionOf(request);
-    let known = identities.get(connection);
-    if (known === undefined) {
-      known = readIdentity(request.socket as TLSSocket);
-      identities.set(connection, known);
-    }
-    if (known === 'none') return undefined;
-    return known === 'invalid' || known.notAfterMs <= clock.now() ? 'invalid' : known.user;
+/** The user of a request; undefined for the anonymous user. */
+export type AuthenticateRequest = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
+
+function anonymousPaths({ enabled, paths }: AnonymousAccess): (url: string) => boolean {
+  if (!enabled || paths === undefined) return () => enabled;
+  const exact = new Set(paths.filter((path) => !path.endsWith('/*')));
+  const prefixes = paths.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1));
+  return (url) => {
+    const query = url.indexOf('?');
+    const path = query === -1 ? url : url.slice(0, query);
+    return exact.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
   };
 }
 
-/** The object that all requests of a connection share. In HTTP/2 every request has a socket object of its own. */
-function connectionOf(request: IncomingMessage): object {
-  return (request as IncomingMessage & Partial<Pick<Http2ServerRequest, 'stream'>>).stream?.session ?? request.socket;
-}
-
-function readIdentity(socket: TLSSocket): Identity | 'invalid' | 'none' {
-  const certificate = socket.getPeerCertificate() as Partial<PeerCertificate> | undefined;
-  if (certificate?.raw === undefined) return 'none';
-  const subject = certificate.subject as unknown as Record<string, string | string[] | undefined> | undefined;
-  const name = words(subject?.['CN'])[0] ?? '';
-  if (socket.authorized !== true || name === '' || certificate.valid_to === undefined) return 'invalid';
-  const user = { name, groups: [...words(subject?.['O']), 'system:authenticated'] };
-  return { user, notAfterMs: Date.parse(certificate.valid_to) };
-}
-
 /**
- * Authenticates by certificate, then by token. As in kube-apiserver, a request with invalid credentials is not
- * anonymous, and a valid token is sufficient beside an invalid certificate.
+ * Authenticates requests in the order of kube-apiserver: front proxy, client certificate, bearer token, anonymous. A
+ * request whose credentials are all invalid is never anonymous; a valid token is sufficient beside an invalid
+ * certificate. The result is synchronous unless a token has to be verified.
+ *
+ * The returned function throws, or rejects with, a StatusError 401.
  */
-export function authentication(
-  authenticateToken: AuthenticateToken | undefined,
-  clock: Clock,
-): (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined> {
-  const byCertificate = clientCertificates(clock);
+export function authentication(authenticators: RequestAuthenticators): AuthenticateRequest {
+  const { certificates, requestHeaders, tokens } = authenticators;
+  const mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);
+  const userOf = (found: AuthenticatedToken | undefined): UserInfo => {
+    if (found === undefined) throw statusErrors.unauthorized();
+    return found.user;
+  };
   return (request) => {
-    const user = byCertificate(request);
+    const { user, proxy } = certificates.clientOf(request);
+    if (proxy && requestHeaders !== undefined) {
+      const stated = requestHeaderUser(request, requestHeaders);
+      if (stated !== undefined) return stated;
+    }
     if (user !== undefined && user !== 'invalid') return user;
-    if (user === undefined && request.headers.authorization === undefined) return undefined;
-    return authenticateBearer(request, authenticateToken).then((found) => {
-      if (found === undefined && user === 'invalid') throw statusErrors.unauthorized();
-      return found;
-    });
+    const token = bearerToken(request);
+    if (token !== undefined) {
+      const found = tokens?.(token, []);
+      return found instanceof Promise ? found.then(userOf) : userOf(found);
+    }
+    // Credentials of another scheme authenticate nobody, but they are not invalid credentials of this server.
+    if (user === 'invalid' || !mayBeAnonymous(request.url ?? '/')) throw statusErrors.unauthorized();
+    return undefined;
   };
 }

@@ -1,48 +1,42 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type AuthenticateToken, statusErrors, type UserInfo } from '@keelson/core';
-import type { KnownToken } from './token-file.ts';
+import { statusErrors } from '@keelson/core';
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-/** Finds the user of a token. The comparison takes constant time for every configured token. */
-export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
-  const known = tokens.map(({ token, user }) => ({ hash: digest(token), user }));
-  return async (token, audiences) => {
-    const hash = digest(token);
-    let found: UserInfo | undefined;
-    for (const one of known) if (timingSafeEqual(one.hash, hash)) found = one.user;
-    // Tokens of a file are valid for this server only, not for other audiences.
-    return found === undefined || audiences.length > 0 ? undefined : { user: found };
-  };
-}
-
-/** Accepts a token that one of the authenticators accepts; they are asked in order. Undefined: no token is valid. */
-export function anyToken(...authenticators: readonly (AuthenticateToken | undefined)[]): AuthenticateToken | undefined {
-  const present = authenticators.filter((one) => one !== undefined);
-  if (present.length < 2) return present[0];
-  return async (token, audiences) => {
-    for (const authenticate of present) {
-      const found = await authenticate(token, audiences);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  };
-}
+/** Prefix of the WebSocket subprotocol by which browsers send a token: they cannot set the Authorization header. */
+const webSocketBearer = 'base64url.bearer.authorization.k8s.io.';
 
 /**
- * The user of the bearer token of a request; undefined without a token.
+ * The bearer token of a request: from the Authorization header, or from a subprotocol of a WebSocket request. Undefined
+ * without one.
  *
- * @param authenticateToken undefined when no tokens are configured
- * @throws StatusError 401 for an unknown token, and for `Bearer` without a token
+ * @throws StatusError 401 for `Bearer` without a token and for an invalid subprotocol
  */
-export async function authenticateBearer(
-  { headers: { authorization = '' } }: IncomingMessage,
-  authenticateToken: AuthenticateToken | undefined,
-): Promise<UserInfo | undefined> {
-  const shown = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
-  if (shown === null) return undefined;
-  const found = shown[1] === undefined ? undefined : await authenticateToken?.(shown[1], []);
-  if (found === undefined) throw statusErrors.unauthorized();
-  return found.user;
+export function bearerToken({ headers }: IncomingMessage): string | undefined {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const found = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
+    if (found !== null) return found[1] ?? unauthorized();
+  }
+  const protocols = headers['sec-websocket-protocol'];
+  if (protocols === undefined || !protocols.includes(webSocketBearer) || !isWebSocket(headers)) return undefined;
+  return webSocketToken(protocols.split(',').map((protocol) => protocol.trim()));
+}
+
+function unauthorized(): never {
+  throw statusErrors.unauthorized();
+}
+
+function isWebSocket({ upgrade = '', connection = '' }: IncomingMessage['headers']): boolean {
+  return upgrade.toLowerCase() === 'websocket' && /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(connection);
+}
+
+/** Besides the token there must be one other subprotocol, because a server must not choose the token. */
+function webSocketToken(protocols: readonly string[]): string {
+  const tokens = protocols.filter((protocol) => protocol.startsWith(webSocketBearer));
+  const [encoded = ''] = tokens.map((protocol) => protocol.slice(webSocketBearer.length));
+  if (tokens.length !== 1 || protocols.length < 2 || !/^[\w-]+$/.test(encoded)) return unauthorized();
+  const token = Buffer.from(encoded, 'base64url');
+  const text = token.toString('utf8');
+  // Bytes that are not UTF-8 would be replaced, and the token would be another one.
+  if (!Buffer.from(text, 'utf8').equals(token) || !/^[\x21-\x7e]+$/.test(text)) return unauthorized();
+  return text;
 }

@@ -1,7 +1,6 @@
-import { open } from 'node:fs/promises';
-import type { UserInfo } from '@keelson/core';
+import { createHmac, randomBytes } from 'node:crypto';
+import type { AuthenticateToken, UserInfo } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
-import type { Logger } from '@keelson/core/runtime';
 
 /** A token and its user. */
 export interface KnownToken {
@@ -9,7 +8,6 @@ export interface KnownToken {
   readonly user: UserInfo;
 }
 
-const othersMayUse = 0o077;
 /** Longer tokens do not fit into the head of a request with other headers. */
 const maxTokenLength = 8192;
 
@@ -72,26 +70,16 @@ export function parseTokenFile(text: string, source: string): KnownToken[] {
   return tokens;
 }
 
-/** Reads the file of --token-auth-file. Changes take effect with the next start of the server. @throws UsageError */
-export async function readTokenFile(path: string, logger: Logger): Promise<KnownToken[]> {
-  const source = `--token-auth-file ${path}`;
-  let text: string;
-  let mode: number;
-  try {
-    const file = await open(path);
-    try {
-      mode = (await file.stat()).mode;
-      text = await file.readFile('utf8');
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    throw new UsageError(`${source} cannot be read: ${(error as Error).message}`);
-  }
-  if ((mode & othersMayUse) !== 0) {
-    logger.warn('the token file is accessible to other users; restrict it with chmod 600', { path });
-  }
-  return parseTokenFile(text, source);
+/**
+ * Finds the users of tokens in memory. Tokens are stored and compared as digests keyed by a random secret, so that
+ * neither the memory nor the time of a comparison reveals a token.
+ */
+export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
+  const secret = randomBytes(32);
+  const digest = (token: string) => createHmac('sha256', secret).update(token).digest('base64');
+  const known = new Map(tokens.map(({ token, user }) => [digest(token), { user }]));
+  // Tokens of a file are valid for this server only, not for other audiences.
+  return (token, audiences) => (audiences.length > 0 ? undefined : known.get(digest(token)));
 }
 
 /** A line that is not a comma-separated record; the message states the reason. */

@@ -59,6 +59,15 @@ export interface Authorizer {
   rulesFor(user: UserInfo, namespace: string): AccessRules | Promise<AccessRules>;
 }
 
+/** The result of authenticating a bearer token. */
+export interface AuthenticatedToken {
+  readonly user: UserInfo;
+  /** Those of the requested audiences for which the token is valid. */
+  readonly audiences?: readonly string[];
+  /** End of the token's validity in epoch milliseconds. Absent: unknown. */
+  readonly notAfterMs?: number;
+}
+
 /**
  * Authenticates a bearer token; undefined when it is invalid. `audiences` are the required audiences of the token; the
  * server itself when empty.
@@ -66,7 +75,7 @@ export interface Authorizer {
 export type AuthenticateToken = (
   token: string,
   audiences: readonly string[],
-) => Promise<{ readonly user: UserInfo; readonly audiences?: readonly string[] } | undefined>;
+) => AuthenticatedToken | undefined | Promise<AuthenticatedToken | undefined>;
 
 /** Members of this group may do everything; nothing takes that from them. */
 export const mastersGroup = 'system:masters';

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { readTokenFile, tokenUsers } from '@keelson/access';
 import { systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
+import { authenticationOptions } from '../config/authentication-options.ts';
 import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
-import { readAuthority } from '../nodes/api-node-dialer.ts';
+import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
@@ -41,10 +41,9 @@ export async function startServer(
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
   const kinds = await loadKinds(options.kinds);
-  const { tokenAuthFile } = options;
-  const authenticateToken = tokenAuthFile && tokenUsers(await readTokenFile(tokenAuthFile, logger));
+  const oidcAuthority = options.oidcCaFile && (await readCertificates('--oidc-ca-file', options.oidcCaFile));
   const authority =
-    agentCertificateAuthority === undefined ? undefined : await readAuthority(agentCertificateAuthority);
+    agentCertificateAuthority && (await readCertificates('--agent-certificate-authority', agentCertificateAuthority));
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const made =
     insecure && !withAgent
@@ -63,7 +62,7 @@ export async function startServer(
     acceptNewStore: options.acceptNewStore,
     controllers: options.controllers,
     authorization: authorizationOptions(options),
-    ...(authenticateToken ? { authenticateToken } : {}),
+    authentication: authenticationOptions(options, oidcAuthority),
     logger,
     metrics: createPromMetrics(),
     ...(credentials

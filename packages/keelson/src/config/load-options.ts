@@ -10,6 +10,7 @@ import {
   parseVariables,
   UsageError,
 } from '@keelson/core/internal';
+import { checkAuthentication } from './authentication-options.ts';
 import { optionTable, type ServerOptions } from './options.ts';
 
 /** Prefixes of variables that belong to the tests of the project and to the node agent. */
@@ -37,17 +38,15 @@ export async function loadOptions(
   return options;
 }
 
-function checkOptions({ insecure, listen, allowedHosts, tokenAuthFile }: ServerOptions): void {
+function checkOptions(options: ServerOptions): void {
+  const { insecure, listen, allowedHosts } = options;
   if (insecure && !isLoopback(listen.host))
     throw new UsageError(
       `--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${listen.port}`,
     );
   if (!insecure && allowedHosts.length > 0)
     throw new UsageError('--allowed-host requires --insecure; a server with authentication accepts every host name');
-  if (insecure && tokenAuthFile !== undefined)
-    throw new UsageError(
-      '--insecure and --token-auth-file exclude each other: tokens are not read without authentication',
-    );
+  checkAuthentication(options);
 }
 
 function isLoopback(host: string): boolean {

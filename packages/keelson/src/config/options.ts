@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type AnyOption, bool, integer, oneOf, valueType } from '@keelson/core/internal';
+import { type AuthenticationFlags, authenticationRows } from './authentication-options.ts';
 import { type AuthorizationConfig, authorizationRows } from './authorization-options.ts';
 import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
 import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
@@ -18,7 +19,7 @@ import {
 } from './storage-choice.ts';
 
 /** The options of `keelson serve` and `keelson up`, merged from all sources. */
-export interface ServerOptions extends AuthorizationConfig, ServiceAccountServerOptions {
+export interface ServerOptions extends AuthenticationFlags, AuthorizationConfig, ServiceAccountServerOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */
@@ -42,8 +43,6 @@ export interface ServerOptions extends AuthorizationConfig, ServiceAccountServer
   readonly insecure: boolean;
   /** Host names without ports that the insecure server accepts in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[];
-  /** File of bearer tokens and their users. Undefined: no token is valid. */
-  readonly tokenAuthFile?: string;
   /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
   readonly data: string;
   /** Modules whose default export is a kind or a list of kinds, served in addition to the built-in kinds. */
@@ -155,13 +154,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: [],
     help: 'host name or address that --insecure accepts in addition to localhost, 127.0.0.0/8 and [::1], without a port',
   },
-  tokenAuthFile: {
-    flag: '--token-auth-file',
-    variable: 'KEELSON_TOKEN_AUTH_FILE',
-    type: path('FILE'),
-    default: undefined,
-    help: 'accepted bearer tokens, one `token,user,uid,"group1,group2"` per line; read when the server starts',
-  },
+  ...authenticationRows,
   ...authorizationRows,
   ...serviceAccountOptions,
   data: {

@@ -1,5 +1,6 @@
 import {
-  anyToken,
+  Authentication,
+  type AuthenticationOptions,
   createServiceAccounts,
   nodeRestriction,
   type ServiceAccountOptions,
@@ -28,7 +29,7 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
-import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
+import { builtinKinds, Lease, Namespace, Node, Pod, Secret } from '@keelson/kinds';
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
@@ -77,10 +78,9 @@ export interface ControlPlaneOptions {
   readonly authorization?: AuthorizationOptions;
   /** An authorizer of the program, instead of `authorization`. */
   readonly authorizer?: Authorizer;
-  /**
-   * Authenticates bearer tokens over HTTPS and in token reviews. Default: no token is valid, and requests with a token
-   * are rejected with 401.
-   */
+  /** Sources of the identities of users over HTTPS and in token reviews. */
+  readonly authentication?: AuthenticationOptions;
+  /** A further source of identities of bearer tokens; its results are not cached. */
   readonly authenticateToken?: AuthenticateToken;
   /**
    * Service accounts: their tokens, and the account of each pod. Absent: no tokens are issued, and pods get no account.
@@ -151,7 +151,14 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const stores = await makeStores(options, allKinds, context);
   const accounts =
     withBuiltin && options.serviceAccounts ? createServiceAccounts(options.serviceAccounts, stores, clock) : undefined;
-  const authenticateToken = anyToken(options.authenticateToken, accounts?.authenticateToken);
+  const authentication = await Authentication.open(options.authentication ?? {}, {
+    ...context,
+    tokens: [
+      ...(options.authenticateToken ? [{ name: 'application', authenticate: options.authenticateToken }] : []),
+      ...(accounts ? [{ name: 'service accounts', authenticate: accounts.authenticateToken }] : []),
+    ],
+    secrets: withBuiltin ? () => api.resource(Secret) : undefined,
+  });
   const kinds = accounts ? allKinds.map((kind) => accounts.withTokens(kind)) : allKinds;
   const registry = createResourceRegistry({
     kinds,
@@ -159,7 +166,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     tokens: (kind) => stores.tokensOf(kind),
     admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...admission, ...(options.admission ?? [])],
     authorizer,
-    ...(authenticateToken ? { authenticateToken } : {}),
+    authenticateToken: authentication.authenticateToken,
     clock,
     logger,
   });
@@ -167,6 +174,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const host = new ServiceHost(
     [
       processAnchor(),
+      { name: 'authentication', start: async () => {}, stop: async () => authentication.stop() },
       {
         name: 'storages',
         start: () => stores.start(),
@@ -204,7 +212,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
             ? relaxedReads(registry, (kind) => stores.of(kind).reads)
             : registry,
           authorizer,
-          authenticateToken,
+          authentication,
           checks: stores.checks(),
           budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),

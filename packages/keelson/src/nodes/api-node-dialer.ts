@@ -1,5 +1,5 @@
-import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { parseCertificates } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
 import { type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
 import { printableText, UsageError } from '@keelson/core/internal';
@@ -10,8 +10,8 @@ import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from '
 
 export interface ApiNodeDialerOptions {
   readonly nodes: Pick<ResourceClient<Node>, 'get'>;
-  /** The client certificate of the server for agents. */
-  readonly identity: KeyPair | undefined;
+  /** The current client certificate of the server for agents. */
+  readonly identity: () => KeyPair | undefined;
   /** Authorities of the agents' certificates, PEM; undefined: the certificates are not verified. */
   readonly authority: string | undefined;
   /** Ports at 127.0.0.1 of agents in this process, by node name. */
@@ -52,7 +52,7 @@ export class ApiNodeDialer implements NodeDialer {
   }
 
   #identity(): UpstreamTls {
-    const { identity } = this.#options;
+    const identity = this.#options.identity();
     return identity === undefined ? {} : { cert: identity.certificate, key: identity.key };
   }
 
@@ -74,22 +74,18 @@ function unreachable(name: string, tried: readonly string[]): StatusError {
   return statusErrors.serviceUnavailable(`node ${JSON.stringify(name)} cannot be reached: ${why}`);
 }
 
-/** Reads the authorities of node agents, PEM. @throws UsageError that names the option */
-export async function readAuthority(path: string): Promise<string> {
-  const option = '--agent-certificate-authority';
-  let text: string;
+/** Reads certificates, PEM. @throws UsageError that names the option */
+export async function readCertificates(option: string, path: string): Promise<string> {
+  let content: Buffer;
   try {
-    text = await readFile(path, 'utf8');
+    content = await readFile(path);
   } catch (error) {
     throw new UsageError(`${option}: cannot read ${path}: ${(error as Error).message}`);
   }
-  // TLS ignores text that is not a certificate and would then reject every agent.
-  const certificates = text.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
-  if (certificates.length === 0) throw new UsageError(`${option}: ${path} has no certificate in PEM`);
   try {
-    for (const certificate of certificates) new X509Certificate(certificate);
+    parseCertificates(content);
   } catch (error) {
-    throw new UsageError(`${option}: ${path} has a certificate that cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`${option}: ${path}: ${(error as Error).message}`);
   }
-  return text;
+  return content.toString('utf8');
 }

@@ -1,6 +1,6 @@
-import { authentication, type IssuerDocuments } from '@keelson/access';
+import type { Authentication, IssuerDocuments } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
-import type { ApiClient, AuthenticateToken, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
+import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import type { Brand, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
@@ -57,6 +57,11 @@ export interface AgentAccess {
 export interface Listening {
   readonly url: string;
   readonly port: number;
+  /**
+   * Replaces certificate, key and authorities. New connections use them; existing ones continue, and their client
+   * certificates are checked again.
+   */
+  setCredentials(credentials: Credentials): void;
   /** Ends watches cleanly, aborts connect requests, waits for running requests, then closes; within `drainMs`. */
   close(): Promise<void>;
 }
@@ -76,8 +81,7 @@ export interface ServedPlane {
     readonly api: ApiClient;
     readonly documents: (address: string) => IssuerDocuments;
   };
-  /** Undefined: no token is valid. */
-  readonly authenticateToken: AuthenticateToken | undefined;
+  readonly authentication: Authentication;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
 }
@@ -97,11 +101,14 @@ async function closeWithin(deadlineMs: number, drained: Promise<void>, server: L
 
 /** Starts a server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
-  const { registry, clock, logger, metrics, checks, authorizer, authenticateToken, nodes, serviceAccounts } = plane;
+  const { registry, clock, logger, metrics, checks, authorizer, nodes, serviceAccounts } = plane;
   const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
   // The port is known when the server listens.
   let address = '';
-  const { identity = options.credentials?.agentClient, authority, local } = options.agents ?? {};
+  const { authority, local } = options.agents ?? {};
+  let { credentials } = options;
+  const users = credentials && plane.authentication.forServer(credentials.authority);
+  const identity = () => options.agents?.identity ?? credentials?.agentClient;
   const drainMs = options.drainMs ?? defaultDrainMs;
   const api = createHttpApi({
     registry,
@@ -116,11 +123,12 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),
     ...(plane.budgets ? { budgets: plane.budgets } : {}),
-    ...(options.credentials
-      ? { authenticate: authentication(authenticateToken, clock) }
+    ...(users
+      ? { authenticate: users.authenticate }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
-  const server = await listenOn(listenAddress, api.listener, options.credentials, {
+  const tls = () => credentials && users && { ...credentials.server, authorities: users.authorities() };
+  const server = await listenOn(listenAddress, api.listener, tls(), {
     http: serverOptions,
     limits: options.limits,
     logger: logger.child({ component: 'listener' }),
@@ -134,11 +142,23 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     published = new KubernetesService({ api: serviceAccounts.api, clock, logger }, { ip, port: server.port });
     await published.start();
   }
+  const applyTls = () => {
+    const current = tls();
+    if (current !== undefined) server.setTls(current);
+  };
+  if (users) users.onChange = applyTls;
   let closing: Promise<void> | undefined;
   return {
     url: server.url,
     port: server.port,
+    setCredentials(next) {
+      if (users === undefined) throw new Error('a server without credentials cannot be given any later');
+      credentials = next;
+      // Applies the authorities, and with them the certificate.
+      users.setOwnAuthorities(next.authority);
+    },
     close: () => {
+      users?.close();
       closing ??= closeWithin(
         drainMs,
         Promise.all([published?.stop(), api.drain()]).then(() => {}),

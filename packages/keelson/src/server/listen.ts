@@ -5,12 +5,12 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
 import { type Logger, silentLogger } from '@keelson/core/runtime';
 import { type ConnectionLimits, connectionLimits } from '../config/connection-limits.ts';
 import type { ListenAddress } from '../config/options.ts';
-import type { Credentials } from '../tls/credentials.ts';
 import { Connections } from './connections.ts';
-import { createTlsServer } from './secure-server.ts';
+import { createTlsServer, type ServerTls, secureContext } from './secure-server.ts';
 
 /**
  * Length of the accept queue; the system may reduce it. After a restart thousands of clients reconnect at once, and a
@@ -23,6 +23,8 @@ export interface ListeningServer {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
+  /** Replaces certificate, key and authorities of a TLS server for new connections. */
+  setTls(tls: ServerTls): void;
   /**
    * Accepts no more connections, closes idle ones, and resolves when the last one is closed. Open connections are
    * destroyed after `deadlineMs`.
@@ -40,11 +42,11 @@ export interface ServerSettings {
   readonly prepare?: (server: Server) => void;
 }
 
-/** Serves HTTP, or HTTPS with `credentials`. Rejects with the error of the system when the address is in use. */
+/** Serves HTTP, or HTTPS with `tls`. Rejects with the error of the system when the address is in use. */
 export async function listenOn(
   address: ListenAddress,
   listener: RequestListener,
-  credentials: Credentials | undefined,
+  tls: ServerTls | undefined,
   { http, limits: given, logger = silentLogger, prepare }: ServerSettings,
 ): Promise<ListeningServer> {
   const limits = connectionLimits(given);
@@ -58,11 +60,9 @@ export async function listenOn(
   };
   const admitted = connections.admitted(listener);
   const server =
-    credentials === undefined
-      ? createHttpServer(options, admitted)
-      : createTlsServer(admitted, credentials, options, limits);
+    tls === undefined ? createHttpServer(options, admitted) : createTlsServer(admitted, tls, options, limits);
   prepare?.(server);
-  connections.attach(server, credentials !== undefined);
+  connections.attach(server, tls !== undefined);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port: address.port, host: address.host, backlog }, () => {
@@ -73,8 +73,9 @@ export async function listenOn(
   const { port } = server.address() as AddressInfo;
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
-    url: `${credentials ? 'https' : 'http'}://${host}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     port,
+    setTls: (next) => (server as Server & Pick<TlsServer, 'setSecureContext'>).setSecureContext(secureContext(next)),
     close: (deadlineMs) =>
       new Promise((resolve) => {
         const cut = setTimeout(() => connections.destroy(), deadlineMs);

@@ -1,7 +1,35 @@
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { SecureContextOptions } from 'node:tls';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
-import type { Credentials } from '../tls/credentials.ts';
+
+/** The serving certificate, its key, and the authorities of clients; all PEM. */
+export interface ServerTls {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authorities: readonly string[];
+}
+
+/**
+ * TLS 1.2 is limited to suites with forward secrecy and authenticated encryption, without CBC. All suites of TLS 1.3
+ * are such.
+ */
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+/** The part of the TLS options that can be replaced while the server runs. */
+export function secureContext({ certificate, key, authorities }: ServerTls): SecureContextOptions {
+  return { cert: certificate, key, ca: [...authorities], minVersion: 'TLSv1.2', ciphers };
+}
 
 /**
  * An HTTPS server with HTTP/2 and HTTP/1.1. Closing it sends GOAWAY to HTTP/2 clients while their running requests
@@ -9,19 +37,16 @@ import type { Credentials } from '../tls/credentials.ts';
  */
 export function createTlsServer(
   listener: RequestListener,
-  credentials: Credentials,
+  tls: ServerTls,
   options: HttpOptions,
   limits: ConnectionLimits,
 ): Server {
   const server: Http2SecureServer = createSecureServer(
     {
-      cert: credentials.server.certificate,
-      key: credentials.server.key,
-      ca: credentials.authority,
+      ...secureContext(tls),
       // The authenticator decides about clients without a certificate.
       requestCert: true,
       rejectUnauthorized: false,
-      minVersion: 'TLSv1.2',
       allowHTTP1: true,
       handshakeTimeout: limits.handshakeMs,
       peerMaxConcurrentStreams: limits.streams,

@@ -477,7 +477,7 @@ test('over HTTPS a token is its account, and the issuer documents verify it', as
   const refused = await get('/api/v1/namespaces/default/pods', token);
   t.is(refused.code, 403);
   t.true(refused.text.includes('User \\"system:serviceaccount:default:robot\\" cannot list resource'));
-  t.is((await get('/openid/v1/jwks')).code, 403, 'anonymous users do not read them');
+  t.is((await get('/openid/v1/jwks')).code, 401, 'anonymous users do not read them');
   t.is((await get('/apis', `${token}x`)).code, 401);
 
   const configuration = await get('/.well-known/openid-configuration', token);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { readAuthority } from '../../src/nodes/api-node-dialer.ts';
 import { createAuthority } from '../../src/tls/authority.ts';
+import { readCertificates } from '../../src/nodes/api-node-dialer.ts';
 
 test('a file of authorities is used unchanged; a missing file or one without a certificate is a usage error', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-authority-'));
@@ -16,10 +16,10 @@ test('a file of authorities is used unchanged; a missing file or one without a c
     broken: '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n',
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  t.is(await readAuthority(join(folder, 'good')), certificate);
+  t.is(await readCertificates('--agent-certificate-authority', join(folder, 'good')), certificate);
   for (const name of ['missing', 'empty', 'broken']) {
     await t.throwsAsync(
-      readAuthority(join(folder, name)),
+      readCertificates('--agent-certificate-authority', join(folder, name)),
       { instanceOf: UsageError, message: /^--agent-certificate-authority: / },
       name,
     );

@@ -49,7 +49,8 @@ interface Place {
 async function server(t: ExecutionContext, limits: Partial<ConnectionLimits>, secure: boolean): Promise<Place> {
   const known = secure ? await credentials() : undefined;
   const http = { connectionsCheckingInterval: 50 };
-  const { port, close } = await listenOn({ host: '127.0.0.1', port: 0 }, listener, known, { http, limits });
+  const tls = known && { ...known.server, authorities: [known.authority] };
+  const { port, close } = await listenOn({ host: '127.0.0.1', port: 0 }, listener, tls, { http, limits });
   t.teardown(() => close(0));
   return { port, tls: known && { ca: known.authority } };
 }
