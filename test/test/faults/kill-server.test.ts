@@ -4,7 +4,7 @@ import { directoryFor, faults, progress, seed, sleep, startRun, until } from '..
 import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
-const kills = faults(25, 200);
+const kills = faults(12, 200);
 
 test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
   t.timeout(120_000 + kills * 10_000);

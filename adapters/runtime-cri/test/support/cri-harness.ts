@@ -82,6 +82,7 @@ export function criHarness(
     name: 'cri',
     capabilities,
     concurrency: pool.all.length,
+    loadPods: 9,
     ...images,
     open: () => pool.open(),
     reopen: (opened) => pool.reopen(opened),

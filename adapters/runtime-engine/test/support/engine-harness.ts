@@ -83,6 +83,7 @@ export function engineHarness(
     name: 'engine',
     capabilities,
     concurrency: pool.length,
+    loadPods: 9,
     ...extra,
     open: () => {
       const podman = idle.pop();

@@ -31,6 +31,8 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   readonly capabilities: RuntimeCapabilities;
   /** Number of cases that run concurrently; default all. */
   readonly concurrency?: number;
+  /** Pods that the load cases start concurrently, for runtimes whose containers cost much; default 30. */
+  readonly loadPods?: number;
   /** Opens an engine without sandboxes that can run {@link program} without further preparation. */
   open(): Promise<O>;
   program(intent: Intent): Program;

@@ -4,9 +4,9 @@ import type { RuntimeCase } from '../case-context.ts';
 export const loadCases: readonly RuntimeCase[] = [
   {
     id: 'load.many-pods-at-once',
-    title: 'thirty pods start concurrently, each with its own exit code, and are removed concurrently',
-    async run({ runtime, sandbox, started, waitFor }) {
-      const codes = Array.from({ length: 30 }, (_, index) => index);
+    title: 'many pods start concurrently, each with its own exit code, and are removed concurrently',
+    async run({ harness, runtime, sandbox, started, waitFor }) {
+      const codes = Array.from({ length: harness.loadPods ?? 30 }, (_, index) => index);
       const pods = await Promise.all(
         codes.map(async (code) => {
           const sandboxId = await sandbox();
@@ -25,16 +25,17 @@ export const loadCases: readonly RuntimeCase[] = [
   },
   {
     id: 'load.crash-loop',
-    title: 'one container after the other in the same sandbox, twenty times',
-    async run({ runtime, sandbox, create, waitFor }) {
+    title: 'one container after the other in the same sandbox, many times',
+    async run({ harness, runtime, sandbox, create, waitFor }) {
+      const kept = Math.ceil((harness.loadPods ?? 30) / 3);
       const sandboxId = await sandbox();
-      for (let attempt = 0; attempt < 20; attempt += 1) {
+      for (let attempt = 0; attempt < 2 * kept; attempt += 1) {
         const id = await create(sandboxId, { kind: 'exit', code: 1 }, { metadata: { name: 'web', attempt } });
         await runtime.startContainer(id);
         assert.equal((await waitFor(id, 'exited')).exitCode, 1);
         if (attempt % 2 === 0) await runtime.removeContainer(id);
       }
-      assert.equal((await runtime.listContainers()).length, 10);
+      assert.equal((await runtime.listContainers()).length, kept);
     },
   },
   {
