@@ -1,30 +1,47 @@
 // Every static check: format and lint, promises, dependencies between packages and folders, reference pages, structure,
-// dead code. Runs all, then fails if any failed.
-import { spawnSync } from 'node:child_process';
+// dead code. Runs as many at a time as there are processors, prints the output of each when it ends, and fails if any
+// failed.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (name) => `${root}node_modules/.bin/${name}`;
 
+/** The longest first. */
 const checks = [
-  ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   [
     'promises',
     bin('oxlint'),
     ['--type-aware', '--config', '.oxlintrc.json', 'packages', 'adapters', 'test', 'benchmarks'],
   ],
+  ['dead code', bin('knip'), []],
+  ['files per request', process.execPath, ['scripts/count-path-files.mjs', '--check']],
+  ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ['dependencies', process.execPath, ['scripts/dependencies.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
   ['structure', process.execPath, ['scripts/structure.mjs', '--check']],
-  ['files per request', process.execPath, ['scripts/count-path-files.mjs', '--check']],
-  ['dead code', bin('knip'), []],
 ];
 
-const failed = checks.filter(([title, command, args]) => {
-  process.stdout.write(`\n== ${title}\n`);
-  return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status !== 0;
-});
-process.stdout.write(
-  failed.length === 0 ? '\nall checks passed\n' : `\nfailed: ${failed.map(([title]) => title).join(', ')}\n`,
+const failed = [];
+
+async function run([title, command, args]) {
+  const started = performance.now();
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  if (code !== 0) failed.push(title);
+  process.stdout.write(`\n== ${title} (${((performance.now() - started) / 1000).toFixed(1)} s)\n`);
+  process.stdout.write(Buffer.concat(output));
+}
+
+const waiting = [...checks];
+await Promise.all(
+  Array.from({ length: availableParallelism() }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(next);
+  }),
 );
+process.stdout.write(failed.length === 0 ? '\nall checks passed\n' : `\nfailed: ${failed.join(', ')}\n`);
 process.exitCode = failed.length === 0 ? 0 : 1;

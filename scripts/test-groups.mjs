@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Workspaces with many small test files. Each folder below `test` is a group; files without such neighbours are another. */
+/** Workspaces with many small test files. Each folder of tests is a group; files without neighbours are another. */
 const workspaces = [
   'packages/access',
   'packages/agent',
