@@ -111,14 +111,6 @@ export { DurationError, durationMs, durationOfMs, formatDuration, parseDuration 
 /** @public */
 export { addErrors, type FieldError, FieldErrorReason, fieldError, isFull } from './meta/field-error.ts';
 /** @public */
-export {
-  everyField,
-  type FieldRequirement,
-  type FieldSelector,
-  fieldSelectorOf,
-  parseFieldSelector,
-} from './meta/field-selector.ts';
-/** @public */
 export { humanDuration } from './meta/human-duration.ts';
 /** @public */
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
@@ -126,16 +118,6 @@ export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-str
 export { isCIDR, isIP, isIPv4, isIPv6, isProxyableIP, portNumberErrors } from './meta/ip.ts';
 /** @public */
 export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
-/** @public */
-export {
-  everythingSelector,
-  type LabelSelector,
-  type LabelSelectorSpec,
-  labelSelectorOf,
-  labelSetSelector,
-  nothingSelector,
-  parseLabelSelector,
-} from './meta/label-selector.ts';
 /** @public */
 export {
   configMapKeyErrors,
@@ -170,6 +152,21 @@ export {
 export { internalContext, type RequestContext, systemUser, type UserInfo } from './meta/request-context.ts';
 /** @public */
 export { maxRequirements, maxSelectorLength, SelectorError } from './meta/selector-error.ts';
+/** @public */
+export {
+  everyField,
+  everythingSelector,
+  type FieldRequirement,
+  type FieldSelector,
+  fieldSelectorOf,
+  type LabelSelector,
+  type LabelSelectorSpec,
+  labelSelectorOf,
+  labelSetSelector,
+  nothingSelector,
+  parseFieldSelector,
+  parseLabelSelector,
+} from './meta/selectors.ts';
 /** @public */
 export { type Status, type StatusCause, type StatusDetails, StatusReason } from './meta/status.ts';
 /** @public */

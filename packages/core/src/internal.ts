@@ -19,7 +19,6 @@ export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/ne
 export { objectCodecOf, servedJson, storedJson } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
 export { listSchemaOf } from './codec/protobuf/document-schemas.ts';
-export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
 export {
   decodeProtobufEvent,
   encodeProtobufObject,
@@ -33,7 +32,14 @@ export {
   protobufEncoderOf,
 } from './codec/protobuf/protobuf-codec.ts';
 export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-form.ts';
-export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/wire.ts';
+export {
+  decodeEnvelope,
+  type Envelope,
+  encodeEnvelope,
+  isEnvelope,
+  isProtobufSyntaxError,
+  ProtobufSyntaxError,
+} from './codec/protobuf/wire.ts';
 export {
   type AnswerShape,
   type FormBuilder,
@@ -218,7 +224,7 @@ export type {
 } from './storage/resource-storage.ts';
 export { type PieceSource, pieceBytes } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
-export { encodeEvents, withListBlueprint } from './storage/shared-watch-event.ts';
+export { encodeEvents, withListBlueprint } from './storage/resource-watch.ts';
 export { kindPrefix, objectKey, storageKindOf } from './storage/storage-key.ts';
 export {
   defaultStorageBudgets,

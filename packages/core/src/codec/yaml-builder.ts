@@ -1,6 +1,6 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import { DocumentError, noteDuplicate, type ParsedDocument, placeOf } from '../json/document-error.ts';
-import { setOwn } from '../json/json-value.ts';
+import { setOwn } from '../json/json.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 
 type YamlLibrary = typeof import('js-yaml');

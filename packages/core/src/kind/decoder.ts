@@ -1,4 +1,4 @@
-import { setOwn } from '../json/json-value.ts';
+import { setOwn } from '../json/json.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
 import {
   DecodeContext,

@@ -1,6 +1,6 @@
 import { addErrors, type FieldError, fieldError, isFull } from './field-error.ts';
 import type { Labels } from './label-requirement.ts';
-import type { LabelSelectorSpec } from './label-selector.ts';
+import type { LabelSelectorSpec } from './selectors.ts';
 
 const label1123Source = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const subdomain1123Source = `${label1123Source}(\\.${label1123Source})*`;

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json/json-value.ts';
+import { isJsonObject } from '../json/json.ts';
 import { mergeKeyOf, patchDirective } from './merge-list.ts';
 import { PatchError } from './patch-budget.ts';
 

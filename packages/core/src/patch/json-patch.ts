@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
+import { isJsonObject, type JsonObject, setOwn } from '../json/json.ts';
 import { arrayIndex, parsePointer } from './json-pointer.ts';
 import { PatchBudget, PatchError } from './patch-budget.ts';
 

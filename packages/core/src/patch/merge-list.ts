@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
+import { isJsonObject, type JsonObject, setOwn } from '../json/json.ts';
 import type { PatchBudget } from './patch-budget.ts';
 import { PatchError } from './patch-budget.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
+import { isJsonObject, type JsonObject, setOwn } from '../json/json.ts';
 
 /**
  * Applies a JSON merge patch (RFC 7386): objects merge, null deletes, everything else replaces. The document stays as

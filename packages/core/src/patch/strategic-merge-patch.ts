@@ -1,4 +1,4 @@
-import { getOwn, isJsonObject, type JsonObject, setOwn } from '../json/json-value.ts';
+import { getOwn, isJsonObject, type JsonObject, setOwn } from '../json/json.ts';
 import type { Schema } from '../kind/schema.ts';
 import { childSchema } from '../kind/schema-walk.ts';
 import { checkOrder, checkOrderFormat, orderElements } from './element-order.ts';

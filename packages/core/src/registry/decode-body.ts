@@ -2,8 +2,7 @@ import { hasProtobufForm, type ProtobufBodyType, parseProtobufBody } from '../co
 import { parseYaml } from '../codec/yaml.ts';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isDocumentError, type ParsedDocument } from '../json/document-error.ts';
-import { parseJson } from '../json/json.ts';
-import { isJsonObject } from '../json/json-value.ts';
+import { isJsonObject, parseJson } from '../json/json.ts';
 import { isDecodeTypeError } from '../kind/decoder.ts';
 import type { Schema } from '../kind/schema.ts';
 import type { FieldError } from '../meta/field-error.ts';

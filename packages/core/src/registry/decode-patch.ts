@@ -1,8 +1,7 @@
 import { patchMediaTypes } from '../codec/media-type.ts';
 import { isStatusError, type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isDocumentError, type ParsedDocument } from '../json/document-error.ts';
-import { parseJson } from '../json/json.ts';
-import { isJsonObject } from '../json/json-value.ts';
+import { isJsonObject, parseJson } from '../json/json.ts';
 import type { Schema } from '../kind/schema.ts';
 import { fieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';

@@ -1,5 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
-import { equalJson } from '../json/json-value.ts';
+import { equalJson } from '../json/json.ts';
 import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import { addErrors, type FieldError, fieldError } from '../meta/field-error.ts';

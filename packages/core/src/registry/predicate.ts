@@ -1,8 +1,13 @@
 import { statusErrors } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
-import { type FieldSelector, fieldSelectorOf, parseFieldSelector } from '../meta/field-selector.ts';
-import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
 import { SelectorError } from '../meta/selector-error.ts';
+import {
+  type FieldSelector,
+  fieldSelectorOf,
+  type LabelSelector,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '../meta/selectors.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { ObjectPredicate, Pin } from '../storage/resource-storage.ts';
 import { objectKey, storageKindOf, storedFieldOf } from '../storage/storage-key.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { copyJson, equalJson } from '../json/json-value.ts';
+import { copyJson, equalJson } from '../json/json.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { messageNode } from '../kind/schema-walk.ts';

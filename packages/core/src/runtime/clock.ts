@@ -9,8 +9,8 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
+  now: Date.now,
+  monotonic: performance.now.bind(performance),
   after: (ms, callback) => {
     const timer = setTimeout(callback, ms);
     timer.unref();

@@ -15,7 +15,7 @@ import type {
   UpdateOutcome,
   WriteOptions,
 } from './resource-storage.ts';
-import type { BookmarkStamp } from './shared-watch-event.ts';
+import type { BookmarkStamp } from './resource-watch.ts';
 import type { ObjectSource, StorageMemory } from './storage-memory.ts';
 import type { Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-helpers.ts';

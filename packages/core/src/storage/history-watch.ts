@@ -1,14 +1,14 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
-import { PullWatch } from './pull-watch.ts';
 import type { ObjectPredicate, WatchEvent } from './resource-storage.ts';
 import {
   type BookmarkStamp,
   bookmarkEvent,
   InitialWatchEvent,
+  PullWatch,
   SharedWatchEvent,
   shownBefore,
   watchedChange,
-} from './shared-watch-event.ts';
+} from './resource-watch.ts';
 import type { ObjectSource } from './storage-memory.ts';
 import { type Change, type KeyRange, prefixRange, type Revision, type Store, type WatchStream } from './store.ts';
 import { StoredObject } from './stored-object.ts';

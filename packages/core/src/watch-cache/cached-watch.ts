@@ -1,6 +1,6 @@
 import type { HistoryWatch, HistoryWatchOptions } from '../storage/history-watch.ts';
-import { PullWatch } from '../storage/pull-watch.ts';
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
+import { PullWatch } from '../storage/resource-watch.ts';
 import type { Revision } from '../storage/store.ts';
 import { Backlog, type EventSource, PastEvents } from './event-source.ts';
 import type { EventWindow } from './event-window.ts';

@@ -1,6 +1,6 @@
 import type { HistoryWatch } from '../storage/history-watch.ts';
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
-import { InitialWatchEvent } from '../storage/shared-watch-event.ts';
+import { InitialWatchEvent } from '../storage/resource-watch.ts';
 import type { Revision } from '../storage/store.ts';
 import type { EventWindow } from './event-window.ts';
 import type { IndexSnapshot } from './ordered-index.ts';

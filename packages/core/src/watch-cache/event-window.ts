@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { ObjectPredicate } from '../storage/resource-storage.ts';
-import { SharedWatchEvent, shownBefore, watchedChange } from '../storage/shared-watch-event.ts';
+import { SharedWatchEvent, shownBefore, watchedChange } from '../storage/resource-watch.ts';
 import type { Key, Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { type IndexSnapshot, OrderedIndex } from './ordered-index.ts';

@@ -2,7 +2,7 @@ import { isStorageError, StorageError, StorageErrorCode } from '../errors/storag
 import type { Clock } from '../runtime/clock.ts';
 import { HistoryWatch, type HistoryWatchOptions } from '../storage/history-watch.ts';
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
-import { type BookmarkStamp, bookmarkEvent } from '../storage/shared-watch-event.ts';
+import { type BookmarkStamp, bookmarkEvent } from '../storage/resource-watch.ts';
 import type { ObjectSource, StorageMemory } from '../storage/storage-memory.ts';
 import { type Key, prefixRange, type Revision, type Store } from '../storage/store.ts';
 import { throwIfAborted } from '../storage/store-helpers.ts';

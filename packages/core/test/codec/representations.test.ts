@@ -9,7 +9,7 @@ import { parseYaml } from '../../src/codec/yaml.ts';
 import type { KindDefinition } from '../../src/kind/kind-definition.ts';
 import type { KubeObject } from '../../src/meta/types.ts';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
-import { bookmarkEvent } from '../../src/storage/shared-watch-event.ts';
+import { bookmarkEvent } from '../../src/storage/resource-watch.ts';
 import { StoredObject } from '../../src/storage/stored-object.ts';
 import { gadgets, oldWidgets, page, stored, widgets } from './fixtures.ts';
 

@@ -1,14 +1,15 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { type FieldSelector, parseFieldSelector } from '../../src/meta/field-selector.ts';
+import { labelSelectorErrors } from '../../src/meta/names.ts';
+import { SelectorError } from '../../src/meta/selector-error.ts';
 import {
+  type FieldSelector,
   type LabelSelector,
   labelSelectorOf,
   labelSetSelector,
+  parseFieldSelector,
   parseLabelSelector,
-} from '../../src/meta/label-selector.ts';
-import { labelSelectorErrors } from '../../src/meta/names.ts';
-import { SelectorError } from '../../src/meta/selector-error.ts';
+} from '../../src/meta/selectors.ts';
 
 const samples = [{}, { a: 'b' }, { a: '' }, { a: '5', b: 'c' }, { b: '-3', in: 'in' }, { a: 'c', 'x/y': 'z' }] as const;
 

@@ -11,7 +11,7 @@ import {
   statusErrors,
 } from '../../src/index.ts';
 import { StoredObject } from '../../src/internal.ts';
-import { copyJson, equalJson } from '../../src/json/json-value.ts';
+import { copyJson, equalJson } from '../../src/json/json.ts';
 import type { AnyObject } from '../../src/meta/types.ts';
 import { AdmissionChain } from '../../src/registry/admission.ts';
 import { randomName } from '../../src/registry/create-operation.ts';

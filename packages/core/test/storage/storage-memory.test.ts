@@ -8,7 +8,7 @@ import {
   StoredObject,
 } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime.ts';
-import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
+import { SharedWatchEvent } from '../../src/storage/resource-watch.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 
 const value = Buffer.from(`{"metadata":{"labels":{"app":"a"}},"text":"${'x'.repeat(500)}"}`);

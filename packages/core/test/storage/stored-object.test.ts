@@ -12,7 +12,7 @@ import { FakeClock } from '../../src/runtime.ts';
 import { ByteBudget } from '../../src/storage/byte-budget.ts';
 import { compactAttributes } from '../../src/storage/compact-attributes.ts';
 import { joinObjects } from '../../src/storage/object-list.ts';
-import { bookmarkEvent, SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
+import { bookmarkEvent, SharedWatchEvent } from '../../src/storage/resource-watch.ts';
 import { isSplicedFrom, restampResourceVersion } from '../../src/storage/stored-object.ts';
 
 const canonical = (metadata: object, spec: unknown = {}) =>

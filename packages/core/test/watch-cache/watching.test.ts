@@ -2,7 +2,7 @@ import test from 'ava';
 import type { KubeObject } from '../../src/index.ts';
 import { type ObjectPredicate, StoredObject } from '../../src/internal.ts';
 import { type Clock, FakeClock } from '../../src/runtime.ts';
-import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
+import { SharedWatchEvent } from '../../src/storage/resource-watch.ts';
 import type { Revision } from '../../src/storage-adapter.ts';
 import { KindEvent } from '../../src/watch-cache/event-window.ts';
 import { FrontierWaiters, WakeQueue } from '../../src/watch-cache/store-feed.ts';

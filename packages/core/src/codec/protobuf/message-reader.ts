@@ -1,7 +1,6 @@
 import type { Reader } from 'protobufjs/minimal.js';
 import { DocumentError, isDocumentError } from '../../json/document-error.ts';
-import { maxJsonValues, parseJson } from '../../json/json.ts';
-import { setOwn } from '../../json/json-value.ts';
+import { maxJsonValues, parseJson, setOwn } from '../../json/json.ts';
 import type { Field, SchemaNode } from '../../kind/schema.ts';
 import type { ListNode, MapNode, MessageNode } from '../../kind/schema-walk.ts';
 import { zeroOfNode } from '../../kind/schema-walk.ts';

@@ -7,12 +7,14 @@ import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
 import type { WatchEventType } from '../../storage/resource-storage.ts';
 import type { Framing } from '../json-watch-form.ts';
 import { jsonMediaType } from '../media-type.ts';
-import { decodeEnvelope, encodeEnvelope, envelopeTail } from './envelope.ts';
 import { beginMessage, messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
 import type { ProtobufDocument } from './protobuf-form.ts';
 import {
+  decodeEnvelope,
   delimitedEnd,
+  encodeEnvelope,
+  envelopeTail,
   library,
   ProtobufSyntaxError,
   putVarint,

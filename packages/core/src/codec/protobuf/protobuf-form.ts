@@ -22,10 +22,9 @@ import {
   type WireForm,
 } from '../wire-form.ts';
 import { type DocumentForm, documentForms, partialMetadataSchema } from './document-schemas.ts';
-import { envelopeHead, envelopeTail, rawTag } from './envelope.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
 import { hasProtobufForm, protobufEncoderOf, protobufFrame, written } from './protobuf-codec.ts';
-import { putVarint, tagOf, varintLength, WireType } from './wire.ts';
+import { envelopeHead, envelopeTail, putVarint, rawTag, tagOf, varintLength, WireType } from './wire.ts';
 
 /** A whole body. */
 export function documentBytes({ head, field }: ProtobufDocument): Buffer {

@@ -1,12 +1,17 @@
 import test from 'ava';
-import { decodeEnvelope, encodeEnvelope, isEnvelope } from '../../../src/codec/protobuf/envelope.ts';
 import {
   decodeProtobufEvent,
   encodeProtobufObject,
   parseProtobufBody,
 } from '../../../src/codec/protobuf/protobuf-codec.ts';
 import { encodeProtobufDocument, encodeProtobufStatus } from '../../../src/codec/protobuf/protobuf-form.ts';
-import { isProtobufSyntaxError, ProtobufSyntaxError } from '../../../src/codec/protobuf/wire.ts';
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  isEnvelope,
+  isProtobufSyntaxError,
+  ProtobufSyntaxError,
+} from '../../../src/codec/protobuf/wire.ts';
 import { deleteOptionsSchema } from '../../../src/kind/delete-options-schema.ts';
 import { statusSchema } from '../../../src/kind/status-schema.ts';
 

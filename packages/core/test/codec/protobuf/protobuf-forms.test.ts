@@ -2,13 +2,13 @@ import test from 'ava';
 import { negotiate } from '../../../src/codec/negotiation.ts';
 import { objectCodecOf } from '../../../src/codec/object-codec.ts';
 import { listSchemaOf } from '../../../src/codec/protobuf/document-schemas.ts';
-import { decodeEnvelope } from '../../../src/codec/protobuf/envelope.ts';
 import {
   decodeProtobufEvent,
   parseProtobufBody,
   protobufDecoderOf,
 } from '../../../src/codec/protobuf/protobuf-codec.ts';
 import { protobufForms } from '../../../src/codec/protobuf/protobuf-form.ts';
+import { decodeEnvelope } from '../../../src/codec/protobuf/wire.ts';
 import { Representations } from '../../../src/codec/representations.ts';
 import type { FormTarget, ListBody, WireForm } from '../../../src/codec/wire-form.ts';
 import { defineKind } from '../../../src/kind/define-kind.ts';
@@ -19,7 +19,7 @@ import { statusSchema } from '../../../src/kind/status-schema.ts';
 import { typeMetaFields } from '../../../src/kind/type-meta-fields.ts';
 import type { KubeObject } from '../../../src/meta/types.ts';
 import { FakeClock } from '../../../src/runtime/fake-clock.ts';
-import { bookmarkEvent } from '../../../src/storage/shared-watch-event.ts';
+import { bookmarkEvent } from '../../../src/storage/resource-watch.ts';
 import { StoredObject } from '../../../src/storage/stored-object.ts';
 import { widgets as bare, page, source } from '../fixtures.ts';
 
