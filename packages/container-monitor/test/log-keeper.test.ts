@@ -5,12 +5,15 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  readlinkSync,
   readSync,
   rmSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { listProcesses, readCommandLine, readStat, toolPath } from '@keelson/container-host';
 import { EventFeed } from '@keelson/container-runtime';
 import { systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
@@ -145,3 +148,70 @@ onLinux('a new keeper reads the containers that are running', async (t) => {
   await until(() => existsSync(context.runFiles.path(id, 'logged')));
   t.true(await context.runFiles.isLogged(id));
 });
+
+onLinux(
+  'of two clients that start a keeper at once one keeper runs; it leads a process group of its own, in /',
+  async (t) => {
+    const { context } = await opened(t);
+    writeFileSync(context.runFiles.path(id, 'monitor'), ownStat());
+    const other = new KeeperClient(context.state, () => {});
+    await Promise.all([context.keeper.ensure(), other.ensure()]);
+    const keepers = listProcesses().filter(({ pid }) => {
+      const [program, ...args] = readCommandLine(pid);
+      return program === process.execPath && args.includes(context.state.root);
+    });
+    t.is(keepers.length, 1);
+    const [{ pid, session } = { pid: 0, session: 0 }] = keepers;
+    t.not(session, readStat(process.pid)?.session, 'signals to the group of its starter do not reach it');
+    t.is(readlinkSync(`/proc/${pid}/cwd`), '/', 'it keeps no folder of its starter in use');
+    for (const fd of [0, 1, 2]) t.is(readlinkSync(`/proc/${pid}/fd/${fd}`), '/dev/null');
+    t.true(readCommandLine(pid).includes('--max-old-space-size=64'));
+    t.deepEqual(environmentOf(pid), { PATH: toolPath });
+    await context.runFiles.writeExit(id, { exitCode: 0 });
+    await other.close();
+  },
+);
+
+onLinux(
+  'output that arrives together with the answer to an attach is not lost; a lost keeper ends all requests',
+  async (t) => {
+    const root = mkdtempSync('/tmp/keelson-keeper-');
+    const state = new StateDirectory(root, '#!/bin/sh\n');
+    await state.prepare();
+    let lost = 0;
+    const keeper = new KeeperClient(state, () => {
+      lost += 1;
+    });
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('data', (chunk) => {
+        if (String(chunk).includes('"attach"')) socket.write('{}\nearly output');
+        else if (String(chunk).includes('"keep"')) socket.destroy();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(join(state.keeper, 'socket'), resolve));
+    t.teardown(async () => {
+      await keeper.close();
+      server.close();
+      rmSync(root, { recursive: true, force: true });
+    });
+    const attached = await keeper.attach(id);
+    let output = '';
+    attached.on('data', (chunk: Buffer) => {
+      output += String(chunk);
+    });
+    attached.resume();
+    await until(() => output !== '');
+    t.is(output, 'early output');
+    await t.throwsAsync(keeper.request('keep', id), { code: 'Unavailable', message: /connection .* was lost/ });
+    await until(() => lost === 1);
+    t.is(lost, 1, 'an attached connection is not that of requests');
+    attached.destroy();
+  },
+);
+
+function environmentOf(pid: number): Record<string, string> {
+  const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+  return Object.fromEntries(entries.map((entry) => entry.split('=', 2) as [string, string]));
+}

@@ -192,3 +192,35 @@ test('changed limits are merged, stored, and read by the next runtime', async (t
   await next.refresh();
   await t.throwsAsync(next.update({}), { code: 'InvalidState' });
 });
+
+test('a refresh during a pass is another pass, which reads what has changed meanwhile', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  const reads: string[] = [];
+  const { exit } = b.context.runFiles;
+  let second: Promise<void> | undefined;
+  b.context.runFiles.exit = async (name) => {
+    reads.push(name);
+    const found = await exit.call(b.context.runFiles, name);
+    if (reads.length === 1) {
+      // The file appears after it was read.
+      b.write(id, 'exit', '3\n');
+      second = container.refresh();
+    }
+    return found;
+  };
+  await container.refresh();
+  t.is(container.state, 'exited', 'the caller of the first pass observes the second');
+  await second;
+  t.is(reads.length, 2);
+  await container.refresh();
+  t.is(reads.length, 2, 'what has exited does not change any more');
+});
+
+test('a container that is lost has ended when the refresh resolves that discovered it', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  b.write(id, 'monitor', deadStat);
+  await container.refresh();
+  t.is(container.state, 'exited');
+});

@@ -142,6 +142,34 @@ test('a file event refreshes the container', async (t) => {
   t.is(container.state, 'running');
 });
 
+test('a closed inventory reads nothing any more, neither at a file event nor at the end of a poll', async (t) => {
+  const b = await bench(t);
+  const polls: (() => void)[] = [];
+  const after = (_ms: number, run: () => void) => {
+    polls.push(run);
+    return () => {};
+  };
+  const clock = { ...b.context.clock, after };
+  const inventory = inventoryOf({ ...b, context: { ...b.context, clock } });
+  await inventory.load(false);
+  const sandbox = new TestSandbox(b.context, sandboxRecord(first), true);
+  const container = new TestContainer(b.context, containerRecord('c'.repeat(24)));
+  inventory.addSandbox(sandbox);
+  inventory.addContainer(sandbox, container);
+  t.is(polls.length, 1);
+  polls[0]?.();
+  await inventory.refreshAll();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(polls.length, 2, 'an open inventory polls again');
+  inventory.close();
+  b.write(container.id, 'pid', ownStat());
+  polls[1]?.();
+  await inventory.refreshAll();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(container.state, 'created');
+  t.is(polls.length, 2);
+});
+
 test('a runtime creates, lists and removes sandboxes and containers', async (t) => {
   const b = await bench(t);
   const inventory = inventoryOf(b);

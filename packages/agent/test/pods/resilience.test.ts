@@ -253,3 +253,36 @@ test('a sidecar starts before the others, runs beside them, and ends after them'
   await bench.until(() => bench.containers('side')[0]?.state === 'exited');
   t.pass();
 });
+
+test('a step of a sync that fails is an event, and is retried', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const [container] = pod.spec.containers ?? [];
+  bench.world.unreachable = true;
+  bench.pods.put({ ...pod, spec: { ...pod.spec, containers: [{ ...container, name: 'main', image: 'app:2' }] } });
+  await bench.until(() => bench.events.some(({ reason }) => reason === 'FailedSync'));
+  t.regex(bench.events.find(({ reason }) => reason === 'FailedSync')?.message ?? '', /^error syncing pod: \S/);
+  bench.world.unreachable = false;
+  await bench.until(() => bench.containers('main').some(({ attempt, state }) => attempt === 1 && state === 'running'));
+});
+
+test('an ephemeral container starts in the running pod, unless a pod that contains it would have been rejected', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const ephemeralContainers = [
+    { name: 'shell', image: 'app:1' },
+    { name: 'probed', image: 'app:1', readinessProbe: { grpc: { port: 1 } } },
+    { name: 'strong', image: 'app:1', securityContext: { privileged: true } },
+  ];
+  bench.pods.put({ ...pod, spec: { ...pod.spec, ephemeralContainers } });
+  const shown = (name: string) =>
+    bench.status(pod).ephemeralContainerStatuses?.find((status) => status.name === name)?.state;
+  await bench.until(() => shown('shell')?.running !== undefined && shown('strong')?.waiting?.reason === 'Blocked');
+  t.like(shown('probed')?.waiting, { reason: 'Blocked', message: 'this agent does not support gRPC probes' });
+  t.is(shown('strong')?.waiting?.message, 'pod may not have privileged containers');
+  t.deepEqual(bench.containers('probed'), []);
+});

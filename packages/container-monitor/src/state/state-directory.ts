@@ -72,7 +72,7 @@ export class StateDirectory {
     }
     await writeAtomically(this.monitor, this.#monitorScript, 0o500);
     for (const name of await readdir(this.containers)) {
-      if (name.startsWith('.')) await rm(join(this.containers, name), { recursive: true, force: true });
+      if (name.startsWith('.')) await rm(join(this.containers, name), { recursive: true });
     }
     for (const name of await readdir(this.sandboxes)) {
       const [id = '', kind] = name.split('.');

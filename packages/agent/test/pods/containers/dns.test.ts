@@ -122,6 +122,10 @@ test('a --resolv-conf that cannot be read keeps pods from starting, and an event
   const { waiting } = bench.status(pod).containerStatuses?.[0]?.state ?? {};
   t.is(waiting?.reason, 'ContainerCreating');
   t.regex(waiting?.message ?? '', /^failed to create pod sandbox: ENOENT: .*resolv\.conf/);
+  t.false(
+    bench.events.some(({ reason }) => reason === 'FailedSync'),
+    'one event suffices',
+  );
   await writeFile(path, machine);
   await bench.until(() => bench.status(pod).phase === 'Running');
   await rm(path);

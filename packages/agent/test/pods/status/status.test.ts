@@ -1,8 +1,9 @@
 import type { ApiClient } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import type { ContainerStatus, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { type PodPhase, podConditions, podPhase } from '../../../src/pods/status/pod-status.ts';
-import { statusPatch } from '../../../src/pods/status/status-reports.ts';
+import { StatusReports, statusPatch } from '../../../src/pods/status/status-reports.ts';
 import { startBench, testPod } from '../../support/bench.ts';
 
 /** `r` running, `w` waiting, a number = ended with this code, `w1` = waits after an end with 1. */
@@ -194,4 +195,25 @@ test('a pod of the machine starts although the API server never answered', async
   bench.pods.put(pod);
   await bench.until(() => bench.status(pod).phase === 'Running');
   t.pass();
+});
+
+test('the object of a pod that ended before its status was ever reported is deleted', async (t) => {
+  const pod = testPod('gone', {}, { 'kubernetes.io/config.source': 'api' });
+  const deleted: unknown[] = [];
+  const client = {
+    namespace: () => client,
+    delete: async (name: string, options: { readonly preconditions: unknown; readonly gracePeriodSeconds: number }) =>
+      void deleted.push([name, options.gracePeriodSeconds, options.preconditions]),
+  };
+  const reports = new StatusReports({
+    ...{ clock: systemClock, logger: silentLogger, batchMs: 1000, mirrorOf: () => undefined },
+    api: { resource: () => client } as unknown as ApiClient,
+  });
+  t.teardown(() => reports.stop());
+  reports.ended(pod);
+  const uid = pod.metadata?.uid ?? '';
+  for (const start = Date.now(); reports.get(uid) !== undefined && Date.now() - start < 30_000; )
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  t.deepEqual(deleted, [['gone', 0, { uid }]]);
+  t.is(reports.get(uid), undefined);
 });
