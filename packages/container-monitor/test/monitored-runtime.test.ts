@@ -182,6 +182,11 @@ test('a runtime creates, lists and removes sandboxes and containers', async (t) 
     (await runtime.listPodSandboxes()).map(({ id }) => id),
     [later, pod],
   );
+  // A file takes the place of the directory of logs.
+  writeFileSync(join(b.state.root, 'file'), '');
+  const broken = { ...podConfig('r'), logDirectory: join(b.state.root, 'file/logs') };
+  for (const attempt of ['first', 'second'])
+    await t.throwsAsync(runtime.runPodSandbox(broken), { code: 'ENOTDIR' }, `the metadata are free: ${attempt}`);
   t.deepEqual(
     (await runtime.listPodSandboxes({ id: pod })).map(({ id }) => id),
     [pod],

@@ -2,9 +2,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
+import { missingForNamespaces, networkNamespace, temporaryDirectory, until } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
-import { temporaryDirectory, until } from './support.ts';
 
 const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
 const missing = missingForNamespaces();

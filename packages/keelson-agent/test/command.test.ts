@@ -3,9 +3,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from '@keelson/kinds';
-import { freePort } from '@keelson/test-support';
+import { freePort, temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { temporaryDirectory } from './support.ts';
 
 const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
 

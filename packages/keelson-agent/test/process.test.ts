@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { temporaryDirectory, until } from './support.ts';
 
 const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
 const onLinux = process.platform === 'linux' ? test : test.skip;

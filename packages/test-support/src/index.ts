@@ -16,3 +16,4 @@ export type { RegistryBehaviour, RegistryRequest } from './registry-behaviour.ts
 export type { ImageFormat, RegistryImage, RegistryLayer } from './registry-images.ts';
 export { type Reusable, ReusePool } from './reuse-pool.ts';
 export { stopProcess } from './stop-process.ts';
+export { type ListeningLogger, listeningLogger, manifest, temporaryDirectory, until } from './test-helpers.ts';

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@keelson/core/internal';
 import { silentLogger } from '@keelson/core/runtime';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { askCloud, type CloudProviders } from '../../src/node/cloud-provider.ts';
 import { newNode, nodeAddresses, reconcilePatch } from '../../src/node/node-object.ts';
 import { wordsConfig } from '../support/bench.ts';
-import { temporaryDirectory } from '../support/support.ts';
 
 /** What the provider of these options says. */
 const ask = (words: readonly string[], providers: CloudProviders = {}) => {

@@ -2,9 +2,9 @@ import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { TerminalSize } from '@keelson/container-runtime';
 import type { SpdyClient } from '@keelson/container-streams';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { execPath, openStreamServer, spawned } from '../support/stream-server.ts';
-import { until } from '../support/support.ts';
 
 const v4 = 'v4.channel.k8s.io';
 

@@ -1,8 +1,8 @@
 import { Readable, Writable } from 'node:stream';
 import { type ExecRequest, RuntimeError, type TerminalSize } from '@keelson/container-runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { execPath, openStreamServer, spawned } from '../support/stream-server.ts';
-import { until } from '../support/support.ts';
 
 const v5 = 'v5.channel.k8s.io';
 const v4 = 'v4.channel.k8s.io';

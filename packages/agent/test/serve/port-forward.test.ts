@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SpdyClient } from '@keelson/container-streams';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { openStreamServer } from '../support/stream-server.ts';
-import { until } from '../support/support.ts';
 import { openTunnel } from '../support/tunnel.ts';
 
 const path = '/portForward/default/web';

@@ -6,7 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import { freePort } from '@keelson/test-support';
+import { freePort, listeningLogger, manifest, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type LogRequest, type PodQueries, PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import { noEvents } from '../../src/base/events/event-recorder.ts';
@@ -17,7 +17,6 @@ import { submittedManifestsIn } from '../../src/sources/submitted-manifests.ts';
 import { parseOptions } from '../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../src/startup/options/resolve-config.ts';
 import { noStreams } from '../support/stream-server.ts';
-import { listeningLogger, manifest, temporaryDirectory, until } from '../support/support.ts';
 
 const web: Pod = {
   metadata: { name: 'web-n1', namespace: 'default', uid: 'u1' },

@@ -3,10 +3,11 @@ import { mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
+import { listeningLogger, manifest, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import type { EventSubject } from '../../src/base/events/event-recorder.ts';
 import { FileSource } from '../../src/sources/file-source.ts';
-import { listeningLogger, manifest, namesOf, temporaryDirectory, until } from '../support/support.ts';
+import { namesOf } from '../support/bench.ts';
 
 function open(t: ExecutionContext, path: string, { events = true, periodMs = 20_000 } = {}) {
   const sets: (readonly Pod[])[] = [];

@@ -2,10 +2,11 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
+import { listeningLogger, manifest, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { noEvents } from '../../src/base/events/event-recorder.ts';
 import { HttpSource } from '../../src/sources/http-source.ts';
-import { listeningLogger, manifest, namesOf, until } from '../support/support.ts';
+import { namesOf } from '../support/bench.ts';
 
 async function open(
   t: ExecutionContext,

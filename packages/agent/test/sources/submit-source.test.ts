@@ -2,13 +2,14 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
+import { listeningLogger, manifest, temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { noEvents } from '../../src/base/events/event-recorder.ts';
 import { Checkpoints, checkpointAnnotation } from '../../src/sources/checkpoints.ts';
 import { ManifestError } from '../../src/sources/parse-manifest.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';
 import { submittedManifestsIn } from '../../src/sources/submitted-manifests.ts';
-import { listeningLogger, manifest, namesOf, temporaryDirectory } from '../support/support.ts';
+import { namesOf } from '../support/bench.ts';
 
 async function open(directory: string) {
   const sets: (readonly Pod[])[] = [];

@@ -2,12 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { checkSwap } from '../../src/startup/check-swap.ts';
 import { effectiveOptions } from '../../src/startup/effective-options.ts';
 import { parseOptions } from '../../src/startup/options/parse-options.ts';
 import { runOnce } from '../../src/startup/run-once.ts';
-import { temporaryDirectory } from '../support/support.ts';
 
 const podOf = (uid: string, phase: string): Pod => ({
   metadata: { name: uid, namespace: 'x', uid },

@@ -384,6 +384,8 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
   };
 }
 
+export const namesOf = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '');
+
 let uids = 0;
 
 /** A static pod of one container `main`, with changes to its specification. */

@@ -7,9 +7,9 @@ import type { TLSSocket } from 'node:tls';
 import { createAuthority, signCertificate } from '@keelson/certificates';
 import { FakeClock } from '@keelson/core/runtime';
 import { type CertificateSigningRequest, readCertificateRequest } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import type { ExecutionContext } from 'ava';
 import { createSelfSigned } from '../../src/serve/serving-certificate.ts';
-import { listeningLogger, temporaryDirectory } from './support.ts';
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 

@@ -3,10 +3,10 @@ import { join, relative } from 'node:path';
 import { MachineError, UsageError } from '@keelson/agent';
 import { RuntimeError } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { loadRuntimeAdapter, openAdapter } from '../../src/adapters/load-adapter.ts';
 import { runtimeContext } from '../../src/adapters/runtime-context.ts';
-import { temporaryDirectory } from '../support.ts';
 
 const source = 'KEELSON_AGENT_RUNTIME';
 const network = {

@@ -3,11 +3,11 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
+import { temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { detectRuntime, type RuntimeProbes, rememberRuntime } from '../../src/runtime/detect-runtime.ts';
 import { findBinary, probeEngine, probeOci } from '../../src/runtime/probe-runtimes.ts';
 import { type RuntimeConfig, type RuntimeVariables, runtimeRequest } from '../../src/runtime/runtime-request.ts';
-import { temporaryDirectory } from '../support.ts';
 
 function probes(engine: boolean, oci: boolean): RuntimeProbes & { readonly asked: string[] } {
   const asked: string[] = [];

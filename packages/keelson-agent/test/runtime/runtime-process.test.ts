@@ -1,9 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseOptions, processTable, resolveConfig } from '@keelson/agent';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { runtimeCgroupWarning, runtimeProcess } from '../../src/runtime/runtime-process.ts';
-import { temporaryDirectory } from '../support.ts';
 
 const facts = { hostname: () => 'node-1', fileExists: () => false };
 

@@ -6,9 +6,9 @@ import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
 import { systemClock } from '@keelson/core/runtime';
 import { createCriRuntime } from '@keelson/runtime-cri';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import { listeningLogger, manifest, temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { criSocketOf, serveRuntime } from '../../src/runtime/serve-cri.ts';
-import { listeningLogger, manifest, temporaryDirectory } from '../support.ts';
 
 const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
 const host = { hostname: () => 'n1', fileExists: () => false };

@@ -1,13 +1,12 @@
 import { access, chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '@keelson/core/runtime';
-import { freePort } from '@keelson/test-support';
+import { freePort, listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { ensureSupervisor } from '../../src/supervisor/ensure-supervisor.ts';
 import { type Listener, probePort } from '../../src/supervisor/probe-port.ts';
 import { supervisorProgram } from '../../src/supervisor/supervisor-options.ts';
 import { supervisorPlace } from '../../src/supervisor/supervisor-place.ts';
-import { listeningLogger, temporaryDirectory } from '../support.ts';
 import { otherPair, pairOf, plainPort, silentPort, tlsPort } from './listeners.ts';
 
 test("the key is made once, in a file and a folder that are their owner's alone", async (t) => {

@@ -5,6 +5,7 @@ import type { ServerHttp2Session } from 'node:http2';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseOptions, resolveConfig } from '@keelson/agent';
 import { FakeClock, silentLogger, systemClock } from '@keelson/core/runtime';
+import { listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { endSupervisor, retireSupervisor } from '../../src/supervisor/end-supervisor.ts';
 import { ensureSupervisor } from '../../src/supervisor/ensure-supervisor.ts';
@@ -13,7 +14,6 @@ import { findRunning, removeRecord, writeRecord } from '../../src/supervisor/run
 import { SupervisorLink } from '../../src/supervisor/supervisor-link.ts';
 import { endpointText, type Supervised, supervisorOptions } from '../../src/supervisor/supervisor-options.ts';
 import { supervisorPlace } from '../../src/supervisor/supervisor-place.ts';
-import { listeningLogger, temporaryDirectory, until } from '../support.ts';
 import { pairOf, tlsPort } from './listeners.ts';
 
 function optionsOf(...words: string[]) {

@@ -2,9 +2,9 @@ import { ConnectionError } from '@keelson/client';
 import { type ApiClient, statusErrors } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Event, Pod } from '@keelson/kinds';
+import { listeningLogger, until } from '@keelson/test-support';
 import test from 'ava';
 import { ApiEventRecorder, EventCorrelator, podEvents, podSubject } from '../../../src/base/events/event-recorder.ts';
-import { listeningLogger, until } from '../../support/support.ts';
 
 const pod = (name: string): Pod => ({
   metadata: { name, namespace: 'shop', uid: `uid-${name}` },

@@ -2,10 +2,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CgroupError, systemCgroupFiles, weightOf } from '@keelson/container-host';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';
 import { CgroupMachine } from '../../support/cgroup-machine.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 50_000, memoryLimitBytes: 1 << 20 };
 /** Lets time pass until the work is over. */

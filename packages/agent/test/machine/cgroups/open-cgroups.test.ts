@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@keelson/core/runtime';
+import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';
@@ -9,7 +10,6 @@ import { Placements, processTable } from '../../../src/machine/cgroups/process-p
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveCgroups } from '../../../src/startup/options/resolve-cgroups.ts';
 import { CgroupMachine } from '../../support/cgroup-machine.ts';
-import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
 
 const configOf = (...words: string[]) => resolveCgroups(parseOptions(words));
 

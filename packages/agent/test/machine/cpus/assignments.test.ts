@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import fc from 'fast-check';
 import { MachineError } from '../../../src/base/machine-error.ts';
@@ -13,7 +14,6 @@ import {
   readTopology,
   takeCpus,
 } from '../../../src/machine/cpus/cpu-topology.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

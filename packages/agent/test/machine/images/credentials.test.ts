@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Secret } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { CloudCredentials, pullCredentials, registryMatch } from '../../../src/machine/images/pull-credentials.ts';
 import { wordsConfig } from '../../support/bench.ts';
-import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const secretOf = (key: string, value: unknown) =>

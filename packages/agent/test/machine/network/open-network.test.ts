@@ -2,13 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
-import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
+import { missingForNamespaces, networkNamespace, temporaryDirectory } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { openNetwork, requirePodNetwork } from '../../../src/machine/network/pod-network.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 import { wordsConfig } from '../../support/bench.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const missing = missingForNamespaces('../lib/cni/bridge');
 const test = missing.length === 0 ? anyTest : anyTest.skip;

@@ -1,10 +1,9 @@
 import { FakeClock } from '@keelson/core/runtime';
-import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
+import { listeningLogger, missingForNamespaces, networkNamespace, until } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { type HostActions, systemHost } from '../../../src/machine/network/host-actions.ts';
 import { markOf, UtilityChains } from '../../../src/machine/network/utility-chains.ts';
 import { wordsConfig } from '../../support/bench.ts';
-import { listeningLogger, until } from '../../support/support.ts';
 
 const missing = missingForNamespaces();
 const test = missing.length === 0 ? anyTest : anyTest.skip;

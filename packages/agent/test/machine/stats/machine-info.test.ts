@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { readMachineInfo } from '../../../src/machine/stats/machine-info.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 test('the machine is read from the files of its kernel', async (t) => {
   const root = await temporaryDirectory(t);

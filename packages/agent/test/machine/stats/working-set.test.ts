@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { localFiles } from '../../../src/machine/host/local-files.ts';
 import { machineUsage, workingSetBytes } from '../../../src/machine/stats/node-usage.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const meminfo =
   'MemTotal:        1000 kB\nMemFree:          300 kB\nInactive:         200 kB\nInactive(file):   150 kB\n';

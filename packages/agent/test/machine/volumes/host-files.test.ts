@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { runProgram } from '../../../src/base/run-program.ts';
 import { enteredHost, type HostAccess, localHost } from '../../../src/machine/host/host-access.ts';
@@ -11,7 +12,6 @@ import { systemMounter } from '../../../src/machine/volumes/mounter.ts';
 import { resolveSubPath } from '../../../src/machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../../src/machine/volumes/volume-problem.ts';
 import { mayMount, mountNamespace } from '../../support/mount-namespace.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 interface Place {
   readonly host: HostAccess;

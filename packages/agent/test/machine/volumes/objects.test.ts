@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
 import { FakeClock, type Logger, silentLogger } from '@keelson/core/runtime';
 import type { ConfigMap, coreV1, Pod, Secret, TokenRequest } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { AgentPaths } from '../../../src/base/agent-paths.ts';
 import { uidOf } from '../../../src/base/pod/pod-spec.ts';
@@ -12,7 +13,6 @@ import { createVolumes, defaultMounter } from '../../../src/machine/volumes/crea
 import { type Mounter, noMounter } from '../../../src/machine/volumes/mounter.ts';
 import { VolumeProblem } from '../../../src/machine/volumes/volume-problem.ts';
 import { testPod, wordsConfig } from '../../support/bench.ts';
-import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;

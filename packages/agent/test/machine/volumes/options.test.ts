@@ -1,13 +1,13 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { coreV1, Pod } from '@keelson/kinds';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { uidOf } from '../../../src/base/pod/pod-spec.ts';
 import { type RunProgram, runProgram } from '../../../src/base/run-program.ts';
 import { localHost } from '../../../src/machine/host/host-access.ts';
 import type { Mounter, MountRequest } from '../../../src/machine/volumes/mounter.ts';
 import { type Bench, startBench, testPod } from '../../support/bench.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const step = 5_000;
 const withVolumes = (name: string, ...volumes: coreV1.Volume[]) => testPod(name, { volumes });

@@ -1,12 +1,12 @@
 import { access, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '@keelson/kinds';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { uidOf } from '../../../src/base/pod/pod-spec.ts';
 import type { MountRequest } from '../../../src/machine/volumes/mounter.ts';
 import { startBench, testPod } from '../../support/bench.ts';
 import { attachingAnswers, mountingAnswers, shellDriver } from '../../support/flex-driver.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;
 

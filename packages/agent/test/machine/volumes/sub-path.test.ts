@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { coreV1 } from '@keelson/kinds';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { AgentPaths } from '../../../src/base/agent-paths.ts';
 import { runProgram } from '../../../src/base/run-program.ts';
@@ -12,7 +13,6 @@ import { SubPaths } from '../../../src/machine/volumes/sub-path.ts';
 import { startBench, testPod } from '../../support/bench.ts';
 import { mayMount, mountNamespace } from '../../support/mount-namespace.ts';
 import type { RaceOutcome } from '../../support/sub-path-race.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const asRoot = mayMount || process.env['CI'] ? test : test.skip;
 const racer = fileURLToPath(new URL('../../support/sub-path-race.js', import.meta.url));

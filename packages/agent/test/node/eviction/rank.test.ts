@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import fc from 'fast-check';
 import { AgentPaths } from '../../../src/base/agent-paths.ts';
@@ -10,7 +11,6 @@ import { candidateOf } from '../../../src/node/eviction/pod-consumption.ts';
 import { podRequest } from '../../../src/node/eviction/pod-requests.ts';
 import { byEviction, type Candidate } from '../../../src/node/eviction/rank.ts';
 import { testPod } from '../../support/bench.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 const amount = fc.integer({ min: 0, max: 20 });
 const candidate: fc.Arbitrary<Candidate> = fc.record({

@@ -2,9 +2,9 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DnsConfig } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
+import { temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type Bench, startBench, testPod } from '../../support/bench.ts';
-import { temporaryDirectory } from '../../support/support.ts';
 
 /** Starts a pod under these options, on a machine with this resolv.conf. */
 async function started(t: ExecutionContext, words: readonly string[], spec: Partial<Pod['spec']>, resolvConf: string) {

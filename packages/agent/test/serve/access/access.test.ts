@@ -3,13 +3,13 @@ import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod, SubjectAccessReview, TokenReview } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { openServers } from '../../../src/serve/agent-servers.ts';
 import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 import { noStreams } from '../../support/stream-server.ts';
-import { listeningLogger, temporaryDirectory, until } from '../../support/support.ts';
 
 interface ReviewServer {
   /** Answers to token reviews, by token; a function may be slow or fail. */

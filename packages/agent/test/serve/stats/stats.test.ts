@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import { freePort } from '@keelson/test-support';
+import { freePort, listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import type { PodUsage } from '../../../src/base/contracts/pod-queries.ts';
 import { openServers } from '../../../src/serve/agent-servers.ts';
@@ -11,7 +11,6 @@ import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 import { noStreams } from '../../support/stream-server.ts';
-import { listeningLogger, temporaryDirectory, until } from '../../support/support.ts';
 
 const startMs = Date.UTC(2026, 0, 1) - 60_000;
 

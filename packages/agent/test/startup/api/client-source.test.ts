@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { isConnectionError } from '@keelson/client';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import { Node, Pod } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createAgentClients } from '../../../src/startup/api/client-source.ts';
 import { wordsConfig } from '../../support/bench.ts';
-import { listeningLogger, temporaryDirectory, until } from '../../support/support.ts';
 
 const json = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));

@@ -3,13 +3,13 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isConnectionError } from '@keelson/client';
 import { Node } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createSelfSigned } from '../../../src/serve/serving-certificate.ts';
 import { openAccess } from '../../../src/startup/api/api-access.ts';
 import { renewalTime } from '../../../src/startup/credentials/certificate-rotation.ts';
 import { wordsConfig } from '../../support/bench.ts';
 import { type CertificateApi, certificateApi } from '../../support/certificate-api.ts';
-import { until } from '../../support/support.ts';
 
 const hourMs = 3_600_000;
 const json = '--cluster-api-content-type=application/json';

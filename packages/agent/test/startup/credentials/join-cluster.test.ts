@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { UsageError } from '@keelson/core/internal';
 import { readCertificateRequest } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createSelfSigned } from '../../../src/serve/serving-certificate.ts';
 import { joinCluster } from '../../../src/startup/credentials/join-cluster.ts';
 import { CertificateRefusedError } from '../../../src/startup/credentials/request-certificate.ts';
 import { wordsConfig } from '../../support/bench.ts';
 import { type CertificateApi, certificateApi } from '../../support/certificate-api.ts';
-import { until } from '../../support/support.ts';
 
 const paths = ({ directory }: CertificateApi) => ({
   clusterconfig: join(directory, 'clusterconfig'),

@@ -4,11 +4,11 @@ import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
 import type { ConfigMap, Node } from '@keelson/kinds';
+import { listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { bootConfig, maxTrialStarts } from '../../../src/startup/dynamic/boot-config.ts';
 import { ConfigWatch } from '../../../src/startup/dynamic/config-watch.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
-import { listeningLogger, temporaryDirectory, until } from '../../support/support.ts';
 
 const facts = { hostname: () => 'n1', fileExists: () => false };
 const gate = '--feature-gates=DynamicAgentConfig=true';

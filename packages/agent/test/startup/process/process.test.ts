@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
+import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { ProgramError, runProgram } from '../../../src/base/run-program.ts';
@@ -10,7 +11,6 @@ import { type KernelDefaultsOptions, keepKernelDefaults } from '../../../src/sta
 import { takeLock } from '../../../src/startup/process/lock-file.ts';
 import { setMaxOpenFiles, setOomScoreAdj } from '../../../src/startup/process/own-limits.ts';
 import { guardLoops } from '../../../src/startup/process/uncaught-errors.ts';
-import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 

@@ -1,11 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LogFields, Logger } from '@keelson/core/runtime';
-import type { ExecutionContext } from 'ava';
 
 /** An empty directory that is removed when the test ends. */
-export async function temporaryDirectory(t: ExecutionContext): Promise<string> {
+export async function temporaryDirectory(t: { teardown(run: () => Promise<void>): void }): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   return directory;
@@ -25,8 +23,8 @@ ${extra}  containers:
 `;
 }
 
-/** Polls in real time until the condition holds. */
-export async function until<T>(probe: () => T | undefined | false, timeoutMs = 10_000): Promise<T> {
+/** Polls in real time until the probe returns a value. */
+export async function until<T>(probe: () => T | undefined | false, timeoutMs = 30_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const value = probe();
@@ -36,14 +34,23 @@ export async function until<T>(probe: () => T | undefined | false, timeoutMs = 1
   }
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** A logger that records warnings and errors with their fields, and the messages of level info. */
-export function listeningLogger(): Logger & {
-  readonly lines: { readonly message: string; readonly fields: LogFields }[];
+export interface ListeningLogger {
+  readonly lines: { readonly message: string; readonly fields: Fields }[];
   readonly infos: string[];
-} {
+  debug(): void;
+  info(message: string): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  child(): ListeningLogger;
+}
+
+export function listeningLogger(): ListeningLogger {
   const infos: string[] = [];
-  const lines: { message: string; fields: LogFields }[] = [];
-  const record = (message: string, fields: LogFields = {}) => void lines.push({ message, fields });
+  const lines: { message: string; fields: Fields }[] = [];
+  const record = (message: string, fields: Fields = {}) => void lines.push({ message, fields });
   const info = (message: string) => void infos.push(message);
   const logger = { lines, infos, debug: () => {}, info, warn: record, error: record, child: () => logger };
   return logger;
