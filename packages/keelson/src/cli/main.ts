@@ -30,6 +30,16 @@ const helpArguments = ['help', '--help', '-h'];
 export async function main(words: readonly string[], io: CommandIo): Promise<ExitCode> {
   const [command, ...rest] = words;
   try {
+    // Loaded on demand: a server does not need the commands that are clients.
+    if (command === 'user') {
+      const { userCommand } = await import('./user.ts');
+      await userCommand(rest, io.env, io.stdout);
+      return ExitCode.Ok;
+    }
+    if (command === 'can-i') {
+      const { canICommand } = await import('./can-i.ts');
+      return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
+    }
     if (command === undefined || words.some((word) => helpArguments.includes(word))) {
       io.stdout(helpText());
       return command === undefined ? ExitCode.Usage : ExitCode.Ok;
@@ -39,7 +49,9 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       return ExitCode.Ok;
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
-      throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, verify, version or help`);
+      throw new UsageError(
+        `unknown command ${JSON.stringify(command)}; use serve, up, verify, user, can-i, version or help`,
+      );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
       // Loaded on demand, because only this command requires it.
@@ -102,6 +114,8 @@ const usage = `Keelson, a control plane for Node.
   keelson serve  [options]   run an API server and its controllers on the configured storage
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
+  keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help
+  keelson can-i VERB WHAT    check a permission and name the rule that grants it; see keelson can-i --help
   keelson version
   keelson help
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { KeyPair } from '@keelson/certificates';
 import type { Logger } from '@keelson/core/runtime';
 import { writePrivateFile } from '../base/private-file.ts';
 import type { Credentials } from './credentials.ts';
@@ -19,23 +20,43 @@ const base64 = (text: string): string => Buffer.from(text, 'utf8').toString('bas
 
 /** A kubeconfig with one cluster, one user and one context, as JSON (which is YAML). */
 export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: KubeconfigUser = 'admin'): string {
+  return userKubeconfig({
+    ...{ url, name },
+    ...(credentials ? { authority: credentials.authority, pair: credentials[name] } : {}),
+  });
+}
+
+/** Address of a server and a user for {@link userKubeconfig}. */
+export interface UserKubeconfigOptions {
+  readonly url: string;
+  /** Certificate of the authority; absent: plain HTTP. */
+  readonly authority?: string;
+  readonly name: string;
+  /** Client certificate of the user. */
+  readonly pair?: KeyPair;
+  /** Default namespace. */
+  readonly namespace?: string;
+}
+
+/** A kubeconfig for a user with a client certificate, as JSON (which is YAML). */
+export function userKubeconfig({ url, authority, name, pair, namespace }: UserKubeconfigOptions): string {
   // The JavaScript client uses plain HTTP only when verification is disabled.
-  const trust = credentials
-    ? { 'certificate-authority-data': base64(credentials.authority) }
-    : { 'insecure-skip-tls-verify': true };
+  const trust =
+    authority === undefined
+      ? { 'insecure-skip-tls-verify': true }
+      : { 'certificate-authority-data': base64(authority) };
   const cluster = { server: url, ...trust };
-  const user = credentials
-    ? {
-        'client-certificate-data': base64(credentials[name].certificate),
-        'client-key-data': base64(credentials[name].key),
-      }
-    : {};
+  const user =
+    pair === undefined
+      ? {}
+      : { 'client-certificate-data': base64(pair.certificate), 'client-key-data': base64(pair.key) };
+  const context = { cluster: 'keelson', user: name, ...(namespace === undefined ? {} : { namespace }) };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'keelson', cluster }],
     users: [{ name, user }],
-    contexts: [{ name: 'keelson', context: { cluster: 'keelson', user: name } }],
+    contexts: [{ name: 'keelson', context }],
     'current-context': 'keelson',
   };
   return `${JSON.stringify(config, null, 2)}\n`;
