@@ -1,6 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BootstrapRoles } from '@keelson/access';
 import { createInProcessClient } from '@keelson/client';
-import type { StatusError, UserInfo } from '@keelson/core';
-import { systemClock } from '@keelson/core/runtime';
+import { mastersAuthorizer, type StatusError, type UserInfo } from '@keelson/core';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -274,4 +278,86 @@ test('rules with too many combinations are rejected without comparing all of the
     /the rules have too many combinations/,
   );
   t.true(performance.now() - began < 20_000);
+});
+
+test('a start adds what default roles and bindings lack, and keeps what users have added or protected', async (t) => {
+  const plane = await planeOf(t, { controllers: false });
+  const roles = plane.client(ClusterRole);
+  const bindings = plane.client(ClusterRoleBinding);
+  const extra = { ...pods('get'), resources: ['extra'] };
+  const [basic, discovery, node] = await Promise.all(
+    ['system:basic-user', 'system:discovery', 'system:node'].map((name) => roles.get(name)),
+  );
+  const [kept = extra, ...others] = basic?.rules ?? [];
+  await roles.update({
+    ...basic!,
+    rules: [...others, extra],
+    metadata: { ...basic!.metadata, labels: { mine: 'yes' } },
+  });
+  await roles.update({
+    ...discovery!,
+    rules: [],
+    metadata: { ...discovery!.metadata, annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'false' } },
+  });
+  await roles.delete('system:monitoring');
+  const masters = await bindings.get('cluster-admin');
+  await bindings.update({ ...masters, subjects: [userBob] });
+  await bindings.delete('system:basic-user');
+  await bindings.create(bind('system:basic-user', 'ClusterRole', 'view'));
+  const options = { client: plane.api, clock: systemClock, logger: silentLogger };
+  await new BootstrapRoles(options).start();
+
+  const completed = await roles.get('system:basic-user');
+  t.deepEqual(completed.rules, [...others, extra, kept]);
+  t.deepEqual(completed.metadata?.labels, { mine: 'yes', 'kubernetes.io/bootstrapping': 'rbac-defaults' });
+  t.deepEqual((await roles.get('system:discovery')).rules, []);
+  t.true(((await roles.get('system:monitoring')).rules ?? []).length > 0);
+  const { subjects } = await bindings.get('cluster-admin');
+  t.deepEqual(
+    subjects?.map(({ name }) => name),
+    ['bob', 'system:masters'],
+  );
+  t.is((await bindings.get('system:basic-user')).roleRef.name, 'system:basic-user', 'a role of a binding is restored');
+  t.is((await roles.get('system:node')).metadata?.resourceVersion, node?.metadata?.resourceVersion, 'unchanged');
+  const before = (await roles.list()).items.map(({ metadata }) => metadata?.resourceVersion);
+  await new BootstrapRoles(options).start();
+  t.deepEqual(
+    (await roles.list()).items.map(({ metadata }) => metadata?.resourceVersion),
+    before,
+    'a second start writes nothing',
+  );
+});
+
+const wrongOptions: readonly (readonly [ControlPlaneOptions, RegExp])[] = [
+  [{ authorization: { modes: ['RBAC', 'Node', 'RBAC'] } }, /^--authorization-mode contains RBAC more than once$/],
+  [{ authorization: { modes: ['ABAC' as 'RBAC'] } }, /^--authorization-mode: unknown mode ABAC; the modes are Node, /],
+  [{ authorization: { modes: ['Webhook'] } }, /^--authorization-mode Webhook requires --authorization-webhook-config-/],
+  [{ authorization: { policyFile: 'x' } }, /^--authorization-policy-file requires --authorization-mode with Policy$/],
+  [{ authorization: { modes: ['Policy'], policyFile: '/no' } }, /^--authorization-policy-file \/no cannot be read: /],
+  [{ authorization: { webhook: { kubeconfig: 'x' } } }, /requires --authorization-mode with Webhook$/],
+  [
+    { authorization: {}, authorizer: mastersAuthorizer },
+    /^the options authorization and authorizer exclude each other$/,
+  ],
+];
+
+test('invalid options of authorization are one sentence before anything is started', async (t) => {
+  for (const [options, message] of wrongOptions)
+    await t.throwsAsync(createControlPlane(options), { name: 'UsageError', message });
+});
+
+test('authorizers are asked in the order of the modes, and without RBAC roles have no effect', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-modes-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const policyFile = join(folder, 'policy.jsonl');
+  const spec = { user: 'bob', namespace: 'default', resource: 'pods', apiGroup: '', readonly: true };
+  const policy = { apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy', spec };
+  await writeFile(policyFile, `${JSON.stringify(policy)}\n`);
+  const plane = await planeOf(t, { authorization: { modes: ['Policy'], policyFile } });
+  const question = { verb: 'get', resource: 'pods', namespace: 'default' };
+  t.deepEqual(await review(plane, question), { allowed: true });
+  t.deepEqual(await review(plane, { ...question, verb: 'create' }), { allowed: false });
+  t.deepEqual((await plane.client(ClusterRole).list()).items, [], 'no default roles');
+  const open = await planeOf(t, { authorization: { modes: ['RBAC', 'AlwaysAllow'] } });
+  t.deepEqual(await review(open, { verb: 'create', resource: 'anything' }), { allowed: true });
 });
