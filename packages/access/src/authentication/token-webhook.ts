@@ -73,8 +73,19 @@ function mayRetry(error: unknown): boolean {
   return error.unanswered || error.status === 429 || (error.status ?? 0) >= 500;
 }
 
-/** The address and the TLS options of a kubeconfig. @throws UsageError */
-async function targetOf(path: string, clock: Clock) {
+/** The server of a webhook, and the connections to it. */
+export interface WebhookTarget extends Required<Pick<JsonRequest, 'url' | 'tls' | 'agent'>> {
+  readonly bearer: () => Promise<string | undefined>;
+}
+
+/**
+ * The address, TLS options and bearer token of a webhook's kubeconfig. Reviews are sent over HTTPS, and over HTTP only
+ * to loopback addresses.
+ *
+ * @param option the option of the file in messages
+ * @throws UsageError
+ */
+export async function webhookTarget(option: string, path: string, clock: Clock): Promise<WebhookTarget> {
   const { options } = await loadKubeconfig({ path })
     .then((config) => kubeconfigAccess(config, { clock }))
     .catch((error: Error) => {
@@ -84,8 +95,8 @@ async function targetOf(path: string, clock: Clock) {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const local = url?.hostname === '127.0.0.1' || url?.hostname === '[::1]' || url?.hostname === 'localhost';
   if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && local))
-    throw new UsageError(`${option} ${path}: the server must be an https address, because tokens are sent to it`);
-  const tls: JsonRequest['tls'] = {
+    throw new UsageError(`${option} ${path}: the server must be an https address, because credentials are sent to it`);
+  const tls: WebhookTarget['tls'] = {
     ...(ca === undefined ? {} : { ca }),
     ...(clientCertificate === undefined ? {} : { cert: clientCertificate }),
     ...(clientKey === undefined ? {} : { key: clientKey }),
@@ -93,7 +104,8 @@ async function targetOf(path: string, clock: Clock) {
     ...(insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
   };
   const { token, tokenProvider } = options;
-  return { url: server, secure: url.protocol === 'https:', tls, bearer: async () => tokenProvider?.() ?? token };
+  const agent = new (url.protocol === 'https:' ? Agent : HttpAgent)({ keepAlive: true, maxSockets: maxConnections });
+  return { url: server, tls, agent, bearer: async () => tokenProvider?.() ?? token };
 }
 
 /**
@@ -106,8 +118,7 @@ export async function tokenWebhook(
   { configFile, version = 'v1', cacheMs = defaultCacheMs, timeoutMs = defaultTimeoutMs }: TokenWebhook,
   clock: Clock,
 ): Promise<TokenAuthenticator & { close(): void }> {
-  const { url, secure, tls, bearer } = await targetOf(configFile, clock);
-  const agent = new (secure ? Agent : HttpAgent)({ keepAlive: true, maxSockets: maxConnections });
+  const { url, tls, agent, bearer } = await webhookTarget(option, configFile, clock);
   const closing = new AbortController();
   const review = async (token: string, audiences: readonly string[]): Promise<unknown> => {
     const own = await bearer();

@@ -1,9 +1,7 @@
-import { type ClientRequest, request as requestHttp } from 'node:http';
-import { Agent, request as requestHttps } from 'node:https';
-import { type HttpClientOptions, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import type { AccessAttributes, AccessDecision, Authorizer, UserInfo } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
+import { requestJson } from '../authentication/json-request.ts';
+import { type WebhookTarget, webhookTarget } from '../authentication/token-webhook.ts';
 
 /** Settings of the webhook authorizer. */
 export interface WebhookAuthorizerOptions {
@@ -28,7 +26,6 @@ export interface WebhookContext {
 
 /** Reviews with longer texts are not cached. */
 const maxKeyLength = 10_000;
-const maxAnswerBytes = 1024 * 1024;
 /** Least interval of log lines about a webhook that does not answer. */
 const warnMs = 60_000;
 
@@ -57,77 +54,6 @@ function decisionOf(answer: unknown): AccessDecision {
   return { allowed, ...(denied ? { denied } : {}), ...(reason === '' ? {} : { reason }) };
 }
 
-/** Sends reviews to the URL of a kubeconfig. */
-class ReviewSender {
-  readonly #options: HttpClientOptions;
-  readonly #timeoutMs: number;
-  readonly #agent: Agent | undefined;
-
-  constructor(options: HttpClientOptions, timeoutMs: number) {
-    this.#options = options;
-    this.#timeoutMs = timeoutMs;
-    const { server, ca, clientCertificate, clientKey, tlsServerName, insecureSkipTlsVerify } = options;
-    this.#agent = server.startsWith('https:')
-      ? new Agent({
-          keepAlive: true,
-          minVersion: 'TLSv1.2',
-          ...(ca === undefined ? {} : { ca }),
-          ...(clientCertificate === undefined ? {} : { cert: clientCertificate }),
-          ...(clientKey === undefined ? {} : { key: clientKey }),
-          ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-          ...(insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
-        })
-      : undefined;
-  }
-
-  /** The JSON of the answer. @throws Error without an answer in time, and for a status other than 200 and 201 */
-  async post(body: string): Promise<unknown> {
-    const { server, token, tokenProvider } = this.#options;
-    const bearer = tokenProvider === undefined ? token : await tokenProvider();
-    const options = {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json',
-        'content-length': Buffer.byteLength(body),
-        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-      },
-      signal: AbortSignal.timeout(this.#timeoutMs),
-    };
-    return new Promise((resolve, reject) => {
-      const outgoing: ClientRequest =
-        this.#agent === undefined
-          ? requestHttp(server, options)
-          : requestHttps(server, { ...options, agent: this.#agent });
-      outgoing.on('error', reject);
-      outgoing.on('response', (incoming) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        incoming.on('error', reject);
-        incoming.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > maxAnswerBytes) outgoing.destroy(new Error(`the answer has more than ${maxAnswerBytes} bytes`));
-          else chunks.push(chunk);
-        });
-        incoming.on('end', () => {
-          const { statusCode = 0 } = incoming;
-          if (statusCode !== 200 && statusCode !== 201) return reject(new Error(`status ${statusCode}`));
-          try {
-            resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
-          } catch {
-            reject(new Error('the answer is not JSON'));
-          }
-        });
-      });
-      outgoing.end(body);
-    });
-  }
-
-  close(): void {
-    this.#agent?.destroy();
-  }
-}
-
 interface CachedAnswer {
   readonly decision: AccessDecision;
   readonly untilMs: number;
@@ -138,14 +64,14 @@ interface CachedAnswer {
  * same attributes share one review.
  */
 export class WebhookAuthorizer implements Authorizer {
-  readonly #sender: ReviewSender;
+  readonly #target: WebhookTarget;
   readonly #options: Required<Omit<WebhookAuthorizerOptions, 'kubeconfig'>>;
   readonly #context: WebhookContext;
   readonly #answers = new Map<string, CachedAnswer>();
   readonly #pending = new Map<string, Promise<AccessDecision>>();
   #warnedAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(access: HttpClientOptions, options: WebhookAuthorizerOptions, context: WebhookContext) {
+  private constructor(target: WebhookTarget, options: WebhookAuthorizerOptions, context: WebhookContext) {
     this.#options = {
       authorizedTtlMs: options.authorizedTtlMs ?? 300_000,
       unauthorizedTtlMs: options.unauthorizedTtlMs ?? 30_000,
@@ -153,22 +79,14 @@ export class WebhookAuthorizer implements Authorizer {
       failurePolicy: options.failurePolicy ?? 'NoOpinion',
       cacheEntries: options.cacheEntries ?? 10_000,
     };
-    this.#sender = new ReviewSender(access, this.#options.timeoutMs);
+    this.#target = target;
     this.#context = context;
   }
 
   /** Reads the kubeconfig. @throws UsageError when it cannot be used */
   static async create(options: WebhookAuthorizerOptions, context: WebhookContext): Promise<WebhookAuthorizer> {
-    const { kubeconfig } = options;
-    try {
-      const config = await loadKubeconfig({ path: kubeconfig });
-      const { options: access } = await kubeconfigAccess(config, { clock: context.clock });
-      const { protocol } = new URL(access.server);
-      if (protocol !== 'https:' && protocol !== 'http:') throw new Error('the server must be an http or https URL');
-      return new WebhookAuthorizer(access, options, context);
-    } catch (error) {
-      throw new UsageError(`the webhook kubeconfig ${kubeconfig} cannot be used: ${(error as Error).message}`);
-    }
+    const option = '--authorization-webhook-config-file';
+    return new WebhookAuthorizer(await webhookTarget(option, options.kubeconfig, context.clock), options, context);
   }
 
   authorize(attributes: AccessAttributes, user: UserInfo): AccessDecision | Promise<AccessDecision> {
@@ -178,7 +96,7 @@ export class WebhookAuthorizer implements Authorizer {
     if (known !== undefined && known.untilMs > this.#context.clock.monotonic()) return known.decision;
     const running = this.#pending.get(key);
     if (running !== undefined) return running;
-    const pending = this.#review(key).finally(() => this.#pending.delete(key));
+    const pending = this.#review(key, spec).finally(() => this.#pending.delete(key));
     this.#pending.set(key, pending);
     return pending;
   }
@@ -193,15 +111,19 @@ export class WebhookAuthorizer implements Authorizer {
 
   /** Closes the connections. */
   close(): void {
-    this.#sender.close();
+    this.#target.agent.destroy();
   }
 
-  async #review(key: string): Promise<AccessDecision> {
-    const { authorizedTtlMs, unauthorizedTtlMs, failurePolicy } = this.#options;
-    const body = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":${key}}`;
+  async #review(key: string, spec: Record<string, unknown>): Promise<AccessDecision> {
+    const { authorizedTtlMs, unauthorizedTtlMs, failurePolicy, timeoutMs } = this.#options;
+    const { url, tls, agent, bearer } = this.#target;
     let decision: AccessDecision;
     try {
-      decision = decisionOf(await this.#sender.post(body));
+      const token = await bearer();
+      const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+      const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+      const { clock } = this.#context;
+      decision = decisionOf(await requestJson({ url, body, headers, agent, tls, timeoutMs, clock }));
     } catch (err) {
       this.#warn(err);
       return { allowed: false, ...(failurePolicy === 'Deny' ? { denied: true } : {}), reason: 'webhook unavailable' };
