@@ -8,7 +8,6 @@ import {
   statusErrors,
 } from '@keelson/core';
 import { Node, Pod, Secret, type ServiceAccount, type TokenRequest, TokenRequestSchema } from '@keelson/kinds';
-import { SignJWT } from 'jose';
 import type { ExistingObjects, ObjectIdentity } from './existing-objects.ts';
 import type { SigningKey } from './signing-keys.ts';
 import { accountUserName, type KubernetesClaims } from './token-claims.ts';
@@ -76,6 +75,8 @@ async function issueToken({ parent, body, context, now }: Call, options: TokenIs
     seconds === podTokenSeconds &&
     audiences.some((audience) => options.audiences.includes(audience));
   const nowSeconds = Math.floor(now.getTime() / 1000);
+  // Loaded on demand: a server that issues no token does not load it.
+  const { SignJWT } = await import('jose');
   const token = await new SignJWT({
     aud: [...audiences],
     'kubernetes.io': {
