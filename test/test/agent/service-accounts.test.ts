@@ -79,7 +79,12 @@ const withKubectl = command === undefined ? test.skip : test;
 
 withKubectl('kubectl create token issues a token for an account, bound to an object on request', async (t) => {
   t.timeout(120_000);
-  const node = await startNodeOfUp(command ?? '', ['--service-account-max-token-expiration', '2h']);
+  const node = await startNodeOfUp(command ?? '', [
+    '--service-account-max-token-expiration',
+    '2h',
+    '--log-level',
+    'debug',
+  ]);
   t.teardown(() => node.stop());
   const { kubectl, folder } = node;
   const token = await kubectl.run(['create', 'token', 'default', '--audience=vault', '--duration=30m']);
@@ -100,4 +105,7 @@ withKubectl('kubectl create token issues a token for an account, bound to an obj
   t.is((await whoami()).stdout, 'system:serviceaccount:default:default');
   await kubectl.run(['delete', 'secret', 's']);
   t.regex((await whoami()).stderr, /Unauthorized|You must be logged in/);
+  const { stdout, stderr } = node.server.output();
+  for (const secret of [token, bound])
+    t.false((stdout + stderr).includes(secret.trim().split('.')[2] ?? ''), 'no log contains tokens');
 });

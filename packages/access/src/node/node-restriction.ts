@@ -8,7 +8,7 @@ import {
   statusErrors,
 } from '@keelson/core';
 import { objectKey, type ResourceStorage } from '@keelson/core/internal';
-import { Node, Pod } from '@keelson/kinds';
+import { Node, Pod, type TokenRequest } from '@keelson/kinds';
 import { isNodeUser, leaseNamespace, nodeNameOf } from './node-authorizer.ts';
 import { forbiddenLabelChanges } from './node-labels.ts';
 import { apiReferenceOf } from './pod-references.ts';
@@ -20,13 +20,6 @@ const mirrorAnnotation = 'kubernetes.io/config.mirror';
 export interface NodeRestrictionOptions {
   readonly nodes: ResourceStorage;
   readonly pods: ResourceStorage;
-}
-
-/** The fields of a TokenRequest that the rules inspect. */
-interface TokenRequest extends KubeObject {
-  readonly spec?: {
-    readonly boundObjectRef?: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string | undefined>>;
-  };
 }
 
 /** A request of a node. Each rule returns the reason for a rejection, or undefined. */
@@ -159,9 +152,9 @@ function claimRule(request: NodeRequest): Reason {
   return `node ${quote(nodeName)} is not allowed to update fields other than status.capacity and status.conditions`;
 }
 
-async function tokenRule({ operation, subresource, object, nodeName, readPod }: NodeRequest): Promise<Reason> {
+async function tokenRule({ operation, subresource, object, nodeName, readPod, context }: NodeRequest): Promise<Reason> {
   if (operation !== 'create' || subresource !== 'token') return undefined;
-  const { apiVersion, kind, name = '', uid = '' } = (object as TokenRequest).spec?.boundObjectRef ?? {};
+  const { apiVersion, kind, name = '', uid = '' } = (object as TokenRequest).spec.boundObjectRef ?? {};
   if (apiVersion !== Pod.apiVersion || kind !== Pod.kind || name === '')
     return 'node requested token not bound to a pod';
   if (uid === '') return 'node requested token with a pod binding without a uid';
@@ -172,9 +165,20 @@ async function tokenRule({ operation, subresource, object, nodeName, readPod }: 
       'The object might have been deleted and then recreated'
     );
   }
-  return pod.spec.nodeName === nodeName
+  if (pod.spec.nodeName !== nodeName) return 'node requested token bound to a pod scheduled on a different node';
+  return audienceProblem((object as TokenRequest).spec.audiences, pod, context.user.name);
+}
+
+/** A node needs tokens for the recipients that a volume of the pod names, and for no others. */
+function audienceProblem(audiences: readonly string[] | undefined, { spec }: Pod, user: string): Reason {
+  const [audience = '', ...more] = audiences ?? [];
+  if (more.length > 0) return 'node may only request 0 or 1 audiences';
+  const sources = (spec.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
+  return sources.some(
+    ({ serviceAccountToken }) => serviceAccountToken && (serviceAccountToken.audience ?? '') === audience,
+  )
     ? undefined
-    : 'node requested token bound to a pod scheduled on a different node';
+    : `audience ${quote(audience)} not found in pod spec volume, ${user} is not authorized to request tokens for this audience`;
 }
 
 function leaseRule({ namespace, name, nodeName }: NodeRequest): Reason {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isStatusError, type KubeObject, type ResourceClient } from '@keelson/core';
+import { internalContext, isStatusError, type KubeObject, type ResourceClient } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
 import { systemClock } from '@keelson/core/runtime';
 import {
@@ -512,4 +512,37 @@ test('over HTTPS a token is its account, and the issuer documents verify it', as
   t.deepEqual((await shown(plane.client(Endpoints).namespace('default'))).subsets as unknown, [
     { addresses: [{ ip: '192.0.2.7' }], ports: [{ name: 'https', port: moved.port, protocol: 'TCP' }] },
   ]);
+});
+
+test('a node gets tokens only for pods that it runs, and for recipients that a volume of the pod names', async (t) => {
+  const { plane, account, pod } = await planeWith(t);
+  await account('robot');
+  const volumes = [{ name: 'v', projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'vault' } }] } }];
+  const bound = await pod('p', { serviceAccountName: 'robot', nodeName: 'n1', volumes } as Partial<Pod['spec']>);
+  const service = plane.registry.find({ group: '', version: 'v1', resource: 'serviceaccounts' });
+  const token = service?.kind.subresources.find(({ name }) => name === 'token');
+  const asNode = async (node: string, spec: object) => {
+    if (service === undefined || token === undefined) throw new Error('the subresource is not served');
+    const context = internalContext({ user: { name: `system:node:${node}`, groups: ['system:nodes'] } });
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
+    const bytes = Buffer.from(JSON.stringify(body));
+    const target = { namespace: 'default', name: 'robot' };
+    const parameters = { dryRun: false, fieldValidation: 'Strict' } as const;
+    await service.createSubresource(context, target, token, { bytes, format: 'json' }, parameters);
+  };
+  const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: uidOf(bound) };
+  const refusals: readonly [string, object, string][] = [
+    ['n1', {}, 'node requested token not bound to a pod'],
+    ['n2', { boundObjectRef }, 'node requested token bound to a pod scheduled on a different node'],
+    ['n1', { boundObjectRef, audiences: ['a', 'vault'] }, 'node may only request 0 or 1 audiences'],
+    [
+      'n1',
+      { boundObjectRef, audiences: ['bank'] },
+      'audience "bank" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience',
+    ],
+  ];
+  for (const [node, spec, why] of refusals)
+    await t.throwsAsync(asNode(node, spec), { message: `serviceaccounts "robot" is forbidden: ${why}` });
+  await t.notThrowsAsync(asNode('n1', { boundObjectRef }));
+  await t.notThrowsAsync(asNode('n1', { boundObjectRef, audiences: ['vault'] }));
 });
