@@ -97,7 +97,7 @@ export class Etcd3Store implements Store {
   constructor(options: Etcd3StoreOptions) {
     const { clock = systemClock, history = {}, prefix = defaultPrefix } = options;
     if (!/^\/(?:.*\/)?$/u.test(prefix) || prefix.includes('\0')) {
-      throw new Error(`etcd: a prefix begins and ends with a slash, got ${JSON.stringify(prefix)}`);
+      throw new Error(`etcd: a prefix must begin and end with a slash, not ${JSON.stringify(prefix)}`);
     }
     const logger = (options.logger ?? silentLogger).child({ component: 'storage-etcd3' });
     const metrics = new EtcdMetrics(options.metrics ?? noMetrics);

@@ -61,7 +61,7 @@ test('the adapter binds one store, and options that contradict each other are re
   t.true(make() instanceof Etcd3Store);
   t.throws(() => load({ hosts: ['a:1'], username: 'u' }).make(), { message: /belong together/ });
   t.throws(() => load({ hosts: [] }).make(), { message: /at least one endpoint/ });
-  t.throws(() => load({ hosts: ['a:1'], prefix: 'x' }).make(), { message: /begins and ends with a slash/ });
+  t.throws(() => load({ hosts: ['a:1'], prefix: 'x' }).make(), { message: /must begin and end with a slash/ });
   t.throws(() => load({ hosts: ['a:1'], tls: { caFile: '/does/not/exist' } }).make(), { message: /ENOENT/ });
   t.throws(() => new Etcd3Store({ endpoints: ['http://a:1', 'https://b:1'] }), {
     message: /all endpoints use TLS or none/,

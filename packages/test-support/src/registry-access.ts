@@ -6,7 +6,7 @@ export type RegistryAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'token'; readonly username?: string; readonly password?: string; readonly identityToken?: string };
 
-/** Hands out tokens and checks what requests carry. */
+/** Issues tokens and verifies those of requests. */
 export class RegistryAccess {
   readonly #tokens = new Map<string, string>();
 

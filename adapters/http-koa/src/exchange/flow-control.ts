@@ -17,7 +17,7 @@ export const defaultLevels: readonly PriorityLevel[] = [
 /** Requests of this level have no limit. */
 const exempt = 'exempt';
 
-/** The built-in flow schemas, the first that matches counts. The last one matches every request. */
+/** The built-in flow schemas; a request belongs to the first that matches. The last one matches every request. */
 export const defaultSchemas: readonly FlowSchema[] = [
   { name: 'exempt', level: exempt, groups: ['system:masters'] },
   { name: 'probes', level: exempt, paths: ['/healthz', '/livez', '/readyz'] },

@@ -152,7 +152,7 @@ function isSame(a: Subject, b: Subject): boolean {
   return a.kind === b.kind && a.name === b.name && (a.namespace ?? '') === (b.namespace ?? '');
 }
 
-/** The binding with what it lacks, or `recreate` when it grants another role, which cannot be changed. */
+/** Adds missing metadata and subjects; `recreate` when the binding grants another role, which is immutable. */
 function completeBinding<T extends AnyBinding>(existing: T, expected: T): T | 'recreate' | undefined {
   const { kind, name } = existing.roleRef;
   if (kind !== expected.roleRef.kind || name !== expected.roleRef.name) return 'recreate';

@@ -56,7 +56,7 @@ export class PodKeeper implements PodWork {
       await endPodProcesses(pod, state, '', graceSeconds, this.#options, signal);
       const after = await states.refresh(uid, signal);
       if (after !== undefined && isRunning(after))
-        throw new Error('a container or sandbox of the pod still runs after all were ended');
+        throw new Error('a container or sandbox of the pod is still running after all were stopped');
     }
     if (pod !== undefined) await syncer.observe(pod, record, true);
     await cpus.release(uid);

@@ -1,21 +1,21 @@
 /**
- * Why a storage operation did not do what was asked. The code is the contract; the message is for people.
+ * Reason why a storage operation failed. Programs depend on the code; the message is for logs and users.
  *
  * - `NotFound`: the key does not exist.
- * - `AlreadyExists`: a create found the key taken.
+ * - `AlreadyExists`: the key of a create already exists.
  * - `Conflict`: the key's modRevision is not the expected one, or a precondition failed.
- * - `Compacted`: the revision asked for is no longer in history; list again and watch from there.
- * - `FutureRevision`: the revision asked for has not been reached (within the time allowed).
- * - `EpochChanged`: the store was restored or failed over; everything known about it is void.
- * - `OutcomeUnknown`: the write may or may not have happened; never retried blindly.
- * - `Unavailable`: nothing happened; the call may be repeated.
- * - `Timeout`: the call was aborted or did not finish in time; nothing happened.
- * - `TooLarge`: key or value exceeds what the store takes.
+ * - `Compacted`: the requested revision is no longer in history; list again and watch from the revision of the list.
+ * - `FutureRevision`: the requested revision was not reached within the timeout.
+ * - `EpochChanged`: the store was restored or failed over; revisions and tokens obtained before are invalid.
+ * - `OutcomeUnknown`: the write may or may not have been applied; read before a retry.
+ * - `Unavailable`: the operation was not applied; the call may be repeated.
+ * - `Timeout`: the call was aborted or did not finish in time, and was not applied.
+ * - `TooLarge`: the key or the value exceeds the limit of the store.
  * - `InvalidKey`: empty, too long or containing NUL.
  * - `InvalidToken`: a continue token that this server did not issue, or (`mismatch`) issued for another list.
- * - `ExpiredToken`: a continue token whose life is over.
- * - `SlowConsumer`: a watcher fell so far behind that it must resume from history.
- * - `Corrupt`: stored bytes cannot be understood.
+ * - `ExpiredToken`: a continue token whose lifetime has ended.
+ * - `SlowConsumer`: a watch is so far behind that it must resume from history.
+ * - `Corrupt`: stored bytes cannot be decoded.
  * - `Closed`: the store was closed.
  */
 export const StorageErrorCode = {

@@ -170,7 +170,7 @@ export const duration: ValueType<number> = textType(
   durationOfMs,
 );
 
-/** One of some words. */
+/** A text from a closed set. */
 export function oneOf<const T extends string>(name: string, words: readonly T[]): ValueType<T> {
   return textType(name, (given, source) => {
     const word = words.find((candidate) => candidate === given);

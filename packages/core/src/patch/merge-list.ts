@@ -102,9 +102,9 @@ const orderPrefix = '$setElementOrder/';
 export interface MapDirectives {
   readonly patch: 'replace' | 'delete' | undefined;
   readonly retainKeys: ReadonlySet<string> | undefined;
-  /** Field to the values that leave its list. */
+  /** Values to remove from a list, by field. */
   readonly deletions: ReadonlyMap<string, readonly unknown[]>;
-  /** Field to the order that its list shall have. */
+  /** Required order of the items of a list, by field. */
   readonly orders: ReadonlyMap<string, readonly unknown[]>;
 }
 

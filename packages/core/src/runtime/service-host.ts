@@ -59,7 +59,7 @@ export class ServiceHost {
       cancel = this.#clock.after(afterMs, () => {
         const seconds = Math.round((this.#clock.monotonic() - began) / 1000);
         const reason = service.waitingFor?.();
-        this.#logger.warn('the start waits', {
+        this.#logger.warn('the start is delayed', {
           component: service.name,
           seconds,
           ...(reason === undefined ? {} : { reason }),

@@ -310,13 +310,13 @@ export class WatchHub {
     }
   }
 
-  /** @internal Used by the streams alone. */
+  /** @internal Used only by the streams. */
   setWaiting(stream: LogWatchStream, waiting: boolean): void {
     if (waiting) this.#waiting.add(stream);
     else this.#waiting.delete(stream);
   }
 
-  /** @internal Used by the streams alone. */
+  /** @internal Used only by the streams. */
   forget(stream: LogWatchStream): void {
     this.#open.delete(stream);
     this.#waiting.delete(stream);

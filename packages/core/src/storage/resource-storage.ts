@@ -81,14 +81,14 @@ export interface ObjectPredicate {
   readonly id: string;
   /** Set when only one key can match. */
   readonly key?: Key;
-  /** Set when only objects with one value of an attribute can match: what watches are found by. */
+  /** Set when only objects with one value of an attribute can match; watches are indexed by it. */
   readonly pin?: Pin;
   matches(object: StoredObject): boolean;
 }
 
 /** A value that every object has which a predicate matches, e.g. the node that a pod is on. */
 export interface Pin {
-  /** Identity of the attribute: pins with equal ones read the same. */
+  /** Identity of the attribute: pins with equal attributes read the same value. */
   readonly attribute: string;
   readonly value: string;
   /** The attribute's value; undefined when the object has none. */

@@ -69,7 +69,7 @@ export type WriteOp =
     }
   | { readonly op: 'delete'; readonly key: Key; readonly expect: Revision };
 
-/** `ok: false` carries the entry that made the expectation fail, read linearizably. */
+/** With `ok: false`, `current` is the entry that did not match the expectation, from a linearizable read. */
 export type WriteResult =
   | { readonly ok: true; readonly revision: Revision; readonly createRevision: Revision }
   | { readonly ok: false; readonly current: Entry | undefined; readonly revision: Revision };

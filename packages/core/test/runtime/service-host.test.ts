@@ -44,7 +44,7 @@ test('a start that waits longer than three seconds is logged with its reason, ag
   t.deepEqual(lines, []);
   clock.advance(1);
   const line = (seconds: number) => ({
-    message: 'the start waits',
+    message: 'the start is delayed',
     fields: { component: 'slow', seconds, reason: 'the database does not answer' },
   });
   t.deepEqual(lines, [line(3)]);

@@ -39,14 +39,14 @@ const ociBinaries = ['runc'];
 export async function openRuntime(options: OpenRuntimeOptions): Promise<OpenedRuntime> {
   const { config, request, clock, logger } = options;
   if (request.kind === 'supervised') {
-    logger.info('runtime chosen', { runtime: 'oci', reason: 'selected by the configuration' });
+    logger.info('runtime selected', { runtime: 'oci', reason: 'selected by the configuration' });
     const engine = await openSupervised({ config, clock, logger }, request.choice);
     return { engine, endpoint: undefined, supervised: true };
   }
   // Two engines must not manage the same containers.
   await retireSupervisor(config.rootDir, clock, logger);
   if (request.kind === 'detect') return openDetected(options);
-  logger.info('runtime chosen', { runtime: request.request.adapter, reason: 'selected by the configuration' });
+  logger.info('runtime selected', { runtime: request.request.adapter, reason: 'selected by the configuration' });
   return open(options, request.request);
 }
 
@@ -57,7 +57,7 @@ async function openDetected(options: OpenRuntimeOptions): Promise<OpenedRuntime>
     oci: () => probeOci(process.getuid?.(), findBinary(ociBinaries)),
   });
   const { opened, name, reason } = await openOrFallBack(options, detected);
-  logger.info('runtime chosen', { runtime: name, reason });
+  logger.info('runtime selected', { runtime: name, reason });
   await rememberRuntime(config.rootDir, name);
   return opened;
 }

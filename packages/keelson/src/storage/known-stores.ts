@@ -79,7 +79,7 @@ export class KnownStores {
     const same = before?.storeId === found.storeId;
     if (before !== undefined && !same && !this.#acceptNew) throw this.#refusal(name, adapter, before, found);
     const { storeId, epoch } = found;
-    // Accepting a new store includes its current revision.
+    // With acceptance of a new store, a revision below the recorded one is accepted as well.
     const seen = same && !this.#acceptNew ? (before.revision ?? 0) : 0;
     if (!same || before.epoch !== epoch) {
       await this.#write({ ...records, [id]: { storeId, epoch, ...(seen > 0 ? { revision: seen } : {}) } });

@@ -38,7 +38,7 @@ test('a start that waits for the store reports what it waits for', async (t) => 
   const starting = createControlPlane({ storage: hanging('ready'), signal: ending.signal, clock, logger });
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   clock.advance(3_000);
-  t.deepEqual(lines, [['the start waits', 'storages', 'the store default is being opened']]);
+  t.deepEqual(lines, [['the start is delayed', 'storages', 'the store default is being opened']]);
   ending.abort(new Error('ended'));
   await t.throwsAsync(starting, { message: 'ended' });
 });

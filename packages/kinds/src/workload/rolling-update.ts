@@ -39,7 +39,7 @@ export function checkDeploymentPace(pace: RollingUpdate, path: string, errors: E
   checkNotAll(pace.maxUnavailable, `${path}.maxUnavailable`, errors);
 }
 
-/** Validates the limits of a DaemonSet, of which exactly one must not be zero. */
+/** Validates the limits of a DaemonSet: exactly one of them must be greater than zero. */
 export function checkDaemonSetPace(pace: RollingUpdate, path: string, errors: Errors): void {
   for (const field of ['maxUnavailable', 'maxSurge'] as const) {
     checkCount(pace[field], `${path}.${field}`, errors);

@@ -50,7 +50,7 @@ export interface PodChange {
  */
 export type PodConfigListener = (source: PodSourceName, changes: readonly PodChange[]) => void;
 
-/** The pods that all sources together want on this node. */
+/** The pods that the sources together assign to this node. */
 export interface PodConfigReader {
   /**
    * Calls the listener for every later delivery, synchronously and in order. Earlier deliveries are not repeated.

@@ -113,7 +113,7 @@ export class CgroupTree {
    */
   async remove(path: string): Promise<void> {
     const { used, others, clock } = this.#options;
-    if (path === '/') throw new CgroupError('the root of the cgroups is not removed');
+    if (path === '/') throw new CgroupError('the root cgroup must not be removed');
     const folders = [...used.map(({ root }) => root), ...others].map((root) => join(root, path));
     let problem: unknown;
     for (let attempts = 0; attempts < removeAttempts; attempts += 1) {

@@ -13,7 +13,7 @@ function parseTaint(text: string, source: string): Taint {
     ...qualifiedNameErrors(key).map((why) => `key ${JSON.stringify(key)}: ${why}`),
     ...labelValueErrors(value),
   ];
-  if (problem !== undefined) throw new UsageError(`${source} has a bad taint ${JSON.stringify(item)}: ${problem}`);
+  if (problem !== undefined) throw new UsageError(`${source} has an invalid taint ${JSON.stringify(item)}: ${problem}`);
   if (!effects.includes(effect))
     throw new UsageError(
       `${source} has an unknown effect ${JSON.stringify(effect)}${didYouMeanOneOf(effect, effects)}`,

@@ -111,7 +111,7 @@ test(
   ['--register-with-taints=a=b:Never'],
   /unknown effect "Never"; use one of NoSchedule, PreferNoSchedule, NoExecute/,
 );
-test(refuses, ['--register-with-taints=-a=b:NoSchedule'], /bad taint/);
+test(refuses, ['--register-with-taints=-a=b:NoSchedule'], /has an invalid taint/);
 test(refuses, ['--register-with-taints=a=b:NoSchedule,a=c:NoSchedule'], /contains the taint a:NoSchedule twice/);
 
 test(accepts, ['--version'], 'version', 'line');

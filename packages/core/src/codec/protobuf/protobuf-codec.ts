@@ -37,7 +37,7 @@ const decoders = new WeakMap<MessageNode, ProtobufDecoder>();
 
 function messageOf(schema: Schema<unknown>): MessageNode {
   const node = messageNode(schema);
-  if (node === undefined) throw new Error(`a schema of type ${schema.node.type} is no protobuf message`);
+  if (node === undefined) throw new Error(`a schema of type ${schema.node.type} is not a protobuf message`);
   return node;
 }
 

@@ -220,7 +220,7 @@ export interface ProtobufShape {
 /** The field that holds an object in its envelope. */
 export function protobufField(schema: Schema<unknown>, value: unknown): Buffer {
   const node = messageNode(schema);
-  if (node === undefined) throw new Error(`a schema of type ${schema.node.type} is no protobuf message`);
+  if (node === undefined) throw new Error(`a schema of type ${schema.node.type} is not a protobuf message`);
   const message = messageWriter(node);
   return written((writer) => {
     writer.uint32(rawTag).fork();
