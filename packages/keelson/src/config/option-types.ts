@@ -29,7 +29,7 @@ export const listenAddress: ValueType<ListenAddress> = textType(
   ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
 );
 
-/** An absolute path; the text may be relative to the working directory, in a config file to the directory of the file. */
+/** An absolute path; the text may be relative to the working directory, in a config file to its directory. */
 export function path(name: string): ValueType<string> {
   return valueType(name, (raw, source, directory = '.') => resolve(directory, requiredText(raw, source)));
 }

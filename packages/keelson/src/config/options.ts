@@ -210,7 +210,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
   },
 };
 
-/** Every option of `keelson serve`, `keelson up` and `keelson verify`, from which parsers and documentation are derived. */
+/** Every option of `keelson serve`, `up` and `verify`, from which parsers and documentation are derived. */
 export const optionTable: readonly AnyOption[] = [
   {
     name: 'config',
