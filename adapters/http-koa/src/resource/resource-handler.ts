@@ -72,7 +72,7 @@ export function targetOf(kind: KindDefinition, attributes: RequestAttributes): T
     if (namespace === '') return named ? undefined : wholeCluster;
     return named ? { namespace, name } : { namespace };
   }
-  // The parser reads `/namespaces/{n}` as an object in itself.
+  // For `/namespaces/{n}` the parser returns the namespace as both the name and the namespace of the object.
   if (namespace !== '' && !(kind.names.plural === 'namespaces' && named && namespace === name)) return undefined;
   return named ? { name } : wholeCluster;
 }
