@@ -40,6 +40,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { canICommand } = await import('./can-i.ts');
       return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'audit') {
+      const { searchAudit } = await import('./audit.ts');
+      return (await searchAudit(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
+    }
     if (command === undefined || words.some((word) => helpArguments.includes(word))) {
       io.stdout(helpText());
       return command === undefined ? ExitCode.Usage : ExitCode.Ok;
@@ -50,7 +54,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use serve, up, verify, user, can-i, version or help`,
+        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, user, can-i, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -114,6 +118,7 @@ const usage = `Keelson, a control plane for Node.
   keelson serve  [options]   run an API server and its controllers on the configured storage
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
+  keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters
   keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help
   keelson can-i VERB WHAT    check a permission and name the rule that grants it; see keelson can-i --help
   keelson version

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
+import { auditOptions } from '../config/audit-options.ts';
 import { authenticationOptions } from '../config/authentication-options.ts';
 import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-kinds.ts';
@@ -51,6 +52,7 @@ export async function startServer(
       : await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
   const credentials = insecure ? undefined : made;
   const localAgents = new Map<string, number>();
+  const audit = auditOptions(options);
   const plane = await createControlPlane({
     kinds,
     storage: options.storage,
@@ -63,6 +65,7 @@ export async function startServer(
     controllers: options.controllers,
     authorization: authorizationOptions(options),
     authentication: authenticationOptions(options, oidcAuthority),
+    ...(audit ? { audit } : {}),
     logger,
     metrics: createPromMetrics(),
     ...(credentials

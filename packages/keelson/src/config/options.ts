@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type AnyOption, bool, integer, oneOf, valueType } from '@keelson/core/internal';
+import { type AuditFlags, auditRows } from './audit-options.ts';
 import { type AuthenticationFlags, authenticationRows } from './authentication-options.ts';
 import { type AuthorizationConfig, authorizationRows } from './authorization-options.ts';
 import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
@@ -19,7 +20,11 @@ import {
 } from './storage-choice.ts';
 
 /** The options of `keelson serve` and `keelson up`, merged from all sources. */
-export interface ServerOptions extends AuthenticationFlags, AuthorizationConfig, ServiceAccountServerOptions {
+export interface ServerOptions
+  extends AuditFlags,
+    AuthenticationFlags,
+    AuthorizationConfig,
+    ServiceAccountServerOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */
@@ -208,6 +213,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: 300_000,
     help: 'lifetime of a continue token in milliseconds',
   },
+  ...auditRows,
 };
 
 /** Every option of `keelson serve`, `up` and `verify`, from which parsers and documentation are derived. */

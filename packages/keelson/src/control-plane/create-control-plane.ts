@@ -1,8 +1,10 @@
 import {
+  type AuditOptions,
   Authentication,
   type AuthenticationOptions,
   createServiceAccounts,
   nodeRestriction,
+  openAudit,
   type ServiceAccountOptions,
   type ServiceAccounts,
 } from '@keelson/access';
@@ -82,6 +84,8 @@ export interface ControlPlaneOptions {
   readonly authentication?: AuthenticationOptions;
   /** A further source of identities of bearer tokens; its results are not cached. */
   readonly authenticateToken?: AuthenticateToken;
+  /** Records requests over HTTP. Absent: nothing is recorded. */
+  readonly audit?: AuditOptions;
   /**
    * Service accounts: their tokens, and the account of each pod. Absent: no tokens are issued, and pods get no account.
    * Requires the built-in kinds.
@@ -160,6 +164,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     secrets: withBuiltin ? () => api.resource(Secret) : undefined,
   });
   const kinds = accounts ? allKinds.map((kind) => accounts.withTokens(kind)) : allKinds;
+  const audit = options.audit && (await openAudit(options.audit, context));
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
@@ -190,10 +195,14 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     clock,
     logger,
   );
-  await host.start(options.signal);
+  await host.start(options.signal).catch(async (error: unknown) => {
+    await audit?.close();
+    throw error;
+  });
   const listening = new Set<Listening>();
   const close = async () => {
     await Promise.all([...listening].map((server) => server.close()));
+    await audit?.close();
     await host.stop();
   };
   return {
@@ -213,6 +222,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
             : registry,
           authorizer,
           authentication,
+          auditor: audit?.auditor,
           checks: stores.checks(),
           budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),

@@ -1,7 +1,7 @@
 import type { Authentication, IssuerDocuments } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
-import type { Brand, ResourceRegistry } from '@keelson/core/internal';
+import type { Auditor, Brand, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
@@ -82,6 +82,8 @@ export interface ServedPlane {
     readonly documents: (address: string) => IssuerDocuments;
   };
   readonly authentication: Authentication;
+  /** Undefined: nothing is recorded. */
+  readonly auditor: Auditor | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
 }
@@ -118,6 +120,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     version: apiVersionInfo,
     checks,
     authorize: authorizer.authorize.bind(authorizer),
+    ...(plane.auditor ? { auditor: plane.auditor } : {}),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(address) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
