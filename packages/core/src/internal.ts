@@ -235,6 +235,9 @@ export {
   StorageMemory,
 } from './storage/storage-memory.ts';
 export {
+  encryptedPrefix,
+  encryptionKeyOf,
+  maxKeyNameLength,
   metadataOffset,
   type SelectableAttributes,
   StoredObject,

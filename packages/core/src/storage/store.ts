@@ -56,6 +56,8 @@ export interface Entry {
    * revisions serve for deleting the key and for nothing else.
    */
   readonly damaged?: boolean;
+  /** Why a damaged record cannot be read, for operators; continues a sentence that begins with its key. */
+  readonly damage?: string;
 }
 
 /** `expect`: 0 = the key must not exist; otherwise its modRevision must equal this. */

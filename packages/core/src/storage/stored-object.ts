@@ -35,6 +35,34 @@ class Derived {
   forms: Map<string, Buffer> | undefined;
   extract: ((object: KubeObject) => SelectableAttributes) | undefined;
   attributes: SelectableAttributes | undefined;
+  /** Why the object is corrupt. */
+  damage: string | undefined;
+}
+
+/** The beginning of stored bytes that are encrypted; the name of the key and a colon follow. */
+export const encryptedPrefix = 'keelson:enc:aesgcm:v1:';
+/** Longest name of a key. */
+export const maxKeyNameLength = 63;
+
+/** The name of the key that a value is encrypted with; undefined for a value that is not encrypted. */
+export function encryptionKeyOf(value: Uint8Array): string | undefined {
+  // The first byte of an object is `{`.
+  if (value[0] !== 0x6b || value.length <= encryptedPrefix.length) return undefined;
+  const start = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString(
+    'latin1',
+    0,
+    encryptedPrefix.length + maxKeyNameLength + 1,
+  );
+  const end = start.indexOf(':', encryptedPrefix.length);
+  return start.startsWith(encryptedPrefix) && end !== -1 ? start.slice(encryptedPrefix.length, end) : undefined;
+}
+
+/** Why an entry that is no object cannot be read. */
+function damageOf({ damage, value }: Entry): string {
+  if (damage !== undefined) return damage;
+  const name = encryptionKeyOf(value);
+  if (name === undefined) return 'has no metadata';
+  return `is encrypted with the key ${JSON.stringify(name)}, and the server has no --encryption-provider-config`;
 }
 
 /**
@@ -93,12 +121,18 @@ export class StoredObject implements Droppable {
   }
 
   /** From an entry of a store. Never fails, but the object may be {@link corrupt}. */
-  static fromEntry({ key, modRevision, createRevision, value }: Entry, source?: ObjectSource): StoredObject {
+  static fromEntry(entry: Entry, source?: ObjectSource): StoredObject {
+    const { key, modRevision, createRevision, value } = entry;
     const light = source?.sharedValues || value.byteLength * largestHostRatio >= value.buffer.byteLength;
     if (light && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
       return StoredObject.fromValue(key, modRevision, createRevision, value, source);
     }
-    return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision), source);
+    const object = new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision), source);
+    if (object.corrupt) {
+      object.#derived = new Derived();
+      object.#derived.damage = damageOf(entry);
+    }
+    return object;
   }
 
   /** True when the stored bytes are no object; every method that reads them fails with `Corrupt`. */
@@ -311,7 +345,8 @@ export class StoredObject implements Droppable {
 
   #readable(): Buffer {
     if (this.#bytes !== undefined) return this.#bytes;
-    throw new StorageError(StorageErrorCode.Corrupt, `stored object ${this.key} has no metadata`, {
+    const damage = this.#derived?.damage ?? 'has no metadata';
+    throw new StorageError(StorageErrorCode.Corrupt, `stored object ${this.key} ${damage}`, {
       key: this.key,
       revision: this.revision,
     });
