@@ -31,6 +31,7 @@ export { type KeptBinding, keepBinding, RbacIndex } from './authorization/rbac-i
 export { RbacInformers } from './authorization/rbac-informers.ts';
 export { rulesAllow } from './authorization/rules.ts';
 export { WebhookAuthorizer, type WebhookAuthorizerOptions } from './authorization/webhook-authorizer.ts';
+export { Encryption, type EncryptionOptions } from './encryption/encryption.ts';
 export { NodeAuthorizer } from './node/node-authorizer.ts';
 export { nodeRestriction } from './node/node-restriction.ts';
 export type { IssuerDocuments } from './service-accounts/issuer-documents.ts';
