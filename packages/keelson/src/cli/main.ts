@@ -44,6 +44,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { searchAudit } = await import('./audit.ts');
       return (await searchAudit(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'encrypt') {
+      const { encrypt } = await import('./encrypt.ts');
+      return (await encrypt(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
+    }
     if (command === undefined || words.some((word) => helpArguments.includes(word))) {
       io.stdout(helpText());
       return command === undefined ? ExitCode.Usage : ExitCode.Ok;
@@ -54,7 +58,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, user, can-i, version or help`,
+        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, encrypt, user, can-i, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -119,6 +123,7 @@ const usage = `Keelson, a control plane for Node.
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters
+  keelson encrypt status     report how the objects of a running server are encrypted; encrypt rotate rewrites them
   keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help
   keelson can-i VERB WHAT    check a permission and name the rule that grants it; see keelson can-i --help
   keelson version

@@ -66,6 +66,7 @@ export async function startServer(
     authorization: authorizationOptions(options),
     authentication: authenticationOptions(options, oidcAuthority),
     ...(audit ? { audit } : {}),
+    ...(options.encryptionProviderConfig ? { encryptionConfigFile: options.encryptionProviderConfig } : {}),
     logger,
     metrics: createPromMetrics(),
     ...(credentials

@@ -48,6 +48,8 @@ export interface ServerOptions
   readonly insecure: boolean;
   /** Host names without ports that the insecure server accepts in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[];
+  /** File with an EncryptionConfiguration. Undefined: objects are stored without encryption. */
+  readonly encryptionProviderConfig?: string;
   /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
   readonly data: string;
   /** Modules whose default export is a kind or a list of kinds, served in addition to the built-in kinds. */
@@ -212,6 +214,13 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: integer('MS', 1, Number.MAX_SAFE_INTEGER),
     default: 300_000,
     help: 'lifetime of a continue token in milliseconds',
+  },
+  encryptionProviderConfig: {
+    flag: '--encryption-provider-config',
+    variable: 'KEELSON_ENCRYPTION_PROVIDER_CONFIG',
+    type: path('FILE'),
+    default: undefined,
+    help: 'apiserver.config.k8s.io/v1 EncryptionConfiguration: kinds whose objects are encrypted in the store, and the keys',
   },
   ...auditRows,
 };

@@ -3,6 +3,7 @@ import {
   Authentication,
   type AuthenticationOptions,
   createServiceAccounts,
+  Encryption,
   nodeRestriction,
   openAudit,
   type ServiceAccountOptions,
@@ -87,6 +88,11 @@ export interface ControlPlaneOptions {
   /** Records requests over HTTP. Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
   /**
+   * File with an `apiserver.config.k8s.io/v1` EncryptionConfiguration: the kinds whose objects are encrypted in the
+   * stores, and the keys. Read again when it changes. Absent: nothing is encrypted.
+   */
+  readonly encryptionConfigFile?: string;
+  /**
    * Service accounts: their tokens, and the account of each pod. Absent: no tokens are issued, and pods get no account.
    * Requires the built-in kinds.
    */
@@ -147,12 +153,15 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const withBuiltin = options.builtinKinds !== false;
   const allKinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const context = { clock, logger, metrics };
+  const { encryptionConfigFile: configFile } = options;
+  const encryption =
+    configFile === undefined ? undefined : await Encryption.open({ configFile, kinds: allKinds, ...context });
   const { authorizer, admission, services } = await authorizationOf(options, {
     ...{ clock, logger, servesRoles: withBuiltin },
     api: () => api,
     pods: () => stores.forKind(Pod),
   });
-  const stores = await makeStores(options, allKinds, context);
+  const stores = await makeStores(options, allKinds, context, encryption);
   const accounts =
     withBuiltin && options.serviceAccounts ? createServiceAccounts(options.serviceAccounts, stores, clock) : undefined;
   const authentication = await Authentication.open(options.authentication ?? {}, {
@@ -195,14 +204,16 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     clock,
     logger,
   );
+  encryption?.start();
   await host.start(options.signal).catch(async (error: unknown) => {
-    await audit?.close();
+    await Promise.all([audit?.close(), encryption?.stop()]);
     throw error;
   });
   const listening = new Set<Listening>();
   const close = async () => {
     await Promise.all([...listening].map((server) => server.close()));
     await audit?.close();
+    await encryption?.stop();
     await host.stop();
   };
   return {
@@ -223,6 +234,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
           authorizer,
           authentication,
           auditor: audit?.auditor,
+          encryption,
           checks: stores.checks(),
           budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),

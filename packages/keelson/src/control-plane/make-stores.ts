@@ -1,3 +1,4 @@
+import type { Encryption } from '@keelson/access';
 import type { KindDefinition } from '@keelson/core';
 import { StorageMemory } from '@keelson/core/internal';
 import { routeKinds } from '../storage/kind-routes.ts';
@@ -13,6 +14,7 @@ export async function makeStores(
   options: ControlPlaneOptions,
   kinds: readonly KindDefinition[],
   context: StoreContext,
+  encryption: Encryption | undefined,
 ): Promise<PlaneStores> {
   const {
     history,
@@ -36,7 +38,8 @@ export async function makeStores(
   const memory = new StorageMemory(context.clock, memoryBudgets, context.metrics);
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
-    const made = await makeStore({ name, reads: storeReads, ...rest }, context);
+    const plain = await makeStore({ name, reads: storeReads, ...rest }, context);
+    const made = encryption === undefined ? plain : { ...plain, store: encryption.wrap(name, plain.store) };
     stores.push(
       new PlaneStore({
         name,

@@ -1,4 +1,4 @@
-import type { Authentication, IssuerDocuments } from '@keelson/access';
+import type { Authentication, Encryption, IssuerDocuments } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import type { Auditor, Brand, ResourceRegistry } from '@keelson/core/internal';
@@ -12,6 +12,7 @@ import type { FlowControlChoice } from '../config/flow-control.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
+import { serveEncryption } from './encryption-endpoint.ts';
 import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
 
@@ -84,6 +85,8 @@ export interface ServedPlane {
   readonly authentication: Authentication;
   /** Undefined: nothing is recorded. */
   readonly auditor: Auditor | undefined;
+  /** Undefined: nothing is encrypted. */
+  readonly encryption: Encryption | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
 }
@@ -130,6 +133,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
       ? { authenticate: users.authenticate }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
+  if (plane.encryption !== undefined) serveEncryption(api.app, plane.encryption);
   const tls = () => credentials && users && { ...credentials.server, authorities: users.authorities() };
   const server = await listenOn(listenAddress, api.listener, tls(), {
     http: serverOptions,

@@ -1,5 +1,5 @@
 import { isStorageError, type KindDefinition } from '@keelson/core';
-import { kindPrefix } from '@keelson/core/internal';
+import { encryptionKeyOf, kindPrefix } from '@keelson/core/internal';
 import { type Entry, prefixRange, type Revision, type Store } from '@keelson/core/storage-adapter';
 
 /** Results of verifying a store. */
@@ -10,6 +10,8 @@ export interface StoreFindings {
   readonly objects: ReadonlyMap<string, number>;
   /** Changes between the compacted revision and the head. */
   readonly changes: number;
+  /** Objects that are encrypted with a key that is not configured, so that their content was not checked. */
+  readonly encrypted: number;
   /** One sentence each, at most {@link maxDamages}. */
   readonly damages: readonly string[];
 }
@@ -30,6 +32,7 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
   const compacted = await store.compactedRevision();
   const objects = new Map<string, number>();
   const damages: string[] = [];
+  let encrypted = 0;
   const damagedKeys = new Set<string>();
   const report = (damage: string, key?: string) => {
     // The current state of a key is also the last state in its history.
@@ -41,7 +44,10 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
     let previous = '';
     for await (const chunk of store.list(range)) {
       for (const entry of chunk.entries) {
-        const damage = damageOf(entry, chunk.revision) ?? (entry.key === previous ? 'is listed twice' : undefined);
+        const sealed = encryptionKeyOf(entry.value) !== undefined;
+        if (sealed) encrypted += 1;
+        const damage =
+          damageOf(entry, chunk.revision, sealed) ?? (entry.key === previous ? 'is listed twice' : undefined);
         if (damage !== undefined) report(`${entry.key}: ${damage}`, entry.key);
         previous = entry.key;
         if (!entry.key.startsWith('/')) continue;
@@ -51,7 +57,7 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
     }
   }
   const changes = await verifyHistory(store, compacted, head, report);
-  return { head, compacted, objects, changes, damages };
+  return { head, compacted, objects, changes, encrypted, damages };
 }
 
 /** Returns the number of changes. */
@@ -86,12 +92,16 @@ async function verifyHistory(
   return changes;
 }
 
-function damageOf({ key, value, createRevision, modRevision, damaged }: Entry, head: Revision): string | undefined {
-  if (damaged) return 'the record fails its checksum';
+function damageOf(
+  { key, value, createRevision, modRevision, damaged, damage = 'fails its checksum' }: Entry,
+  head: Revision,
+  sealed: boolean,
+): string | undefined {
+  if (damaged) return `the record ${damage}`;
   if (createRevision < 1 || createRevision > modRevision || modRevision > head) {
     return `its revisions ${createRevision} and ${modRevision} are impossible in a store at ${head}`;
   }
-  if (!key.startsWith('/')) return undefined;
+  if (!key.startsWith('/') || sealed) return undefined;
   let object: { readonly metadata?: { readonly name?: unknown } } | null;
   try {
     object = JSON.parse(
