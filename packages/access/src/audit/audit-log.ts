@@ -50,10 +50,11 @@ export interface AuditContext {
 const defaultMaxBytes = 100 * 1024 * 1024;
 /** Events in the mode `batch` wait at most this time, unless a write is in progress. */
 const flushMs = 25;
-/** Length of the events of one write. */
-const chunkLength = 64 * 1024;
-/** Length of the events that wait for a slow or full disk; further events are dropped and counted. */
-const maxWaitingLength = 64 * 1024 * 1024;
+/** Size of one write. */
+const chunkBytes = 64 * 1024;
+const lineBreak = 0x0a;
+/** Size of the events that wait for a slow or full disk; further events are dropped and counted. */
+const maxWaitingBytes = 64 * 1024 * 1024;
 /** Interval between attempts to write to a disk that is full. */
 const retryMs = 1_000;
 /** Time that closing waits for a full disk. */
@@ -70,9 +71,10 @@ export class AuditLog implements AuditSink {
   #file: number;
   #size = 0;
   /** Complete parts of the waiting events, and the part that is being collected. */
-  #chunks: string[] = [];
-  #collected = '';
-  #waitingLength = 0;
+  #chunks: Buffer[] = [];
+  #collected: Buffer | undefined;
+  #collectedBytes = 0;
+  #waitingBytes = 0;
   /** The end of a line, or of a chunk, whose beginning has been written. */
   #rest: Buffer | undefined;
   #cancelFlush: (() => void) | undefined;
@@ -102,19 +104,39 @@ export class AuditLog implements AuditSink {
       return true;
     }
     if (this.#options.mode !== undefined && this.#options.mode !== 'batch') return this.#addNow(event);
-    if (this.#waitingLength + event.length > maxWaitingLength) {
-      this.#lost.add(1, new Error(`${maxWaitingLength} characters of events are waiting`));
+    if (this.#waitingBytes + event.length > maxWaitingBytes) {
+      this.#lost.add(1, new Error(`${maxWaitingBytes} bytes of events are waiting`));
       return true;
     }
-    this.#collected += event;
-    this.#collected += '\n';
-    this.#waitingLength += event.length + 1;
-    if (this.#collected.length >= chunkLength) {
-      this.#chunks.push(this.#collected);
-      this.#collected = '';
-      if (!this.#lost.failing) this.#flush();
-    } else this.#cancelFlush ??= this.#clock.after(flushMs, () => this.#flush());
+    this.#collect(event);
+    if (this.#chunks.length === 0 || this.#lost.failing)
+      this.#cancelFlush ??= this.#clock.after(flushMs, () => this.#flush());
+    else this.#flush();
     return true;
+  }
+
+  /** Events are encoded at once: texts that wait would be moved by the garbage collector. */
+  #collect(event: string): void {
+    const greatest = event.length * 3 + 1;
+    if (this.#collectedBytes + greatest > chunkBytes) this.#completeChunk();
+    if (greatest > chunkBytes) {
+      const line = Buffer.from(`${event}\n`);
+      this.#chunks.push(line);
+      this.#waitingBytes += line.length;
+      return;
+    }
+    this.#collected ??= Buffer.allocUnsafeSlow(chunkBytes);
+    const bytes = this.#collected.write(event, this.#collectedBytes) + 1;
+    this.#collectedBytes += bytes;
+    this.#collected[this.#collectedBytes - 1] = lineBreak;
+    this.#waitingBytes += bytes;
+  }
+
+  #completeChunk(): void {
+    if (this.#collected === undefined) return;
+    this.#chunks.push(this.#collected.subarray(0, this.#collectedBytes));
+    this.#collected = undefined;
+    this.#collectedBytes = 0;
   }
 
   async close(): Promise<void> {
@@ -130,8 +152,9 @@ export class AuditLog implements AuditSink {
       await this.#pause(flushMs);
     }
     this.#cancelFlush?.();
-    const unwritten = [this.#rest?.toString() ?? '', ...this.#chunks, this.#collected].join('');
-    const events = unwritten.split('\n').length - 1;
+    this.#completeChunk();
+    const unwritten = this.#rest === undefined ? this.#chunks : [this.#rest, ...this.#chunks];
+    const events = unwritten.reduce((sum, chunk) => sum + linesIn(chunk), 0);
     if (events > 0) this.#lost.add(events, new Error('the server has stopped'));
     this.#closed = true;
     await this.#tidying;
@@ -171,16 +194,17 @@ export class AuditLog implements AuditSink {
   #flush(): void {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
-    if (this.#writing !== undefined || (this.#rest === undefined && this.#waitingLength === 0)) return;
+    if (this.#writing !== undefined || (this.#rest === undefined && this.#waitingBytes === 0)) return;
     this.#writing = this.#writeWaiting().finally(() => {
       this.#writing = undefined;
     });
   }
 
   async #writeWaiting(): Promise<void> {
-    while (this.#rest !== undefined || this.#waitingLength > 0) {
+    while (this.#rest !== undefined || this.#waitingBytes > 0) {
       const isNew = this.#rest === undefined;
       this.#rest ??= this.#take();
+      if (this.#rest === undefined) return;
       try {
         if (isNew) this.#rotateBefore(this.#rest.length);
         const { bytesWritten } = await writeTo(this.#file, this.#rest, 0, this.#rest.length);
@@ -199,14 +223,11 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  #take(): Buffer {
-    let text = this.#chunks.shift();
-    if (text === undefined) {
-      text = this.#collected;
-      this.#collected = '';
-    }
-    this.#waitingLength -= text.length;
-    return Buffer.from(text);
+  #take(): Buffer | undefined {
+    if (this.#chunks.length === 0) this.#completeChunk();
+    const chunk = this.#chunks.shift();
+    this.#waitingBytes -= chunk?.length ?? 0;
+    return chunk;
   }
 
   #pause(ms: number): Promise<void> {
@@ -242,6 +263,12 @@ export class AuditLog implements AuditSink {
       this.#logger.warn('rotated audit logs could not be removed or compressed', { err });
     }
   }
+}
+
+function linesIn(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(lineBreak); at !== -1; at = bytes.indexOf(lineBreak, at + 1)) lines += 1;
+  return lines;
 }
 
 /** `audit-2025-01-02T15-04-05.000.log`, as kube-apiserver names rotated files. */

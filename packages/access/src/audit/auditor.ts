@@ -160,10 +160,10 @@ class EventWriter {
 
   /** A time in microseconds, as in Kubernetes. */
   time(ms: number): string {
-    const whole = Math.floor(ms);
-    if (this.#time[0] !== whole) this.#time = [whole, new Date(whole).toISOString().slice(0, -1)];
-    const micros = Math.floor((ms - whole) * 1000);
-    return `"${this.#time[1]}${micros < 10 ? '00' : micros < 100 ? '0' : ''}${micros}Z"`;
+    const second = Math.floor(ms / 1000);
+    if (this.#time[0] !== second) this.#time = [second, new Date(second * 1000).toISOString().slice(0, -4)];
+    const micros = Math.floor((ms - second * 1000) * 1000);
+    return `"${this.#time[1]}${String(micros + 1_000_000).slice(1)}Z"`;
   }
 }
 
@@ -200,8 +200,8 @@ class RequestRecord implements RequestAudit {
     this.#withheld = holdsCredentials(attributes);
     this.#receivedAt = writer.clock.now() - (writer.clock.monotonic() - request.startedAt);
     this.#head =
-      `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${this.#level}","auditID":${JSON.stringify(id)},` +
-      `"requestURI":${JSON.stringify(withoutTokens(uri))},"verb":${JSON.stringify(attributes.verb)},` +
+      `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${this.#level}","auditID":${quoted(id)},` +
+      `"requestURI":${quoted(withoutTokens(uri))},"verb":${quoted(attributes.verb)},` +
       `"user":${user === undefined ? '{}' : writer.user(user)}`;
   }
 
@@ -220,7 +220,7 @@ class RequestRecord implements RequestAudit {
 
   decided({ allowed, reason = '' }: { readonly allowed: boolean; readonly reason?: string }): void {
     const decision = allowed ? 'allow' : 'forbid';
-    const why = reason === '' ? '""' : JSON.stringify(reason);
+    const why = reason === '' ? '""' : quoted(reason);
     this.#annotations = `"authorization.k8s.io/decision":"${decision}","authorization.k8s.io/reason":${why}`;
   }
 
@@ -287,7 +287,7 @@ class RequestRecord implements RequestAudit {
       this.#request.attributes;
     if (!isResourceRequest) return '';
     const identity = this.#identity;
-    return `,"objectRef":{"resource":${JSON.stringify(resource)}${field('namespace', namespace || identity?.namespace)}${
+    return `,"objectRef":{"resource":${quoted(resource)}${field('namespace', namespace || identity?.namespace)}${
       field('name', name || identity?.name) + field('uid', identity?.uid) + field('apiGroup', apiGroup)
     }${field('apiVersion', apiVersion)}${field('resourceVersion', identity?.resourceVersion)}${field(
       'subresource',
@@ -308,7 +308,14 @@ class RequestRecord implements RequestAudit {
 }
 
 function field(name: string, value: string | undefined): string {
-  return value ? `,"${name}":${JSON.stringify(value)}` : '';
+  return value ? `,"${name}":${quoted(value)}` : '';
+}
+
+const plainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** The text in JSON. Most texts contain nothing that has to be escaped. */
+function quoted(text: string): string {
+  return plainText.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 const tokenParameter = /([?&][^=&]*(?:token|password|secret)[^=&]*=)[^&]*/gi;
