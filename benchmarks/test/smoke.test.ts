@@ -10,7 +10,7 @@ import type { Scenario } from '../src/scenarios/scenario.ts';
 const tiny = ['--rounds', '1', '--slice', '100', '--objects', '50', '--watchers', '10', '--events', '4'];
 
 test('every scenario runs and gives figures', async (t) => {
-  t.timeout(120_000);
+  t.timeout(300_000);
   const out = await mkdtemp(join(tmpdir(), 'keelson-bench-smoke-'));
   t.teardown(() => rm(out, { recursive: true, force: true }));
   const run = (adapter: string, words: readonly string[]) =>

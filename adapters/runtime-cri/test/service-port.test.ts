@@ -45,7 +45,7 @@ async function serve(t: ExecutionContext) {
   return { tls, engine, service, port, lines, slow };
 }
 
-async function clientOf(t: ExecutionContext, endpoint: string, tls?: PinnedTls, probeTimeoutMs = 10_000) {
+async function clientOf(t: ExecutionContext, endpoint: string, tls?: PinnedTls, probeTimeoutMs = 30_000) {
   const client = await createCriRuntime({ endpoint, probeTimeoutMs, ...(tls && { tls }) });
   t.teardown(() => client.runtime[Symbol.asyncDispose]());
   return client.runtime;
@@ -140,7 +140,8 @@ over('the client refuses whoever shows another certificate, and tells it nothing
 
 over('a pull tells how far it is, keeps the code of its failure, and ends when nobody wants it any more', async (t) => {
   const { tls, service, slow } = await serve(t);
-  const { images, runtime } = await createCriRuntime({ endpoint: service.endpoint, tls });
+  // A probe that times out finds no progress of pulls.
+  const { images, runtime } = await createCriRuntime({ endpoint: service.endpoint, tls, probeTimeoutMs: 30_000 });
   t.teardown(() => runtime[Symbol.asyncDispose]());
   const steps: PullProgress[] = [];
   const onProgress = (step: PullProgress) => void steps.push(step);

@@ -14,7 +14,7 @@ import {
   shown,
   textOf,
 } from '../objects.ts';
-import { describe, eventsOf, eventsUntil, failsWith, turns, withTime } from '../waiting.ts';
+import { describe, eventsOf, eventsUntil, failsWith, turns, untilTimeout, withTime } from '../waiting.ts';
 
 const cache = ['cache'] as const;
 const all = { at: latest, predicate: everything } as const;
@@ -84,8 +84,8 @@ export const cacheCases: readonly ResourceStorageCase[] = [
       store.holdStreams();
       await putPod(others, 'a', 'x', { text: 'new' });
       assert.equal(textOf(await pods.get(podKey('a', 'x'), any)), 'old');
-      await failsWith('Timeout', () => withTime(clock, pods.get(podKey('a', 'x'), latest)));
-      await failsWith('Timeout', () => withTime(clock, pods.list(podPrefix, all)));
+      await failsWith('Timeout', () => untilTimeout(clock, pods.get(podKey('a', 'x'), latest)));
+      await failsWith('Timeout', () => untilTimeout(clock, pods.list(podPrefix, all)));
       const reading = pods.get(podKey('a', 'x'), latest);
       await turns();
       store.releaseStreams();

@@ -15,7 +15,7 @@ import {
   removePod,
   textOf,
 } from '../objects.ts';
-import { failsWith, turns, until, withTime } from '../waiting.ts';
+import { failsWith, turns, until, untilTimeout, withTime } from '../waiting.ts';
 
 export const getCases: readonly ResourceStorageCase[] = [
   {
@@ -71,7 +71,7 @@ export const getCases: readonly ResourceStorageCase[] = [
       const { revision } = await createPod(pods, 'a', 'x');
       const start = clock.monotonic();
       for (const at of [notOlderThan(revision + 1000), exactly(revision + 1000)]) {
-        const error = await failsWith('FutureRevision', () => withTime(clock, pods.get(podKey('a', 'x'), at)));
+        const error = await failsWith('FutureRevision', () => untilTimeout(clock, pods.get(podKey('a', 'x'), at)));
         assert.equal(error.revision, revision);
       }
       assert.ok(clock.monotonic() - start >= 6_000, 'each waited three seconds');
@@ -153,7 +153,7 @@ export const getCases: readonly ResourceStorageCase[] = [
       const waiting = pods.get(podKey('a', 'x'), notOlderThan(now + 5), { signal: controller.signal });
       await turns();
       controller.abort();
-      await failsWith('Timeout', () => withTime(clock, waiting));
+      await failsWith('Timeout', () => untilTimeout(clock, waiting));
     },
   },
 ];

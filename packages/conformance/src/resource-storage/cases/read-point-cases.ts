@@ -17,7 +17,7 @@ import {
   shown,
   stored,
 } from '../objects.ts';
-import { failsWith, turns, withTime } from '../waiting.ts';
+import { failsWith, turns, untilTimeout, withTime } from '../waiting.ts';
 
 const all = { at: latest, predicate: everything } as const;
 
@@ -77,7 +77,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
       await createPod(others, 'a', 'y');
       assert.equal((await withTime(clock, waiting)).count, 2);
       await failsWith('FutureRevision', () =>
-        withTime(clock, pods.list(podPrefix, { at: notOlderThan(first.revision + 99), predicate: everything })),
+        untilTimeout(clock, pods.list(podPrefix, { at: notOlderThan(first.revision + 99), predicate: everything })),
       );
     },
   },

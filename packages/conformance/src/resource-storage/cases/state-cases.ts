@@ -13,7 +13,7 @@ import {
   removePod,
   textOf,
 } from '../objects.ts';
-import { describe, eventsOf, eventsUntil, failsWith, turns, until, withTime } from '../waiting.ts';
+import { describe, eventsOf, eventsUntil, failsWith, turns, until, untilTimeout, withTime } from '../waiting.ts';
 
 const fresh = { start: 'state', fresh: true } as const;
 
@@ -126,7 +126,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
       await eventsOf(watch, 1);
       const future = { start: 'state', fresh: false, notOlderThan: now + 500 } as const;
       await failsWith('FutureRevision', () =>
-        withTime(clock, pods.watch(podPrefix, { predicate: everything, from: future })),
+        untilTimeout(clock, pods.watch(podPrefix, { predicate: everything, from: future })),
       );
     },
   },
