@@ -4,7 +4,9 @@
 // 2. Certain libraries are imported by certain files alone.
 // 3. Inside a package with layers, a lower layer never imports a higher one.
 // 4. The folders inside the sources of a package form no cycle; type-only imports count.
-// 5. `import(variable)` appears only in the loaders of adapters and plugins.
+// 5. Examples and documents use no entry point `./internal`.
+// 6. `import(variable)` appears only in the loaders of adapters and plugins.
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -210,6 +212,8 @@ for (const [workspace, allowed] of Object.entries(packages)) {
         if (specifier !== name && !entries?.has(specifier))
           report(line, `${specifier} is not an entry point of ${name}`);
         if (allowed !== '*' && !isTest && !allowed.includes(name)) report(line, `${workspace} may not import ${name}`);
+        if (specifier.endsWith('/internal') && workspace.startsWith('examples/'))
+          report(line, `an example imports public entry points only, not ${specifier}`);
       } else if (libraries[name] && !libraries[name].some((pattern) => pattern.test(file))) {
         report(line, `${name} may not be imported here`);
       }
@@ -292,6 +296,14 @@ function cyclesOf(edges) {
   }
   for (const folder of next.keys()) if (!index.has(folder)) visit(folder);
   return cycles;
+}
+
+// Documents show what readers may do: public entry points only.
+const documents = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
+for (const file of documents.filter((path) => existsSync(join(root, path)))) {
+  for (const { specifier, line } of importsOf(readFileSync(join(root, file), 'utf8')))
+    if (specifier.startsWith('@keelson/') && specifier.endsWith('/internal'))
+      problems.push(`${file}:${line}: a document shows public entry points only, not ${specifier}`);
 }
 
 if (files < 50) problems.push(`only ${files} source files found: the check itself is broken`);

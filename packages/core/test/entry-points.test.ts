@@ -36,3 +36,36 @@ test('every export of a public entry point is marked as public or experimental',
     t.deepEqual(unmarked, [], entryPoint);
   }
 });
+
+/** Names of a public entry point whose declaration has no comment, with their files. */
+function undocumented(entryPoint: string): string[] {
+  const source = readFileSync(new URL(`src/${entryPoint}.ts`, root), 'utf8');
+  return [...source.matchAll(/^export (?:type )?\{([^}]*)\} from '\.\/([^']+)'/gm)].flatMap(
+    ([, list = '', file = '']) => {
+      const text = readFileSync(new URL(`src/${file}`, root), 'utf8');
+      const names = list.split(',').map(
+        (item) =>
+          item
+            .trim()
+            .replace(/^type /, '')
+            .split(' as ')[0] ?? '',
+      );
+      return names
+        .filter((name) => name !== '')
+        .filter(
+          (name) =>
+            !new RegExp(
+              `\\*/\\n(?:// biome-ignore[^\\n]*\\n)?(?:export )?${declaration} ${name.replace('$', '\\$')}\\b`,
+            ).test(text),
+        )
+        .map((name) => `${file}: ${name}`);
+    },
+  );
+}
+
+const declaration = '(?:declare )?(?:abstract )?(?:async )?(?:class|const|function\\*?|interface|type)';
+
+test('every declaration that a public entry point exports has a comment', (t) => {
+  for (const entryPoint of ['index', 'storage-adapter', 'runtime'])
+    t.deepEqual(undocumented(entryPoint), [], entryPoint);
+});

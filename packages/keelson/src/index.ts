@@ -1,10 +1,23 @@
+// Entry point for programs that run a control plane of their own: the plane, its options, and everything that declares
+// kinds and uses a plane, which is the entry point '.' of @keelson/core.
+
+/** @public */
 export type { WebhookAuthorizerOptions } from '@keelson/access';
+/** @public */
 export type { CertificateOrder, CertificateSigner } from '@keelson/controllers';
+/** @public */
 export * from '@keelson/core';
+/** @public */
+export type { Clock, LogFields, Logger, Metrics } from '@keelson/core/runtime';
+/** @public */
 export type { AuthorizationMode, AuthorizationOptions } from './config/authorization-options.ts';
+/** @public */
 export type { ConnectionLimits } from './config/connection-limits.ts';
+/** @public */
 export type { FlowControlChoice } from './config/flow-control.ts';
+/** @public */
 export type { MemoryBudgets } from './config/memory-budgets.ts';
+/** @public */
 export type {
   AdapterChoice,
   HistoryChoice,
@@ -18,11 +31,15 @@ export type {
   UrlChoice,
   WatchWindow,
 } from './config/storage-choice.ts';
+/** @public */
 export {
   type ControlPlane,
   type ControlPlaneOptions,
   createControlPlane,
 } from './control-plane/create-control-plane.ts';
+/** @public */
 export type { AgentAccess, Listening, ListenOptions } from './server/listen-plane.ts';
+/** @public */
 export { type Credentials, credentialsSigner, loadCredentials } from './tls/credentials.ts';
+/** @public */
 export { type KubeconfigOptions, writeKubeconfig } from './tls/kubeconfig.ts';

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
@@ -54,4 +55,14 @@ test('the classes of core are the same for a plane, an adapter and whoever embed
     await store.close();
     console.log(JSON.stringify([missing instanceof StatusError, ahead instanceof StorageError]));`;
   t.deepEqual(await printed(source, []), [true, true]);
+});
+
+test('keelson exports the names in packages/keelson/test/entry-points/index.txt', (t) => {
+  const folder = new URL('../../../../packages/keelson/', import.meta.url);
+  const source = readFileSync(new URL('src/index.ts', folder), 'utf8');
+  const named = [...source.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = '']) => list.split(','));
+  const names = named.map((item) => item.trim().replace(/^type /, '')).filter((name) => name !== '');
+  const whole = [...source.matchAll(/^export \* from '([^']+)'/gm)].map(([, from]) => `* of ${from}`);
+  const pinned = readFileSync(new URL('test/entry-points/index.txt', folder), 'utf8');
+  t.deepEqual([...names.sort(), ...whole], pinned.trim().split('\n'));
 });

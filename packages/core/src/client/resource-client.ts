@@ -25,6 +25,7 @@ export interface ApiClient {
   discover(): Promise<readonly DiscoveredResource[]>;
 }
 
+/** A resource that a server offers, from its discovery documents. */
 export interface DiscoveredResource extends GroupVersionResource {
   readonly kind: string;
   readonly namespaced: boolean;
@@ -33,12 +34,14 @@ export interface DiscoveredResource extends GroupVersionResource {
   readonly storage: { readonly group: string; readonly resource: string };
 }
 
+/** Options of a read of one object. */
 export interface GetOptions {
   /** Unset = latest; '0' = any; N = not older than N. */
   readonly resourceVersion?: string;
   readonly signal?: AbortSignal;
 }
 
+/** Options of a list: selectors, and the page that is requested. */
 export interface ListOptions extends GetOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -47,6 +50,7 @@ export interface ListOptions extends GetOptions {
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
 }
 
+/** Options of a watch: selectors, and the revision after which it begins. */
 export interface WatchOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -58,6 +62,7 @@ export interface WatchOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of creates, updates and patches. */
 export interface MutateOptions {
   readonly dryRun?: boolean;
   readonly fieldManager?: string;
@@ -65,6 +70,7 @@ export interface MutateOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of a delete; the defaults are those of the kind. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: PropagationPolicy;

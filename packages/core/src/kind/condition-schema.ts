@@ -14,4 +14,5 @@ const condition = s.message(
 );
 /** One observed aspect of an object's state. */
 export interface ConditionObject extends Infer<typeof condition> {}
+/** Schema of an element of `status.conditions`. */
 export const conditionSchema: Schema<ConditionObject> = condition;

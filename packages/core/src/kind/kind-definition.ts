@@ -64,6 +64,7 @@ export interface StorageConversion<T> {
   readonly selectableFields?: Readonly<Record<string, string>>;
 }
 
+/** The operations that a kind can offer. */
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
 
 /** When a version of a kind was deprecated and removed in Kubernetes, as `1.14`, and what to use instead. */

@@ -13,6 +13,7 @@ const requirement = s.message(`${metaV1}.LabelSelectorRequirement`, 'One conditi
 });
 /** JSON form of one condition of a label selector. */
 export interface LabelSelectorRequirementObject extends Infer<typeof requirement> {}
+/** Schema of one element of `matchExpressions`. */
 export const labelSelectorRequirementSchema: Schema<LabelSelectorRequirementObject> = requirement;
 
 const selector = s.message(
@@ -30,4 +31,5 @@ const selector = s.message(
 );
 /** JSON form of a label selector, as the specs of kinds hold it. */
 export interface LabelSelectorObject extends Infer<typeof selector> {}
+/** Schema of a label selector in a spec. */
 export const labelSelectorSchema: Schema<LabelSelectorObject> = selector;

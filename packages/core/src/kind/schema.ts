@@ -32,6 +32,7 @@ export interface NumberTraits {
   readonly maximum?: number;
 }
 
+/** What a schema describes: a scalar, or a list, map or message of schemas. */
 export type SchemaNode =
   | ({ readonly type: 'string' } & StringTraits)
   | ({ readonly type: 'int32' | 'int64' | 'double' } & NumberTraits)

@@ -3,6 +3,7 @@ import type { NameRule } from '../meta/names.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
 
+/** What happens to the dependents of a deleted object. */
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 
 export type { NameRule };

@@ -18,6 +18,7 @@ export interface AccessAttributes {
   readonly fieldSelector?: string;
 }
 
+/** The answer of an authorizer to one request. */
 export interface AccessDecision {
   readonly allowed: boolean;
   /** Forbidden for certain, whatever else might have allowed it. */

@@ -24,6 +24,7 @@ export const StatusReason = {
 } as const;
 export type StatusReason = (typeof StatusReason)[keyof typeof StatusReason];
 
+/** One reason of a failure: the field concerned, and what is wrong with it. */
 export interface StatusCause {
   reason?: string;
   message?: string;
@@ -31,6 +32,7 @@ export interface StatusCause {
   field?: string;
 }
 
+/** What a failure concerns, its causes, and when a retry makes sense. */
 export interface StatusDetails {
   name?: string;
   group?: string;

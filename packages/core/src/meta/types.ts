@@ -13,20 +13,24 @@ export interface GroupVersion {
   readonly version: string;
 }
 
+/** Identifies a kind in one version. */
 export interface GroupVersionKind extends GroupVersion {
   readonly kind: string;
 }
 
+/** Identifies a resource in one version. */
 export interface GroupVersionResource extends GroupVersion {
   /** Lower-case plural, e.g. `deployments`. */
   readonly resource: string;
 }
 
+/** Kind and version of a document. */
 export interface TypeMeta {
   apiVersion?: string;
   kind?: string;
 }
 
+/** The object on which another depends; it is deleted when all its owners are. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -36,6 +40,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
+/** The fields that one manager has set. */
 export interface ManagedFieldsEntry {
   manager?: string;
   operation?: string;
@@ -46,6 +51,7 @@ export interface ManagedFieldsEntry {
   subresource?: string;
 }
 
+/** Metadata that every stored object has. */
 export interface ObjectMeta {
   name?: string;
   generateName?: string;
@@ -64,6 +70,7 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
+/** Metadata of a list. */
 export interface ListMeta {
   selfLink?: string;
   resourceVersion?: string;
@@ -76,6 +83,7 @@ export interface KubeObject extends TypeMeta {
   metadata?: ObjectMeta;
 }
 
+/** A page of a list. */
 export interface KubeList<T extends KubeObject = KubeObject> extends TypeMeta {
   metadata: ListMeta;
   items: T[];

@@ -84,6 +84,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
   };
 }
 
+/** The operations that admission plugins examine. */
 export type AdmissionOperation = 'create' | 'update' | 'delete' | 'connect';
 
 /**

@@ -8,6 +8,7 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: performance.now.bind(performance),

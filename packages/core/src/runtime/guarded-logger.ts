@@ -1,6 +1,7 @@
 import type { LogFields, Logger } from './logger.ts';
 import { safeLogFields } from './safe-log-fields.ts';
 
+/** Level of one log line. */
 export type LogLineLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** Where lines go. */

@@ -10,6 +10,7 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
+/** A logger that drops every line. */
 export const silentLogger: Logger = {
   debug: () => {},
   info: () => {},

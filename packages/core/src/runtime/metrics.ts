@@ -1,19 +1,23 @@
 /** Label values are closed sets (verb, resource, code), never names or namespaces. */
 export type Labels = Readonly<Record<string, string>>;
 
+/** A sum that only rises. */
 export interface Counter {
   add(value: number, labels?: Labels): void;
 }
 
+/** A value that rises and falls. */
 export interface Gauge {
   set(value: number, labels?: Labels): void;
   add(value: number, labels?: Labels): void;
 }
 
+/** Observations, counted in buckets. */
 export interface Histogram {
   observe(value: number, labels?: Labels): void;
 }
 
+/** Name, help text and label names of a metric. */
 export interface MetricOptions {
   /** Prometheus name with its unit: `keelson_request_duration_seconds`. */
   readonly name: string;
@@ -34,6 +38,7 @@ export interface Metrics {
 
 const nothing = { add: () => {}, set: () => {}, observe: () => {} };
 
+/** Metrics that are not recorded. */
 export const noMetrics: Metrics = {
   counter: () => nothing,
   gauge: () => nothing,

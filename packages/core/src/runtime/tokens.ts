@@ -9,6 +9,7 @@ export interface Token<T> {
   readonly '~type'?: T;
 }
 
+/** A token with this name; equal names give equal tokens. */
 export function token<T>(name: string): Token<T> {
   return { id: Symbol.for(name) };
 }
@@ -30,6 +31,9 @@ export type Bind = <T, A extends readonly unknown[]>(
  */
 export type BindingModule = (bind: Bind) => void;
 
+/** The clock of the process, for adapters. */
 export const ClockToken = token<Clock>('keelson.Clock');
+/** The logger of the process, for adapters. */
 export const LoggerToken = token<Logger>('keelson.Logger');
+/** The metrics of the process, for adapters. */
 export const MetricsToken = token<Metrics>('keelson.Metrics');

@@ -44,6 +44,7 @@ export interface KeyRange {
   readonly end: Key;
 }
 
+/** The state of a key from `modRevision` on. */
 export interface Entry {
   readonly key: Key;
   readonly value: Uint8Array;
@@ -84,6 +85,7 @@ export interface ListChunk {
   readonly more: boolean;
 }
 
+/** One change of one key, as a watch delivers it. */
 export interface Change {
   readonly type: 'create' | 'update' | 'delete';
   readonly revision: Revision;
@@ -108,6 +110,7 @@ export interface WatchStream extends AsyncIterable<WatchBatch> {
   close(): Promise<void>;
 }
 
+/** What callers may rely on beyond the invariants, and the limits of the store. */
 export interface StoreCapabilities {
   /** Revisions have no gaps. */
   readonly denseRevisions: boolean;
@@ -125,6 +128,7 @@ export interface StoreCapabilities {
   readonly maxValueBytes: number;
 }
 
+/** Identifies a store across restarts. */
 export interface StoreIdentity {
   /** Made when the store was created, never changes. */
   readonly storeId: string;
@@ -132,10 +136,12 @@ export interface StoreIdentity {
   readonly epoch: number;
 }
 
+/** Options of every read. */
 export interface ReadOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The contract of a storage backend; the head of this file states the invariants. */
 export interface Store {
   readonly capabilities: StoreCapabilities;
   identity(): Promise<StoreIdentity>;
