@@ -1,9 +1,10 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectLocation } from '@keelson/core';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { FakeRegistry } from './support/fake-registry.ts';
-import { call, eventually, raw, serve } from './support/serve.ts';
+import { call, raw, serve } from './support/serve.ts';
 import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/upstream.ts';
 
 const pod = '/api/v1/namespaces/default/pods/p';
@@ -148,7 +149,7 @@ test('an upgrade that was not asked for, or to another protocol, ends with 502 a
     const { port } = await passing(t, agent);
     const answer = await raw(port, wish(`${pod}/exec`));
     t.regex(answer, /^HTTP\/1\.1 502 Bad Gateway\r\n/, upgrade);
-    await eventually(() => ends.every(({ destroyed }) => destroyed), 'the connection to the agent is closed');
+    await until(() => ends.every(({ destroyed }) => destroyed), 'the connection to the agent is closed');
   }
   const agent = await rawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -174,7 +175,7 @@ test('only a 101 opens a tunnel: after any other answer to an upgrade both conne
     const answer = await raw(port, `${wish(`${pod}/exec`)}GET /exec/other HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     t.regex(answer, /^HTTP\/1\.1 (?:200|204|400|500|502|503) /);
     t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1, 'what came behind the request is dropped');
-    await eventually(() => ends.every(({ destroyed }) => destroyed), `closed after ${code}`);
+    await until(() => ends.every(({ destroyed }) => destroyed), `closed after ${code}`);
     t.is(late, '');
   }
 });

@@ -3,9 +3,10 @@ import type { ServerResponse } from 'node:http';
 import { statusErrors } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { FakeRegistry } from './support/fake-registry.ts';
-import { call, eventually, open, type ServeOptions, serve } from './support/serve.ts';
+import { call, open, type ServeOptions, serve } from './support/serve.ts';
 import { dialerTo, httpUpstream, rawUpstream, runner, textOf, toAgent } from './support/upstream.ts';
 
 const log = '/api/v1/namespaces/default/pods/p/log';
@@ -103,7 +104,7 @@ test('what is followed arrives as it is written, and who goes away ends it at th
     t.is(String(chunk), line);
   }
   reply.destroy();
-  await eventually(() => closed, 'the other end hears of it');
+  await until(() => closed, 'the other end hears of it');
 });
 
 test('a client that does not read holds the other end back', async (t) => {
@@ -123,7 +124,7 @@ test('a client that does not read holds the other end back', async (t) => {
   const { port } = await passing(t, upstream);
   const reply = await open(port, 'GET', log);
   let before = -1;
-  await eventually(() => {
+  await until(() => {
     const still = written > 0 && written === before;
     before = written;
     return still;
@@ -155,13 +156,13 @@ test('an agent that is away is named with its address; one that says nothing, or
   const silent = await rawUpstream(t, () => {});
   const { port, service } = await passing(t, silent, { clock });
   const waiting = call(port, 'GET', log);
-  await eventually(() => service.calls.length === 1, 'the call is on its way');
+  await until(() => service.calls.length === 1, 'the call is on its way');
   // A second is swept at a time, as the clock of running requests wants it.
   let answered = false;
   void waiting.finally(() => {
     answered = true;
   });
-  await eventually(() => {
+  await until(() => {
     clock.advance(1000);
     return answered;
   }, 'the time is up');

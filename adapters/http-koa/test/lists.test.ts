@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import type { StoredList, StoredObject } from '@keelson/core/internal';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
-import { call, eventually, open, serve } from './support/serve.ts';
+import { call, open, serve } from './support/serve.ts';
 
 const all = '/api/v1/namespaces/default/configmaps';
 const empty = '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[]}\n';
@@ -84,7 +85,7 @@ test('a slow reader of a big list gets all of it, and the server holds little mo
   const response = await open(port, 'GET', `${all}?pretty=1`);
   response.pause();
   let before = -1;
-  await eventually(() => {
+  await until(() => {
     const stable = taken > 0 && taken === before;
     before = taken;
     return stable;

@@ -1,8 +1,9 @@
 import type { UserInfo } from '@keelson/core';
 import { eventLoopTurns } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { configMap, FakeRegistry, stored } from './support/fake-registry.ts';
-import { admin, call, eventually, serve } from './support/serve.ts';
+import { admin, call, serve } from './support/serve.ts';
 
 const one = '/api/v1/namespaces/default/configmaps/a';
 const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/a';
@@ -43,7 +44,7 @@ test.serial(
     t.is((await get(one, 'jane')).status, 200);
     const recover = [fallBehind('user jane'), fallBehind('user admin')];
     t.teardown(() => recover.forEach((stop) => void stop()));
-    await eventually(behindWith('user jane'), 'the process is behind with the requests of jane');
+    await until(behindWith('user jane'), 'the process is behind with the requests of jane');
     const refused = await get(one, 'jane');
     t.is(refused.status, 429);
     t.is(refused.headers['retry-after'], '1');
@@ -51,11 +52,11 @@ test.serial(
     t.is((await get(one, 'joe')).status, 200, 'another user');
     t.is((await get(lease, 'jane')).status, 404, 'served, although this server has no leases');
     t.is((await get('/readyz', 'jane')).status, 200);
-    await eventually(behindWith('user admin'), 'the process is behind with the requests of a master');
+    await until(behindWith('user admin'), 'the process is behind with the requests of a master');
     const master = get(one, 'admin');
     for (const stop of recover) stop();
     t.is((await master).status, 200, 'the limit of masters is higher');
-    await eventually(() => eventLoopTurns.delayMs('user jane') === 0, 'the process has caught up');
+    await until(() => eventLoopTurns.delayMs('user jane') === 0, 'the process has caught up');
     t.is((await get(one, 'jane')).status, 200);
   },
 );
@@ -64,7 +65,7 @@ test.serial('masters are refused as well when the process is far behind with the
   const { port } = await serve(t, { limits: { overloadDelayMs: 20, overloadDelayMastersMs: 50 } });
   const recover = fallBehind('user admin');
   t.teardown(recover);
-  await eventually(behindWith('user admin'), 'the process is behind');
+  await until(behindWith('user admin'), 'the process is behind');
   t.is((await call(port, 'GET', one)).status, 429);
   t.is((await call(port, 'GET', '/livez')).status, 200);
   recover();
@@ -78,7 +79,7 @@ test.serial('requests whose credentials need a verification that takes time shar
   });
   const recover = fallBehind('');
   t.teardown(recover);
-  await eventually(behindWith(''), 'the process is behind with unverified requests');
+  await until(behindWith(''), 'the process is behind with unverified requests');
   for (const user of ['jane', 'joe']) {
     t.is((await call(port, 'GET', one, { headers: { 'x-user': user } })).status, 429);
   }

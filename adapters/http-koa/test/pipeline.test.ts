@@ -2,10 +2,11 @@ import { Agent, createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type RequestContext, statusErrors } from '@keelson/core';
 import { FakeClock, type Logger, type Metrics, noMetrics, silentLogger } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { serverOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';
-import { admin, call, eventually, open, raw, serve } from './support/serve.ts';
+import { admin, call, open, raw, serve } from './support/serve.ts';
 
 const one = '/api/v1/namespaces/default/configmaps/a';
 const all = '/api/v1/namespaces/default/configmaps';
@@ -187,7 +188,7 @@ test('requests beyond the seats of their user wait, those beyond the queue get 4
     authorize: () => true,
   });
   const running = [call(port, 'GET', one), call(port, 'DELETE', one)];
-  await eventually(() => waiting.length === 2, 'two requests in the service');
+  await until(() => waiting.length === 2, 'two requests in the service');
   const queued = [call(port, 'GET', one), call(port, 'GET', one)];
   const refused = await Promise.race(queued);
   t.is(refused.status, 429);
@@ -201,9 +202,9 @@ test('requests beyond the seats of their user wait, those beyond the queue get 4
     call(port, 'GET', one, { headers: { 'x-user': 'joe' } }),
     call(port, 'GET', one, { headers: { 'x-master': '1' } }),
   ];
-  await eventually(() => waiting.length === 4, 'another user and a master are not affected');
+  await until(() => waiting.length === 4, 'another user and a master are not affected');
   for (const answer of waiting.slice(0, 2)) answer();
-  await eventually(() => waiting.length === 5, 'the queued request has a seat');
+  await until(() => waiting.length === 5, 'the queued request has a seat');
   for (const answer of waiting) answer();
   for (const reply of await Promise.all([...running, ...others])) t.is(reply.status, 200);
   t.deepEqual((await Promise.all(queued)).map(({ status }) => status).sort(), [200, 429]);
@@ -252,7 +253,7 @@ test('requests one after the other on a connection never see each other’s sign
   t.teardown(() => agent.destroy());
   const get = () => call(port, 'GET', one, { agent });
   const first = get();
-  await eventually(() => seen.length === 1, 'the first is running');
+  await until(() => seen.length === 1, 'the first is running');
   clock.advance(60_000);
   t.is((await first).status, 504);
   hang = false;
@@ -310,7 +311,7 @@ test('an operation that outlasts its deadline is a 504 and is told to stop', asy
     });
   const { port } = await serve(t, { registry, clock });
   const pending = call(port, 'GET', one);
-  await eventually(() => started === 1, 'the operation runs');
+  await until(() => started === 1, 'the operation runs');
   clock.advance(33_000);
   t.is(stopped, undefined);
   clock.advance(3000);
@@ -321,7 +322,7 @@ test('an operation that outlasts its deadline is a 504 and is told to stop', asy
   t.truthy(stopped);
 
   const own = call(port, 'GET', `${one}?timeout=1500ms`);
-  await eventually(() => started === 2, 'the second operation runs');
+  await until(() => started === 2, 'the second operation runs');
   clock.advance(1499);
   clock.advance(1);
   t.is((await own).status, 504);
@@ -348,9 +349,9 @@ test('a client that goes away stops its operation', async (t) => {
   const request = httpRequest({ host: '127.0.0.1', port, path: one, agent: false });
   request.on('error', () => {});
   request.end();
-  await eventually(() => started, 'the operation runs');
+  await until(() => started, 'the operation runs');
   request.destroy();
-  await eventually(() => stopped, 'the operation is stopped');
+  await until(() => stopped, 'the operation is stopped');
   t.pass();
 });
 
@@ -375,7 +376,7 @@ test('draining refuses new requests, ends watches cleanly and waits for running 
   const { port, api } = await serve(t, { registry });
   const running = call(port, 'GET', one);
   const watch = await open(port, 'GET', `${all}?watch=1`);
-  await eventually(() => finish !== undefined, 'a running request');
+  await until(() => finish !== undefined, 'a running request');
   let drained = false;
   const draining = api.drain().then(() => {
     drained = true;

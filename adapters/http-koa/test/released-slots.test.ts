@@ -2,10 +2,11 @@ import { connect as connectHttp2, createServer as createHttp2Server } from 'node
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { RequestContext, UserInfo } from '@keelson/core';
 import { FakeClock, type Metrics, noMetrics } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import type { HttpApiOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
-import { call, eventually, type Served, serve } from './support/serve.ts';
+import { call, type Served, serve } from './support/serve.ts';
 
 const all = '/api/v1/namespaces/default/configmaps';
 const one = `${all}/a`;
@@ -62,7 +63,9 @@ async function countedSlots(t: ExecutionContext, options: Partial<HttpApiOptions
     clock,
     registry,
     occupied,
-    admitted: () => eventually(() => authorized > 0, 'a request has its slot'),
+    admitted: async () => {
+      await until(() => authorized > 0, 'a request has its slot');
+    },
   };
 }
 
@@ -119,7 +122,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     const sent = send(t, port, halfPost);
     await admitted();
     clock.advance(35_000);
-    await eventually(sent.closed, 'the connection is closed');
+    await until(sent.closed, 'the connection is closed');
     t.regex(sent.text(), /^HTTP\/1.1 504 /);
     t.regex(sent.text(), /\r\nConnection: close\r\n/i);
   },
@@ -135,7 +138,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
       return new Promise((_, reject) => context.signal?.addEventListener('abort', () => reject(new Error('stopped'))));
     };
     const sent = send(t, port, `GET ${one} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await eventually(() => seen.length === 1, 'the operation runs');
+    await until(() => seen.length === 1, 'the operation runs');
     sent.socket.destroy();
   },
   'an operation that goes on after its deadline': async (t, { port, registry, clock }) => {
@@ -150,7 +153,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
       call(port, 'POST', all, { body: '{}' }),
       call(port, 'GET', `${all}?watch=1`),
     ];
-    await eventually(() => started === 3, 'three operations run');
+    await until(() => started === 3, 'three operations run');
     clock.advance(61_000);
     for (const reply of await Promise.all(running)) t.is(reply.status, 504);
   },
@@ -161,7 +164,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
       return never();
     };
     const running = call(port, 'GET', `${one}?timeout=2s`);
-    await eventually(() => started === 1, 'the operation runs');
+    await until(() => started === 1, 'the operation runs');
     clock.advance(2000);
     t.is((await running).status, 504);
   },
@@ -169,14 +172,14 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     const large = Array.from({ length: 400 }, (_, i) => stored(configMap, `n${i}`, 5, 'x'.repeat(100_000)));
     registry.service(configMap).on.list = () => Promise.resolve(listOf(configMap, large));
     const sent = send(t, port, `GET ${all} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await eventually(() => sent.text().length > 0, 'the answer begins');
+    await until(() => sent.text().length > 0, 'the answer begins');
     sent.socket.pause();
-    await eventually(() => !sent.closed(), 'it is open');
+    await until(() => !sent.closed(), 'it is open');
     clock.advance(61_000);
   },
   'a watch whose client goes away': async (t, { port, registry }) => {
     const sent = send(t, port, `GET ${all}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await eventually(() => registry.service(configMap).watches.length === 1, 'the watch is open');
+    await until(() => registry.service(configMap).watches.length === 1, 'the watch is open');
     sent.socket.destroy();
   },
   'a watch that fails before its first event': async (t, { port, registry }) => {
@@ -219,7 +222,7 @@ for (const part of ['authenticate', 'authorize'] as const) {
     );
     const { port, clock, registry } = scene;
     const running = [call(port, 'GET', one), call(port, 'POST', all, { body: '{}' })];
-    await eventually(() => late.length === 2, 'both wait');
+    await until(() => late.length === 2, 'both wait');
     clock.advance(61_000);
     for (const reply of await Promise.all(running)) t.is(reply.status, 504);
     late[0]?.();
@@ -259,7 +262,7 @@ test('over HTTP/2 a body that has not arrived at the deadline ends its stream an
   stream.write('{');
   await scene.admitted();
   scene.clock.advance(35_000);
-  await eventually(() => closed, 'the stream is closed');
+  await until(() => closed, 'the stream is closed');
   t.is(status, 504);
   t.false(session.closed);
   await allFree(t, scene);
@@ -274,6 +277,6 @@ test('draining ends while a body is still to come, at the deadline of its reques
     drained = true;
   });
   clock.advance(35_000);
-  await eventually(() => drained, 'nothing runs any more');
+  await until(() => drained, 'nothing runs any more');
   t.true(drained);
 });

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { FakeRegistry } from './support/fake-registry.ts';
-import { eventually, raw, type ServeOptions, serve } from './support/serve.ts';
+import { raw, type ServeOptions, serve } from './support/serve.ts';
 import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/upstream.ts';
 
 const exec = '/api/v1/namespaces/default/pods/p/exec';
@@ -42,7 +43,7 @@ async function tunnel(t: ExecutionContext, options: ServeOptions = {}) {
   client.write(
     `${wish(`${exec}?command=a`, 'X-Stream-Protocol-Version: v5\r\nX-Stream-Protocol-Version: v4\r\nAudit-ID: one\r\n', 'POST')}early `,
   );
-  await eventually(() => text.includes('welcome'), 'the tunnel stands');
+  await until(() => text.includes('welcome'), 'the tunnel stands');
   return { ...served, client, end: ends[0] as Socket, head: heads[0] ?? '', text: () => text };
 }
 
@@ -65,7 +66,7 @@ test('where the agent agrees the connection becomes a tunnel: bytes arrive uncha
   });
   end.resume();
   client.write(Buffer.from([0, 255, 10, 13]));
-  await eventually(() => arrived === 'early \x00\xff\n\r', 'the other end has it all');
+  await until(() => arrived === 'early \x00\xff\n\r', 'the other end has it all');
   end.end('bye');
   await once(client, 'end');
   t.true(text().endsWith('welcome bye'), 'what was sent before the end still arrives');
@@ -101,7 +102,7 @@ test('an end that does not read holds the other back', async (t) => {
   };
   write();
   let before = -1;
-  await eventually(() => {
+  await until(() => {
     const still = accepted > 0 && accepted === before;
     before = accepted;
     return still;
@@ -112,7 +113,7 @@ test('an end that does not read holds the other back', async (t) => {
     received += part.length;
   });
   end.resume();
-  await eventually(() => received === total * chunk.length + 'early '.length, 'all of it');
+  await until(() => received === total * chunk.length + 'early '.length, 'all of it');
 });
 
 test('who may not is told in plain HTTP, and so is what the agent says instead of agreeing', async (t) => {
@@ -156,7 +157,7 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
   });
   for (const [done, step] of steps.entries()) {
     socket.write(step);
-    await eventually(() => text.split('HTTP/1.1 2').length === done + 2, `answer ${done + 1}`);
+    await until(() => text.split('HTTP/1.1 2').length === done + 2, `answer ${done + 1}`);
   }
   await closed;
   t.deepEqual(text.match(/HTTP\/1\.1 \d+/g), [

@@ -4,9 +4,10 @@ import { type AddressInfo, connect } from 'node:net';
 import { StorageError, statusErrors } from '@keelson/core';
 import type { WatchEvent } from '@keelson/core/internal';
 import { FakeClock } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { configMap, event, FakeRegistry, type FakeWatch, stored } from './support/fake-registry.ts';
-import { call, eventually, lines, open, raw, type ServeOptions, serve } from './support/serve.ts';
+import { call, lines, open, raw, type ServeOptions, serve } from './support/serve.ts';
 
 const all = '/api/v1/namespaces/default/configmaps';
 
@@ -39,7 +40,7 @@ test('headers come at once, events as lines, in order and in as few pieces as tu
     t.is((value!.object['metadata'] as { resourceVersion: string }).resourceVersion, String(i));
   }
   response.destroy();
-  await eventually(() => watch.closed, 'the watch is released');
+  await until(() => watch.closed, 'the watch is released');
 });
 
 for (const [form, path] of [
@@ -149,7 +150,7 @@ test('a reader that stops reading costs its watch nothing but its place, and goe
   response.pause();
   for (let i = 1; i <= 1000; i++) watch.push(event('ADDED', stored(configMap, `n${i}`, i, big)));
   let seen = -1;
-  await eventually(() => {
+  await until(() => {
     const stable = watch.waiting === seen;
     seen = watch.waiting;
     return stable && seen < 1000;
@@ -170,7 +171,7 @@ test('a stalled reader does not hold up the end of its watch for ever', async (t
   response.pause();
   const big = 'y'.repeat(1_000_000);
   for (let i = 1; i <= 40; i++) watch.push(event('ADDED', stored(configMap, `n${i}`, i, big)));
-  await eventually(() => (watch.reads > 0 && watch.waiting === 0) || watch.reads > 1, 'the socket is full');
+  await until(() => (watch.reads > 0 && watch.waiting === 0) || watch.reads > 1, 'the socket is full');
   clock.advance(5000);
   t.true(watch.closed);
   response.on('error', () => {});
@@ -268,7 +269,7 @@ test('over HTTP/2 the same stream comes through the compatibility layer', async 
   t.is(one.headers[':status'] as unknown as number, 200);
   t.is(one.headers['content-type'], 'application/json');
   const pending = text(`${all}?watch=1`, 'MODIFIED');
-  await eventually(() => service.watches.length === 1, 'the watch is open');
+  await until(() => service.watches.length === 1, 'the watch is open');
   service.watches[0]?.push(event('ADDED', stored(configMap, 'a', 1)), event('MODIFIED', stored(configMap, 'a', 2)));
   const watched = await pending;
   t.deepEqual(
@@ -278,7 +279,7 @@ test('over HTTP/2 the same stream comes through the compatibility layer', async 
       .map((line) => JSON.parse(line).type),
     ['ADDED', 'MODIFIED'],
   );
-  await eventually(() => service.watches[0]?.closed === true, 'the watch is released');
+  await until(() => service.watches[0]?.closed === true, 'the watch is released');
 });
 
 test('a client that is gone before its watch exists leaves none behind', async (t) => {
@@ -298,10 +299,10 @@ test('a client that is gone before its watch exists leaves none behind', async (
     });
   const socket = connect(port, '127.0.0.1');
   socket.write(`GET ${all}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  await eventually(() => asked, 'the watch is asked for');
+  await until(() => asked, 'the watch is asked for');
   socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 30));
   give?.();
-  await eventually(() => service.watches[0]?.closed === true, 'the watch is released');
+  await until(() => service.watches[0]?.closed === true, 'the watch is released');
   t.pass();
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
 import { CertificateSigningRequest } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
 import type { CertificateOrder } from '../src/index.ts';
-import { eventually } from './support/eventually.ts';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 type Name = 'node' | 'serving' | 'person' | 'masters' | 'mail' | 'host' | 'cert';
@@ -56,7 +56,7 @@ async function decide(plane: TestPlane, name: string, type: 'Approved' | 'Denied
 }
 
 const settled = (plane: TestPlane, name: string) =>
-  eventually(async () => {
+  until(async () => {
     const { status } = await requests(plane).get(name);
     return status?.certificate || status?.conditions?.some(({ type }) => type === 'Failed') ? status : undefined;
   });
@@ -169,13 +169,13 @@ test('decided requests are removed after an hour, undecided ones after a day', a
   await settled(plane, 'joined');
   const names = async () => (await requests(plane).list()).items.map(({ metadata }) => metadata?.name).sort();
   t.deepEqual(await names(), ['denied', 'joined', 'waiting']);
-  await eventually(async () => {
+  await until(async () => {
     // The controller may only now come to know of a decision, and counts from then.
     plane.clock?.advance(hourMs);
     return (await names()).length === 1;
   });
   t.deepEqual(await names(), ['waiting']);
-  await eventually(async () => {
+  await until(async () => {
     plane.clock?.advance(hourMs);
     return (await names()).length === 0;
   });

@@ -1,7 +1,7 @@
 import { isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
 import { ConfigMap, Secret } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
-import { eventually } from './support/eventually.ts';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 const test = anyTest as TestFn<{
@@ -55,8 +55,8 @@ test('a chain of dependents is deleted after its first owner', async (t) => {
   const second = await maps.create(ownedBy(first, 'second'));
   await secrets.create(ownedBy(second, 'third'));
   await maps.delete('first');
-  await eventually(() => gone(maps, 'second'));
-  await eventually(() => gone(secrets, 'third'));
+  await until(() => gone(maps, 'second'));
+  await until(() => gone(secrets, 'third'));
   t.pass();
 });
 
@@ -72,7 +72,7 @@ test('an object with one owner left stays and loses the reference to the other',
   ];
   await secrets.create({ metadata: { name: 'shared', ownerReferences: references } });
   await maps.delete('goes');
-  await eventually(async () => (await secrets.get('shared')).metadata?.ownerReferences?.length === 1);
+  await until(async () => (await secrets.get('shared')).metadata?.ownerReferences?.length === 1);
   t.is((await secrets.get('shared')).metadata?.ownerReferences?.[0]?.uid, stays.metadata?.uid);
 });
 
@@ -81,7 +81,7 @@ test('an owner of the same name with another uid is not the owner', async (t) =>
   const owner = await maps.create({ metadata: { name: 'owner' } });
   const stale: KubeObject = { ...owner, metadata: { ...owner.metadata, uid: '00000000-0000-4000-8000-000000000000' } };
   await secrets.create(ownedBy(stale, 'impostor'));
-  await eventually(() => gone(secrets, 'impostor'));
+  await until(() => gone(secrets, 'impostor'));
   t.false(await gone(maps, 'owner'));
 });
 
@@ -91,10 +91,10 @@ test('foreground deletion waits for dependents that block it', async (t) => {
   const held = ownedBy(owner, 'held', true);
   await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
   await maps.delete('owner', { propagationPolicy: 'Foreground' });
-  await eventually(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
+  await until(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
   t.deepEqual((await maps.get('owner')).metadata?.finalizers, ['foregroundDeletion']);
   await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
-  await eventually(() => gone(maps, 'owner'));
+  await until(() => gone(maps, 'owner'));
 });
 
 test('foreground deletion does not wait for dependents that do not block it', async (t) => {
@@ -103,9 +103,9 @@ test('foreground deletion does not wait for dependents that do not block it', as
   const held = ownedBy(owner, 'held');
   await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
   await maps.delete('owner', { propagationPolicy: 'Foreground' });
-  await eventually(() => gone(maps, 'owner'));
+  await until(() => gone(maps, 'owner'));
   await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
-  await eventually(() => gone(secrets, 'held'));
+  await until(() => gone(secrets, 'held'));
   t.pass();
 });
 
@@ -114,7 +114,7 @@ test('orphaning removes the owner references before the owner is removed', async
   const owner = await maps.create({ metadata: { name: 'owner' } });
   for (let i = 0; i < 20; i += 1) await secrets.create(ownedBy(owner, `kept-${i}`));
   await maps.delete('owner', { propagationPolicy: 'Orphan' });
-  await eventually(() => gone(maps, 'owner'));
+  await until(() => gone(maps, 'owner'));
   const kept = await secrets.list();
   t.is(kept.items.length, 20);
   t.true(kept.items.every((item) => item.metadata?.ownerReferences === undefined));
@@ -125,7 +125,7 @@ test('a dependent that is created after its owner was deleted is deleted as well
   const owner = await maps.create({ metadata: { name: 'owner' } });
   await maps.delete('owner');
   await secrets.create(ownedBy(owner, 'late'));
-  await eventually(() => gone(secrets, 'late'));
+  await until(() => gone(secrets, 'late'));
   t.pass();
 });
 
@@ -141,7 +141,7 @@ test('a reference to a kind that is not served keeps the object', async (t) => {
   const owner = await maps.create({ metadata: { name: 'owner' } });
   await secrets.create(ownedBy(owner, 'probe'));
   await maps.delete('owner');
-  await eventually(() => gone(secrets, 'probe'));
+  await until(() => gone(secrets, 'probe'));
   t.false(await gone(secrets, 'foreign'));
 });
 
@@ -154,7 +154,7 @@ test('all dependents of an owner are deleted when it was observed with the first
     maps.delete('owner'),
     ...names.slice(10).map((name) => secrets.create(ownedBy(owner, name)).catch(() => undefined)),
   ]);
-  for (const name of names) await eventually(() => gone(secrets, name));
+  for (const name of names) await until(() => gone(secrets, name));
   t.pass();
 });
 
@@ -181,7 +181,7 @@ for (const size of [1, 2, 3, 7]) {
     const { maps } = t.context;
     const names = await cycle(maps, size);
     await maps.delete(names[0] ?? '', foreground);
-    for (const name of names) await eventually(() => gone(maps, name));
+    for (const name of names) await until(() => gone(maps, name));
     t.pass();
   });
 }
@@ -190,7 +190,7 @@ test('foreground deletion of all objects of a cycle at once ends', async (t) => 
   const { maps } = t.context;
   const names = await cycle(maps, 4);
   await Promise.all(names.map((name) => maps.delete(name, foreground).catch(() => undefined)));
-  for (const name of names) await eventually(() => gone(maps, name));
+  for (const name of names) await until(() => gone(maps, name));
   t.pass();
 });
 
@@ -205,10 +205,10 @@ test('a cycle of dependents below an owner in foreground deletion is deleted bef
   await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
   await maps.delete('top', foreground);
   await maps.delete(second, foreground);
-  await eventually(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
+  await until(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
   t.false(await gone(maps, second), 'a dependent outside of the cycle still blocks');
   await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
-  for (const name of [first, second, 'top']) await eventually(() => gone(maps, name));
+  for (const name of [first, second, 'top']) await until(() => gone(maps, name));
 });
 
 test('a dependent of a foreground deletion is deleted in the foreground when it has dependents itself', async (t) => {
@@ -218,10 +218,10 @@ test('a dependent of a foreground deletion is deleted in the foreground when it 
   const held = ownedBy(middle, 'held', true);
   await maps.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
   await maps.delete('top', { propagationPolicy: 'Foreground' });
-  await eventually(async () => (await maps.get('held')).metadata?.deletionTimestamp !== undefined);
+  await until(async () => (await maps.get('held')).metadata?.deletionTimestamp !== undefined);
   t.deepEqual((await maps.get('middle')).metadata?.finalizers, ['foregroundDeletion']);
   await maps.patch('held', 'merge', { metadata: { finalizers: null } });
-  await eventually(() => gone(maps, 'top'));
+  await until(() => gone(maps, 'top'));
   t.true(await gone(maps, 'middle'));
 });
 
@@ -232,8 +232,8 @@ test('an object with the finalizer orphan keeps its dependents when it is collec
   const middle = await maps.create({ ...template, metadata: { ...template.metadata, finalizers: ['orphan'] } });
   await secrets.create(ownedBy(middle, 'kept'));
   await maps.delete('top');
-  await eventually(() => gone(maps, 'middle'));
+  await until(() => gone(maps, 'middle'));
   await secrets.create(ownedBy(owner, 'probe'));
-  await eventually(() => gone(secrets, 'probe'));
+  await until(() => gone(secrets, 'probe'));
   t.is((await secrets.get('kept')).metadata?.ownerReferences, undefined);
 });

@@ -1,7 +1,7 @@
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
-import { eventually } from './support/eventually.ts';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 const test = anyTest as TestFn<{ plane: TestPlane }>;
@@ -40,7 +40,7 @@ test('deleting a namespace removes hundreds of objects of several kinds and no o
   );
   await maps.namespace('full-not').create({ metadata: { name: 'neighbour' } });
   await plane.client(Namespace).delete('full');
-  await eventually(namespaceGone(plane, 'full'));
+  await until(namespaceGone(plane, 'full'));
   t.is((await maps.namespace('full').list()).items.length, 0);
   t.is((await secrets.namespace('full').list()).items.length, 0);
   t.is((await maps.namespace('full-not').list()).items.length, 1);
@@ -52,7 +52,7 @@ test('a namespace in deletion reports the remaining finalizers in its conditions
   const maps = plane.client(ConfigMap).namespace('held');
   await maps.create({ metadata: { name: 'stubborn', finalizers: ['example.com/hold'] } });
   await plane.client(Namespace).delete('held');
-  const condition = await eventually(async () => {
+  const condition = await until(async () => {
     const { status } = await plane.client(Namespace).get('held');
     return status?.conditions?.find(
       (entry) => entry.type === 'NamespaceFinalizersRemaining' && entry.status === 'True',
@@ -60,7 +60,7 @@ test('a namespace in deletion reports the remaining finalizers in its conditions
   });
   t.regex(condition.message ?? '', /example\.com\/hold in 1 resource instances/);
   await maps.patch('stubborn', 'merge', { metadata: { finalizers: null } });
-  await eventually(namespaceGone(plane, 'held'));
+  await until(namespaceGone(plane, 'held'));
 });
 
 test('finalizers of other parties on the namespace itself are waited for', async (t) => {
@@ -68,9 +68,9 @@ test('finalizers of other parties on the namespace itself are waited for', async
   const namespaces = plane.client(Namespace);
   await namespaces.create({ metadata: { name: 'shared', finalizers: ['example.com/audit'] } });
   await namespaces.delete('shared');
-  await eventually(async () => ((await namespaces.get('shared')).spec?.finalizers ?? []).length === 0);
+  await until(async () => ((await namespaces.get('shared')).spec?.finalizers ?? []).length === 0);
   await namespaces.patch('shared', 'merge', { metadata: { finalizers: null } });
-  await eventually(namespaceGone(plane, 'shared'));
+  await until(namespaceGone(plane, 'shared'));
   t.pass();
 });
 
@@ -83,7 +83,7 @@ test('a name can be used again after its namespace is gone, and starts empty', a
     .namespace('again')
     .create({ metadata: { name: 'old' } });
   await namespaces.delete('again');
-  await eventually(namespaceGone(plane, 'again'));
+  await until(namespaceGone(plane, 'again'));
   const second = await namespaces.create({ metadata: { name: 'again' } });
   t.not(second.metadata?.uid, first.metadata?.uid);
   t.deepEqual((await plane.client(ConfigMap).namespace('again').list()).items as KubeObject[], []);
@@ -117,20 +117,20 @@ test('a namespace is written only when its conditions change, and not after its 
   const maps = own.client(ConfigMap).namespace('quiet');
   await maps.create({ metadata: { name: 'stubborn', finalizers: ['example.com/hold'] } });
   await namespaces.delete('quiet');
-  await eventually(async () => (await namespaces.get('quiet')).status?.conditions !== undefined);
+  await until(async () => (await namespaces.get('quiet')).status?.conditions !== undefined);
   // The rechecks after 50, 100 and 200 ms of the plane's time find the same conditions.
   for (let recheck = 0; recheck < 50; recheck += 1) {
     own.clock?.advance(100);
     await new Promise((resolve) => setImmediate(resolve));
   }
   await maps.patch('stubborn', 'merge', { metadata: { finalizers: null } });
-  await eventually(async () => {
+  await until(async () => {
     own.clock?.advance(5_000);
     return ((await namespaces.get('quiet')).spec?.finalizers ?? []).length === 0;
   });
   await namespaces.patch('quiet', 'merge', { metadata: { labels: { a: 'b' } } });
   await namespaces.create({ metadata: { name: 'last' } });
   await namespaces.delete('last');
-  await eventually(namespaceGone(own, 'last'));
+  await until(namespaceGone(own, 'last'));
   t.deepEqual(calls, ['status', 'finalize', 'finalize']);
 });

@@ -2,9 +2,9 @@ import { createInProcessClient } from '@keelson/client';
 import { type ApiClient, isStatusError, type KindDefinition, type ResourceClient, StatusReason } from '@keelson/core';
 import { noMetrics, silentLogger } from '@keelson/core/runtime';
 import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { PodGarbageCollector } from '../src/index.ts';
-import { eventually } from './support/eventually.ts';
 import { startTestPlane, type TestPlane, type TestPlaneOptions } from './support/test-plane.ts';
 
 interface Opened {
@@ -22,7 +22,7 @@ async function open(t: ExecutionContext, options: TestPlaneOptions = {}): Promis
   const step = (ms = 5_000) => plane.clock?.advance(ms);
   const pods = plane.client(Pod).namespace('default');
   const inTime = <T>(probe: () => Promise<T | undefined | false>) =>
-    eventually(async () => {
+    until(async () => {
       step();
       return probe();
     });
@@ -233,6 +233,6 @@ test('of more ended pods than the threshold the evicted ones are deleted first, 
   await collector.start();
   t.teardown(() => collector.stop());
   const left = async () => (await pods.list()).items.map(({ metadata }) => metadata?.name);
-  await eventually(async () => (await left()).length === 3);
+  await until(async () => (await left()).length === 3);
   t.deepEqual((await left()).sort(), ['middle', 'newest', 'running']);
 });

@@ -80,10 +80,7 @@ testNobody(
     }
     const running = agent(t, [...namespace.launch, ...nobody], directory, []);
     const has = (text: string) => running.lines().filter((line) => line.includes(text)).length;
-    await until(
-      () => running.child.exitCode !== null || (has('agent started') > 0 && has('utility chains') > 0),
-      30_000,
-    );
+    await until(() => running.child.exitCode !== null || (has('agent started') > 0 && has('utility chains') > 0));
     t.is(running.child.exitCode, null, running.lines().join('\n'));
     t.is(has('utility chains of iptables could not be reconciled'), 1);
     running.child.kill('SIGTERM');

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from '@keelson/kinds';
-import { freePort, temporaryDirectory } from '@keelson/test-support';
+import { freePort, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 
 const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
@@ -34,15 +34,6 @@ function run(t: ExecutionContext, words: readonly string[], env: Record<string, 
   );
   t.teardown(() => child.kill('SIGKILL'));
   return { child, ended, stderr: () => stderr };
-}
-
-/** Waits as long as the test may take. */
-async function eventually<T>(probe: () => Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const value = await probe();
-    if (value !== undefined && value !== false && value !== 0) return value;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
 }
 
 function isAlive(pid: number): boolean {
@@ -128,7 +119,7 @@ onLinux(
       const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);
       return answer === undefined ? [] : (((await answer.json()) as { items: Pod[] }).items ?? []);
     };
-    const running = () => eventually(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
+    const running = () => until(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
     const first = run(t, words, env);
     await writeFile(
       join(manifests, 'web.yaml'),
@@ -144,7 +135,7 @@ spec:
 `,
     );
     const before = await running();
-    const pid = await eventually(async () => Number(await readFile(join(directory, 'pid'), 'utf8').catch(() => '0')));
+    const pid = await until(async () => Number(await readFile(join(directory, 'pid'), 'utf8')) || undefined);
     t.teardown(() => {
       try {
         process.kill(pid, 'SIGKILL');
@@ -160,10 +151,10 @@ spec:
     t.is(after.metadata?.uid, before.metadata?.uid);
     t.is(after.status?.containerStatuses?.[0]?.restartCount, 0);
     await rm(join(manifests, 'web.yaml'));
-    await eventually(async () => (await pods()).length === 0);
+    await until(async () => (await pods()).length === 0);
     // The pod is no longer wanted at once; its container gets its time to end.
-    await eventually(async () => !isAlive(pid));
-    await eventually(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
+    await until(async () => !isAlive(pid));
+    await until(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
     second.child.kill('SIGTERM');
     t.is((await second.ended).code, 0, second.stderr());
   },
@@ -194,7 +185,7 @@ onLinux('--runonce starts the pods of manifests and ends with 0 when they run, w
     t.is(code, expected, stderr);
     // The monitor of a container waits until its output is stored, which never happens after the directory was removed.
     const states = join(directory, 'root', 'runtime', 'run');
-    await eventually(async () => (await readdir(states)).some((name) => name.endsWith('.logged')));
+    await until(async () => (await readdir(states)).some((name) => name.endsWith('.logged')));
     for (const name of (await readdir(states)).filter((one) => one.endsWith('.monitor'))) {
       const monitor = Number((await readFile(join(states, name), 'utf8')).split(' ')[0]);
       if (isAlive(monitor)) process.kill(monitor, 'SIGKILL');

@@ -52,7 +52,7 @@ async function run(t: ExecutionContext, words: readonly string[], env: Record<st
   void ended.then(() => (over = true));
   t.teardown(() => child.kill('SIGKILL'));
   const said = async (word: string) => {
-    await until(() => stderr.includes(word) || over, waitMs);
+    await until(() => stderr.includes(word) || over, word, waitMs);
     if (!stderr.includes(word)) throw new Error(`the command ended: ${stderr}`);
   };
   return { child, ended, stderr: () => stderr, said };

@@ -23,13 +23,24 @@ ${extra}  containers:
 `;
 }
 
-/** Polls in real time until the probe returns a value. */
-export async function until<T>(probe: () => T | undefined | false, timeoutMs = 30_000): Promise<T> {
+/**
+ * Polls in real time until `probe` returns a value other than undefined and false, and returns that value. An exception
+ * counts as false; the last one is the cause of the failure at the end of the time, whose message names `what`.
+ */
+export async function until<T>(
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  what = 'the condition is met',
+  timeoutMs = 30_000,
+): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const value = probe();
-    if (value !== undefined && value !== false) return value;
-    if (performance.now() > deadline) throw new Error(`the condition did not hold within ${timeoutMs} ms`);
+  for (let cause: unknown; ; ) {
+    try {
+      const value = await probe();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -129,12 +129,3 @@ export function raw(
     socket.once('close', () => resolve(text));
   });
 }
-
-/** Waits until a condition holds; fails after a generous time. */
-export async function eventually(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 6000; i++) {
-    if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`never happened: ${what}`);
-}

@@ -1,10 +1,10 @@
 import type { KubeObject } from '@keelson/core';
 import { FakeClock, silentLogger } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { ConnectionError } from '../../src/http/connection-error.ts';
 import { Informer, type InformerOptions, keyOf } from '../../src/informer.ts';
 import { byLabel, byNamespace, byOwnerUid, createLister } from '../../src/lister.ts';
-import { eventually } from './eventually.ts';
 import { failure, ScriptedClient, thing } from './scripted-client.ts';
 
 interface Running {
@@ -14,7 +14,7 @@ interface Running {
   /** The calls of the handlers, as text. */
   readonly told: string[];
   /** Moves the clock until the condition holds: the informer waits between failures. */
-  passing(condition: () => boolean): Promise<void>;
+  passing(condition: () => boolean): Promise<unknown>;
 }
 
 const versionOf = (object: KubeObject) => `${keyOf(object)}@${object.metadata?.resourceVersion}`;
@@ -40,7 +40,7 @@ function informer(
   });
   t.teardown(() => made.stop());
   const passing = (condition: () => boolean) =>
-    eventually(() => {
+    until(() => {
       clock.advance(500);
       return condition();
     });
@@ -68,7 +68,7 @@ test('lists in pages, watches from the version of the list, and follows', async 
     { type: 'DELETED', object: thing('b', 13) },
     { type: 'BOOKMARK', object: { metadata: { resourceVersion: '20' } } },
   );
-  await eventually(() => running.resourceVersion === '20');
+  await until(() => running.resourceVersion === '20');
   t.deepEqual(told, ['+n/a@3', '+n/b@4', '+n/c@5', '+n/d@11', '~n/a@3>n/a@12', '-n/b@13']);
   t.deepEqual([...running.values()].map(keyOf).sort(), ['n/a', 'n/c', 'n/d']);
   t.is(running.get('n/a')?.metadata?.resourceVersion, '12');
@@ -253,10 +253,10 @@ test('handlers: those added later receive all cached objects, removed ones recei
   });
   const watch = await script.watch(0);
   watch.send({ type: 'ADDED', object: thing('b', 11) }, { type: 'DELETED', object: thing('a', 12) });
-  await eventually(() => running.resourceVersion === '12');
+  await until(() => running.resourceVersion === '12');
   remove();
   watch.send({ type: 'ADDED', object: thing('c', 13) });
-  await eventually(() => running.resourceVersion === '13');
+  await until(() => running.resourceVersion === '13');
   t.deepEqual(late, ['+n/a', '+n/b', '-n/a']);
   t.deepEqual(told, ['+n/a@3', '+n/b@11', '-n/a@12', '+n/c@13']);
 });
@@ -285,7 +285,7 @@ test('objects that are not remembered are not cached: handlers are called when o
     { type: 'MODIFIED', object: thing('plain-c', 13) },
     { type: 'DELETED', object: thing('plain-a', 14) },
   );
-  await eventually(() => running.resourceVersion === '14');
+  await until(() => running.resourceVersion === '14');
   t.deepEqual(told, ['+n/kept-b@4', '+n/plain-c@12', '~n/plain-c@12>n/plain-c@13', '-n/plain-a@14']);
   t.is(running.size, 1);
   watch.fail(failure(410, 'Expired'));
@@ -318,7 +318,7 @@ test('a lister reads by its indexes, which are up to date when handlers are call
     { type: 'DELETED', object: owned('b', 12, 'o1', 'db') },
     { type: 'ADDED', object: thing('c', 13) },
   );
-  await eventually(() => running.resourceVersion === '13');
+  await until(() => running.resourceVersion === '13');
   t.deepEqual(seen, ['n/a: n/a', 'n/b: n/a,n/b', 'n/a: n/b', 'n/b: ', 'n/c: ']);
   t.deepEqual(lister.by('app', 'db').map(versionOf), ['n/a@11']);
   t.deepEqual([lister.valuesOf('owner'), lister.valuesOf('app')], [['o2'], ['db']]);

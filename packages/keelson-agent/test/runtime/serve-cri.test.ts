@@ -6,7 +6,7 @@ import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
 import { systemClock } from '@keelson/core/runtime';
 import { createCriRuntime } from '@keelson/runtime-cri';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
-import { listeningLogger, manifest, temporaryDirectory } from '@keelson/test-support';
+import { listeningLogger, manifest, temporaryDirectory, until } from '@keelson/test-support';
 import test from 'ava';
 import { criSocketOf, serveRuntime } from '../../src/runtime/serve-cri.ts';
 
@@ -15,15 +15,6 @@ const host = { hostname: () => 'n1', fileExists: () => false };
 const configOf = (words: readonly string[]) => resolveConfig(parseOptions(words), host).config;
 const asGiven = { criSocket: undefined, runtime: undefined };
 const byDefault = '/var/run/keelson-agent/runtime.sock';
-
-/** Waits as long as the test may take. */
-async function eventually<T>(probe: () => Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const value = await probe();
-    if (value !== undefined && value !== false) return value;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
 
 // The process runtime needs it.
 const onLinux = process.platform === 'linux' ? test : test.skip;
@@ -108,17 +99,17 @@ onLinux(
     });
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     t.teardown(() => child.kill('SIGKILL'));
-    await eventually(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
+    await until(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
     const endpoint = `unix://${socketPath}`;
     const { runtime } = await createCriRuntime({ endpoint, clock: systemClock, logger: listeningLogger() });
     t.is((await runtime.version()).runtimeApiVersion, 'v1');
-    const first = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    const first = await until(async () => (await runtime.listContainers({ state: 'running' }))[0]);
     t.is(first.metadata.name, 'main');
     await runtime.stopContainer(first.id, { gracePeriodMs: 1000 });
-    const second = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    const second = await until(async () => (await runtime.listContainers({ state: 'running' }))[0]);
     t.is(second.metadata.attempt, 1, 'the agent saw the end and started it again');
     await rm(join(manifests, 'web.yaml'));
-    await eventually(async () => (await runtime.listPodSandboxes()).length === 0);
+    await until(async () => (await runtime.listPodSandboxes()).length === 0);
     await runtime[Symbol.asyncDispose]();
     child.kill('SIGTERM');
     t.is(await ended, 0, stderr);
