@@ -18,13 +18,16 @@ export {
   logPathOf,
   passable,
   prepareContainer,
+  quote,
   signalName,
   signalNumber,
   spawnMonitor,
   stagingFolder,
+  terminalResizer,
+  terminalsWork,
+  withTerminal,
 } from './container/prepare-container.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
-export { quote, terminalResizer, terminalsWork, withTerminal } from './machine/terminal.ts';
 export { type Account, findAccount } from './root/accounts.ts';
 export { resolveInside } from './root/resolve-inside.ts';
 export type { ContainerRecord, SandboxRecord } from './state/state-directory.ts';

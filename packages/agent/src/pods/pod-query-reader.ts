@@ -13,8 +13,7 @@ import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { isMirrorPod, namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
 import { logExists } from '../machine/logs/log-files.ts';
 import { readLog } from '../machine/logs/read-log.ts';
-import { podIdentityOf } from '../runtime-view/runtime-labels.ts';
-import type { PodRuntimeState } from '../runtime-view/runtime-objects.ts';
+import { type PodRuntimeState, podIdentityOf } from '../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import type { StatusReports } from './status/status-reports.ts';
 

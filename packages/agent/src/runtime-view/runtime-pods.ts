@@ -9,7 +9,6 @@ import type {
   SandboxId,
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
-import { podIdentityOf, RuntimeLabel } from './runtime-labels.ts';
 import {
   byPod,
   emptyState,
@@ -19,6 +18,8 @@ import {
   outlineOf,
   type PodListing,
   type PodRuntimeState,
+  podIdentityOf,
+  RuntimeLabel,
   sandboxIdsOf,
   undefinedIfMissing,
 } from './runtime-objects.ts';

@@ -2,9 +2,8 @@ import type { AgentConfig } from '../base/config/agent-config.ts';
 import { PressureState } from '../node/eviction/pressure.ts';
 import { nodeIps } from '../node/node-addresses.ts';
 import { NodeResources } from '../node/node-resources.ts';
-import { createContext } from './agent-context.ts';
 import type { Agent, AgentDependencies } from './agent-dependencies.ts';
-import { createMachineParts, createNodeParts, createPodParts, createRuntimeParts } from './parts.ts';
+import { createContext, createMachineParts, createNodeParts, createPodParts, createRuntimeParts } from './parts.ts';
 
 /**
  * Creates the agent, which reconciles the pods of `pods` with the runtime, and reports their status and the status of

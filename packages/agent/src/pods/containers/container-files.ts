@@ -7,8 +7,7 @@ import type { AgentPaths } from '../../base/agent-paths.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { rotatedLogs } from '../../machine/logs/log-files.ts';
 import { readLog } from '../../machine/logs/read-log.ts';
-import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
-import type { PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
+import { containerNotesOf, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 
 /** Removes a container from the runtime, with its logs, the link to the log and its termination message. */
 export async function removeContainer(

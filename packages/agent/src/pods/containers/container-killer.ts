@@ -4,8 +4,7 @@ import type { Pod } from '@keelson/kinds';
 import type { PodEvents } from '../../base/events/event-recorder.ts';
 import { initContainersOf, isSidecar, namedContainersOf } from '../../base/pod/pod-spec.ts';
 import { withDeadline } from '../../base/with-deadline.ts';
-import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
-import { mayRun, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
+import { containerNotesOf, mayRun, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 import { runHook } from './hook-runner.ts';
 
 /** The least time between SIGTERM and SIGKILL, unless the grace period of the request is 0. */

@@ -18,9 +18,10 @@ import { ImageProblem, type ImagePuller } from '../../machine/images/image-pulle
 import type { VolumePlaces } from '../../machine/volumes/pod-volumes.ts';
 import type { SubPaths } from '../../machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
-import { containerAnnotations, containerHash, containerLabels } from '../../runtime-view/runtime-labels.ts';
+import { containerAnnotations, containerHash, containerLabels } from '../../runtime-view/runtime-objects.ts';
 import { ContainerConfigError, containerEnvironment, expand } from '../environment/container-environment.ts';
 import {
+  containerMounts,
   containerSecurity,
   linuxResources,
   mustNotBeRoot,
@@ -29,7 +30,6 @@ import {
   userOf,
 } from './container-config.ts';
 import { linkLog } from './container-files.ts';
-import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
 import type { ContainerStart } from './pod-actions.ts';
 

@@ -9,8 +9,7 @@ import {
   restartPolicyOf,
   restartsAfter,
 } from '../../base/pod/pod-spec.ts';
-import { containerHash, containerNotesOf } from '../../runtime-view/runtime-labels.ts';
-import { newestOf, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
+import { containerHash, containerNotesOf, newestOf, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 
 export interface ContainerStart {
   readonly container: Container;

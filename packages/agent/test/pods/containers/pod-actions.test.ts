@@ -3,7 +3,7 @@ import type { Container, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { RestartBackoff } from '../../../src/base/restart-backoff.ts';
 import { type PodActions, podActions } from '../../../src/pods/containers/pod-actions.ts';
-import { containerAnnotations } from '../../../src/runtime-view/runtime-labels.ts';
+import { containerAnnotations } from '../../../src/runtime-view/runtime-objects.ts';
 import { testPod } from '../../support/bench.ts';
 
 type State = 'created' | 'running' | 'unknown' | number;

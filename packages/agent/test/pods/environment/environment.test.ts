@@ -1,12 +1,12 @@
 import type { Container, Pod, Service } from '@keelson/kinds';
 import test from 'ava';
 import type { ObjectReader } from '../../../src/base/pod/object-reader.ts';
-import { parseResolvConf, podDns } from '../../../src/pods/containers/sandbox-config.ts';
 import {
   ContainerConfigError,
   containerEnvironment,
   expand,
 } from '../../../src/pods/environment/container-environment.ts';
+import { parseResolvConf, podDns } from '../../../src/pods/start-preparation.ts';
 import { testPod } from '../../support/bench.ts';
 
 const values: Readonly<Record<string, string>> = { A: 'a', B: 'b', LOOP: '$(A)', EMPTY: '' };

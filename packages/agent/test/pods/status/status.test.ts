@@ -197,23 +197,36 @@ test('a pod of the machine starts although the API server never answered', async
   t.pass();
 });
 
-test('the object of a pod that ended before its status was ever reported is deleted', async (t) => {
-  const pod = testPod('gone', {}, { 'kubernetes.io/config.source': 'api' });
-  const deleted: unknown[] = [];
+test('the object of a pod is deleted once it has ended and its last status was written, if it ever had one', async (t) => {
+  const [unreported, reported] = ['unreported', 'reported'].map((name) =>
+    testPod(name, {}, { 'kubernetes.io/config.source': 'api' }),
+  ) as [Pod, Pod];
+  const calls: unknown[] = [];
   const client = {
     namespace: () => client,
+    patchSubresource: async (name: string, _: string, __: string, body: { readonly status: Pod['status'] }) => {
+      calls.push(['patch', name, body.status?.phase]);
+      return { status: body.status };
+    },
     delete: async (name: string, options: { readonly preconditions: unknown; readonly gracePeriodSeconds: number }) =>
-      void deleted.push([name, options.gracePeriodSeconds, options.preconditions]),
+      void calls.push(['delete', name, options.gracePeriodSeconds, options.preconditions]),
   };
   const reports = new StatusReports({
     ...{ clock: systemClock, logger: silentLogger, batchMs: 1000, mirrorOf: () => undefined },
     api: { resource: () => client } as unknown as ApiClient,
   });
   t.teardown(() => reports.stop());
-  reports.ended(pod);
-  const uid = pod.metadata?.uid ?? '';
-  for (const start = Date.now(); reports.get(uid) !== undefined && Date.now() - start < 30_000; )
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  t.deepEqual(deleted, [['gone', 0, { uid }]]);
-  t.is(reports.get(uid), undefined);
+  for (const pod of [unreported, reported]) {
+    const uid = pod.metadata?.uid ?? '';
+    if (pod === reported) reports.set(pod, { phase: 'Succeeded' });
+    reports.ended(pod);
+    for (const start = Date.now(); reports.get(uid) !== undefined && Date.now() - start < 30_000; )
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    t.is(reports.get(uid), undefined);
+  }
+  t.deepEqual(calls, [
+    ['delete', 'unreported', 0, { uid: unreported.metadata?.uid }],
+    ['patch', 'reported', 'Succeeded'],
+    ['delete', 'reported', 0, { uid: reported.metadata?.uid }],
+  ]);
 });
