@@ -10,7 +10,8 @@ export interface PinoLoggerOptions {
 
 /**
  * Logs one JSON object per line, without credentials and with limited length. Only lines of this level and above are
- * logged, with `silent` none; a line that cannot be written, because the disk is full or the pipe is closed, is dropped.
+ * logged, with `silent` none. A line that cannot be written, because the disk is full or the pipe is closed, is
+ * dropped.
  */
 export function createPinoLogger(
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent',
