@@ -43,6 +43,12 @@ LMDB every page of the data file is consistent. It changes nothing, prints one l
 per kind and one line per damaged record, and exits with code 1 when it finds damage or a store cannot be read. On etcd
 and PostgreSQL it can run beside servers.
 
+\`keelson user add NAME [--group GROUP] [--role ROLE] [--namespace NAMESPACE] [--output FILE]\` writes a kubeconfig with a new
+client certificate for a user and creates the binding of the role. \`keelson can-i [--as USER] [--as-group GROUP] VERB
+RESOURCE[/NAME] [-n NAMESPACE] [--subresource NAME] [--why]\` prints yes or no, with exit code 0 or 1, and with \`--why\` the rule
+that allows the request or the smallest rule that would. Both are clients of a running server: they use
+\`DATA/kubeconfig\`, or the file of \`--kubeconfig\`. See [manage permissions](../how-to/manage-permissions.md).
+
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to
 \`DATA/kubeconfig\`. SIGTERM ends it, also during its start: watches end, and running writes finish. A start that waits
 for more than three seconds logs the reason. The server exits with code 1 when its store has failed permanently (for
