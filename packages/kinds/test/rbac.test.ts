@@ -100,11 +100,15 @@ test('the role of a binding cannot be changed, its subjects can', (t) => {
   const old = create(ClusterRoleBinding, { metadata, roleRef: view, subjects: [jane] }).object;
   const causes = (change: (binding: ClusterRoleBinding) => void) => update(ClusterRoleBinding, old, change).causes;
   t.deepEqual(
-    causes((binding) => void (binding.subjects = [])),
+    causes((binding) => {
+      binding.subjects = [];
+    }),
     [],
   );
   t.deepEqual(
-    causes((binding) => void (binding.roleRef.name = 'edit')),
+    causes((binding) => {
+      binding.roleRef.name = 'edit';
+    }),
     ['roleRef Invalid'],
   );
 });

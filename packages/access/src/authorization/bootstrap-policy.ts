@@ -147,8 +147,8 @@ const clusterRole = (
 const aggregate = (name: string) => ({ [`${group}/aggregate-to-${name}`]: 'true' });
 
 /**
- * A role that collects the rules of others. The rules are those that the controller for such roles computes, so that the
- * role is complete from its creation.
+ * A role that collects the rules of others. The rules are those that the controller for such roles computes, so that
+ * the role is complete from its creation.
  */
 const collecting = (name: string, rules: readonly PolicyRule[], into?: string): ClusterRole => ({
   ...clusterRole(name, rules, into === undefined ? {} : aggregate(into)),

@@ -18,10 +18,10 @@ type AnyBinding = RoleBinding | ClusterRoleBinding;
 const maxAttempts = 5;
 
 /**
- * Creates the roles and bindings of {@link bootstrapPolicy} at the start, and adds to existing ones the rules, subjects,
- * labels and annotations that they lack. Additions by users are kept; an object whose annotation
- * `rbac.authorization.kubernetes.io/autoupdate` is `false` is not changed. A failed attempt, for example on a full disk,
- * is repeated in the background and does not prevent the start.
+ * Creates the roles and bindings of {@link bootstrapPolicy} at the start, and adds to existing ones the rules,
+ * subjects, labels and annotations that they lack. Additions by users are kept; an object whose annotation
+ * `rbac.authorization.kubernetes.io/autoupdate` is `false` is not changed. A failed attempt, for example on a full
+ * disk, is repeated in the background and does not prevent the start.
  */
 export class BootstrapRoles implements Service {
   readonly name = 'rbac-bootstrap-roles';

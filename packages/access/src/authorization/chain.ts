@@ -51,7 +51,7 @@ export function authorizerChain(members: readonly Authorizer[]): Authorizer {
     rulesFor: async (user, namespace) =>
       user.groups.includes(mastersGroup)
         ? mastersAuthorizer.rulesFor(user, namespace)
-        : joinRules(await Promise.all(members.map((member) => member.rulesFor(user, namespace)))),
+        : joinRules(await Promise.all(members.map(async (member) => member.rulesFor(user, namespace)))),
   };
 }
 

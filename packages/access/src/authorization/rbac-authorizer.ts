@@ -39,8 +39,8 @@ function problemText(problems: readonly string[]): string {
 
 /**
  * Decides by roles and bindings, with the semantics and reasons of the RBAC authorizer of Kubernetes. It only allows;
- * otherwise it has no opinion. Decisions are made from memory. Rules and verdicts of a user are cached until any role or
- * binding changes.
+ * otherwise it has no opinion. Decisions are made from memory. Rules and verdicts of a user are cached until any role
+ * or binding changes.
  */
 export class RbacAuthorizer implements Authorizer {
   readonly #index: RbacIndex;

@@ -188,7 +188,7 @@ test('a webhook receives the review and its answer is the decision', async (t) =
 test('answers are used again, those that allow for longer, and one review serves concurrent requests', async (t) => {
   let status: object = { allowed: true };
   const { authorizer, reviews, clock } = await webhook(t, (...call) => answer(status)(...call), { cacheEntries: 2 });
-  await Promise.all(Array.from({ length: 10 }, () => authorizer.authorize(get, jane)));
+  await Promise.all(Array.from({ length: 10 }, async () => authorizer.authorize(get, jane)));
   t.is(reviews.length, 1);
   t.deepEqual(authorizer.authorize(get, jane), { allowed: true }, 'a cached answer is synchronous');
   clock.advance(300_001);

@@ -87,8 +87,8 @@ export function randomQuestion(random: Random): { attributes: AccessAttributes; 
 }
 
 /**
- * The decision by definition: some binding in scope has a subject that is the user, and its role has a rule that matches
- * the request. It shares no code with the authorizer.
+ * The decision by definition: some binding in scope has a subject that is the user, and its role has a rule that
+ * matches the request. It shares no code with the authorizer.
  */
 export function modelAllows({ roles, bindings }: RoleGraph, asked: AccessAttributes, user: UserInfo): boolean {
   return bindings.some(({ metadata, roleRef, subjects = [] }) => {
