@@ -9,6 +9,7 @@ import {
   ClusterRole,
   ClusterRoleBinding,
   type PolicyRule,
+  RbacV1beta1Role,
   Role,
   RoleBinding,
   SelfSubjectRulesReview,
@@ -200,7 +201,16 @@ test('nobody grants permissions that they do not have', async (t) => {
       '{APIGroups:[""], Resources:["pods"], Verbs:["delete" "watch"]}\n' +
       '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   );
+  await messageOf(t, roles.update(role('put', [pods('delete')])));
+  await messageOf(
+    t,
+    client
+      .resource(RbacV1beta1Role)
+      .namespace('default')
+      .create({ ...role('old', [pods('*')]), apiVersion: `${group}/v1beta1` }),
+  );
   await roles.create(role('same', [pods('get')]));
+  await messageOf(t, roles.patch('same', 'json', [{ op: 'add', path: '/rules/0/verbs/-', value: 'delete' }]));
   t.regex(await messageOf(t, roles.update(role('same', [pods('*')]))), /not currently held:\n.*Verbs:\["\*"\]\}$/);
   await roles.update(role('same', [pods('list'), { ...pods('get'), resourceNames: ['one'] }]));
   t.regex(
