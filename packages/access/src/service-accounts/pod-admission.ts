@@ -12,7 +12,7 @@ export interface ServiceAccountAdmissionOptions {
 }
 
 const defaultAccount = 'default';
-/** The account `default` is created by a controller, shortly after its namespace. A pod waits for it up to 2 seconds. */
+/** A controller creates the account `default` shortly after its namespace. A pod waits for it up to 2 seconds. */
 const attempts = 20;
 const retryMs = 100;
 

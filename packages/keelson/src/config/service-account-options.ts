@@ -4,7 +4,7 @@ import { type Declared, path } from './option-types.ts';
 
 /** The options about service accounts; all but the address have the names of kube-apiserver. */
 export interface ServiceAccountServerOptions {
-  /** Private key that signs tokens. Undefined: `service-account.key` of the data directory, created by the first start. */
+  /** Private key that signs tokens. Undefined: `service-account.key` of the data directory, created if missing. */
   readonly serviceAccountSigningKeyFile?: string;
   /** Keys that verify tokens beside the signing key. */
   readonly serviceAccountKeyFiles: readonly string[];

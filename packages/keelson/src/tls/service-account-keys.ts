@@ -10,7 +10,11 @@ import type { ServerOptions } from '../config/options.ts';
 /** File name of the generated signing key in the data directory. */
 export const serviceAccountKeyFile = 'service-account.key';
 
-/** Reads the keys of the options; creates the signing key of the data directory when it does not exist. @throws UsageError */
+/**
+ * Reads the keys of the options; creates the signing key of the data directory when it does not exist.
+ *
+ * @throws UsageError
+ */
 export async function loadServiceAccounts(options: ServerOptions, logger: Logger): Promise<ServiceAccountOptions> {
   const {
     serviceAccountSigningKeyFile: file,
