@@ -125,7 +125,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
       });
     }
     await kubectl.run(['delete', 'cm', '-n', namespace, '-l', 'app=red']);
-    t.is((await kubectl.run(['get', 'cm', '-n', namespace, '-o', 'name'])).trim(), 'configmap/blue');
+    t.is((await kubectl.run(['get', 'cm', '-n', namespace, '-l', 'app', '-o', 'name'])).trim(), 'configmap/blue');
   });
 
   test('deleting a namespace deletes everything in it', async (t) => {
