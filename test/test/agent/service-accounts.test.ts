@@ -1,10 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildGoTool } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';
 import test from 'ava';
+import { startKeelson } from '../../src/keelson-process.ts';
 import { findKubectl } from '../../src/kubectl.ts';
 import { runShells, startNodeOfUp } from '../../src/node-of-up.ts';
 
@@ -14,7 +15,7 @@ if (goProgram === undefined && process.env['CI']) throw new Error('no in-cluster
 /** The claims of a token. */
 const claimsOf = (
   token: string,
-): { aud: string[]; exp: number; iat: number; 'kubernetes.io': { pod?: { name: string } } } =>
+): { sub: string; jti: string; aud: string[]; exp: number; iat: number; 'kubernetes.io': { pod?: { name: string } } } =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
 // Only root can mount the token at its path.
 const whereMounted = command !== undefined && process.getuid?.() === 0 ? test : test.skip;
@@ -25,7 +26,7 @@ const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
 const waitMs = 60_000;
 
 whereMounted(
-  "clients in a pod use the pod's service account with the permissions of its role, until the pod is deleted",
+  'clients in a pod use its service account with the permissions of a role, across renewals, until the pod is deleted',
   async (t) => {
     t.timeout(240_000);
     const node = await startNodeOfUp(command ?? '');
@@ -36,9 +37,7 @@ whereMounted(
     // Each container runs its client again and again, and shows the last complete output.
     const shells = Object.entries(clients).map(([name, client]) => ({
       name,
-      script:
-        `cp ${directory}/token ${folder}/token.new && mv ${folder}/token.new ${folder}/token; ` +
-        `while :; do ${client} > ${folder}/${name}.new 2>&1; mv ${folder}/${name}.new ${folder}/${name}; sleep 0.2; done`,
+      script: `while :; do cp ${directory}/token ${folder}/${name}.copy; mv ${folder}/${name}.copy ${folder}/token; ${client} > ${folder}/${name}.new 2>&1; mv ${folder}/${name}.new ${folder}/${name}; sleep 0.2; done`,
     }));
     await runShells(kubectl, 'p', shells, { serviceAccountName: 'reader' });
     const shown = (name: string, second: RegExp) =>
@@ -57,7 +56,25 @@ whereMounted(
     for (const name of Object.keys(clients)) await shown(name, /cannot list resource/);
     await kubectl.run(['create', 'rolebinding', 'reader', '--role=reader', '--serviceaccount=default:reader']);
 
-    const token = await readFile(join(folder, 'token'), 'utf8');
+    const readToken = () => readFile(join(folder, 'token'), 'utf8');
+    const first = await readToken();
+    await server.stop();
+    const again = await startKeelson(server.data, ['--log-level', 'warn', '--listen', new URL(server.url).host], 'up');
+    t.teardown(async () => {
+      await kubectl.try(['delete', 'pods', '--all', '--now', '--timeout=50s']);
+      await again.stop();
+    });
+    // The agent knows no token of its predecessor.
+    const token = await eventually(async () => {
+      const current = await readToken();
+      return claimsOf(current).jti !== claimsOf(first).jti && current;
+    }, waitMs);
+    t.is(claimsOf(token).sub, claimsOf(first).sub, 'the running pod has another token');
+    for (const name of Object.keys(clients)) {
+      await rm(join(folder, name), { force: true });
+      await shown(name, /kube-root-ca/);
+    }
+
     t.is(claimsOf(token)['kubernetes.io'].pod?.name, 'p');
     const authority = await readFile(join(server.data, 'ca.crt'), 'utf8');
     const listCode = () =>

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ServiceAccountOptions } from '@keelson/access';
+import { readSigningKey, readVerificationKeys, type ServiceAccountOptions } from '@keelson/access';
 import { UsageError } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
@@ -26,9 +26,9 @@ export async function loadServiceAccounts(options: ServerOptions, logger: Logger
   const signingKey =
     file === undefined
       ? await generatedKey(options.data, logger)
-      : await readKey(`--service-account-signing-key-file ${file}`, readPrivateFile(file, logger));
+      : await readKey(`--service-account-signing-key-file ${file}`, readPrivateFile(file, logger), readSigningKey);
   const verificationKeys = options.serviceAccountKeyFiles.map((path) =>
-    readKey(`--service-account-key-file ${path}`, readFile(path, 'utf8')),
+    readKey(`--service-account-key-file ${path}`, readFile(path, 'utf8'), readVerificationKeys),
   );
   return {
     signingKey,
@@ -44,14 +44,22 @@ export async function loadServiceAccounts(options: ServerOptions, logger: Logger
 async function generatedKey(data: string, logger: Logger): Promise<string> {
   const path = join(data, serviceAccountKeyFile);
   const existing = await readPrivateFile(path, logger);
-  if (existing !== undefined) return existing;
+  if (existing !== undefined) {
+    readSigningKey(existing, path);
+    return existing;
+  }
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const created = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
   await writePrivateFile(path, created, logger);
   return created;
 }
 
-async function readKey(source: string, reading: Promise<string | undefined>): Promise<string> {
+/** @param check throws a UsageError for a text without a usable key */
+async function readKey(
+  source: string,
+  reading: Promise<string | undefined>,
+  check: (pem: string, source: string) => unknown,
+): Promise<string> {
   let pem: string | undefined;
   try {
     pem = await reading;
@@ -59,5 +67,6 @@ async function readKey(source: string, reading: Promise<string | undefined>): Pr
     throw new UsageError(`${source} cannot be read: ${(error as Error).message}`);
   }
   if (pem === undefined) throw new UsageError(`${source} does not exist`);
+  check(pem, source);
   return pem;
 }

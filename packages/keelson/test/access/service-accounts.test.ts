@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { internalContext, isStatusError, type KubeObject, type ResourceClient } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
-import { systemClock } from '@keelson/core/runtime';
+import { silentLogger, systemClock } from '@keelson/core/runtime';
 import {
   ConfigMap,
   Endpoints,
@@ -20,8 +20,10 @@ import {
 } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose';
+import { loadOptions } from '../../src/config/load-options.ts';
 import { type ControlPlaneOptions, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { loadCredentials } from '../../src/tls/credentials.ts';
+import { loadServiceAccounts } from '../../src/tls/service-account-keys.ts';
 
 const keyPem = (curve = 'P-256') =>
   generateKeyPairSync('ec', { namedCurve: curve }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
@@ -545,4 +547,68 @@ test('a node gets tokens only for pods that it runs, and for recipients that a v
     await t.throwsAsync(asNode(node, spec), { message: `serviceaccounts "robot" is forbidden: ${why}` });
   await t.notThrowsAsync(asNode('n1', { boundObjectRef }));
   await t.notThrowsAsync(asNode('n1', { boundObjectRef, audiences: ['vault'] }));
+});
+
+test('the first start creates the signing key for its owner only, and later starts keep it', async (t) => {
+  const data = await mkdtemp(join(tmpdir(), 'keelson-accounts-'));
+  t.teardown(() => rm(data, { recursive: true }));
+  const load = async (...args: string[]) =>
+    loadServiceAccounts(await loadOptions(['--data', data, ...args], {}), silentLogger);
+  const { signingKey: created, ...rest } = await load();
+  t.deepEqual(rest, { verificationKeys: [], extendExpiration: false });
+  t.is((await stat(join(data, 'service-account.key'))).mode & 0o777, 0o600);
+  t.is((await load()).signingKey, created);
+  const other = join(data, 'other.key');
+  await writeFile(other, keyPem('P-521'), { mode: 0o600 });
+  const changed = await load(
+    ...['--service-account-signing-key-file', other, '--service-account-key-file', join(data, 'service-account.key')],
+    ...['--service-account-issuer', 'https://a', '--service-account-issuer', 'https://b', '--api-audiences', 'x,y'],
+    ...['--service-account-max-token-expiration', '2h', '--service-account-extend-token-expiration'],
+  );
+  t.not(changed.signingKey, created);
+  t.like(changed, {
+    verificationKeys: [created],
+    issuers: ['https://a', 'https://b'],
+    audiences: ['x', 'y'],
+    maxExpirationSeconds: 7200,
+    extendExpiration: true,
+  });
+});
+
+test('options and keys that cannot be used are one sentence that names the option', async (t) => {
+  const data = await mkdtemp(join(tmpdir(), 'keelson-accounts-'));
+  t.teardown(() => rm(data, { recursive: true }));
+  const load = async (...args: string[]) =>
+    loadServiceAccounts(await loadOptions(['--data', data, ...args], {}), silentLogger);
+  const cases: [string[], RegExp][] = [
+    [
+      ['--service-account-signing-key-file', join(data, 'none')],
+      /^--service-account-signing-key-file .*none does not exist$/,
+    ],
+    [['--service-account-key-file', join(data, 'none')], /^--service-account-key-file .*none cannot be read: ENOENT/],
+    [
+      ['--service-account-max-token-expiration', '59m'],
+      /^--service-account-max-token-expiration must be a duration from 1h to 2\^32 seconds, not "59m/,
+    ],
+    [['--service-account-jwks-uri', 'http://a'], /^--service-account-jwks-uri must be an https URL/],
+    [['--service-account-issuer', 'https:'], /^--service-account-issuer must be a name or a URL, not "https:"$/],
+    [['--advertise-address', '0.0.0.0'], /^--advertise-address must be an IP address at which pods reach this server/],
+  ];
+  const noKey = join(data, 'no.key');
+  await writeFile(noKey, 'text', { mode: 0o600 });
+  cases.push(
+    [
+      ['--service-account-signing-key-file', noKey],
+      /no.key must contain a private key in PEM form without a passphrase$/,
+    ],
+    [['--service-account-key-file', noKey], /no.key must contain public keys in PEM form$/],
+  );
+  for (const [args, message] of cases) await t.throwsAsync(load(...args), { name: 'UsageError', message });
+  const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
+  for (const key of ['no key', weak as string]) {
+    await t.throwsAsync(createControlPlane({ serviceAccounts: { signingKey: key } }), {
+      name: 'UsageError',
+      message: /^the signing key of service accounts must contain /,
+    });
+  }
 });
