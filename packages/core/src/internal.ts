@@ -235,13 +235,11 @@ export {
   StorageMemory,
 } from './storage/storage-memory.ts';
 export {
-  encryptedPrefix,
-  encryptionKeyOf,
-  maxKeyNameLength,
   metadataOffset,
   type SelectableAttributes,
   StoredObject,
   spliceResourceVersion,
 } from './storage/stored-object.ts';
+export { encryptedPrefix, encryptionKeyOf, maxKeyNameLength } from './storage/stored-value.ts';
 export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storage.ts';
 export type { WindowLimits } from './watch-cache/event-window.ts';

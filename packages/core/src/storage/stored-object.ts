@@ -4,10 +4,10 @@ import { metadataRange } from '../json/json-slice.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { Droppable } from './byte-budget.ts';
 import { compactAttributes } from './compact-attributes.ts';
-import { plainIdentity } from './plain-identity.ts';
 import type { Representation } from './resource-storage.ts';
 import type { ObjectSource } from './storage-memory.ts';
 import type { Entry, Key, Revision } from './store.ts';
+import { damageOf, plainIdentity } from './stored-value.ts';
 
 /**
  * How the JSON of an object lies in memory.
@@ -37,32 +37,6 @@ class Derived {
   attributes: SelectableAttributes | undefined;
   /** Why the object is corrupt. */
   damage: string | undefined;
-}
-
-/** The beginning of stored bytes that are encrypted; the name of the key and a colon follow. */
-export const encryptedPrefix = 'keelson:enc:aesgcm:v1:';
-/** Longest name of a key. */
-export const maxKeyNameLength = 63;
-
-/** The name of the key that a value is encrypted with; undefined for a value that is not encrypted. */
-export function encryptionKeyOf(value: Uint8Array): string | undefined {
-  // The first byte of an object is `{`.
-  if (value[0] !== 0x6b || value.length <= encryptedPrefix.length) return undefined;
-  const start = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString(
-    'latin1',
-    0,
-    encryptedPrefix.length + maxKeyNameLength + 1,
-  );
-  const end = start.indexOf(':', encryptedPrefix.length);
-  return start.startsWith(encryptedPrefix) && end !== -1 ? start.slice(encryptedPrefix.length, end) : undefined;
-}
-
-/** Why an entry that is no object cannot be read. */
-function damageOf({ damage, value }: Entry): string {
-  if (damage !== undefined) return damage;
-  const name = encryptionKeyOf(value);
-  if (name === undefined) return 'has no metadata';
-  return `is encrypted with the key ${JSON.stringify(name)}, and the server has no --encryption-provider-config`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ObjectMeta } from '../meta/types.ts';
+import type { Entry } from './store.ts';
 
 /** Fields of objects that are owned, have finalizers or are being deleted. */
 const tying = /"(?:ownerReferences|finalizers|deletionTimestamp)":/;
@@ -24,4 +25,30 @@ export function plainIdentity(metadata: string): ObjectMeta | undefined {
   if (found === null) return undefined;
   const [, name = '', namespace, uid = ''] = found;
   return namespace === undefined ? { name, uid } : { name, namespace, uid };
+}
+
+/** The beginning of stored bytes that are encrypted; the name of the key and a colon follow. */
+export const encryptedPrefix = 'keelson:enc:aesgcm:v1:';
+/** Longest name of a key. */
+export const maxKeyNameLength = 63;
+
+/** The name of the key that a value is encrypted with; undefined for a value that is not encrypted. */
+export function encryptionKeyOf(value: Uint8Array): string | undefined {
+  // The first byte of an object is `{`.
+  if (value[0] !== 0x6b || value.length <= encryptedPrefix.length) return undefined;
+  const start = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString(
+    'latin1',
+    0,
+    encryptedPrefix.length + maxKeyNameLength + 1,
+  );
+  const end = start.indexOf(':', encryptedPrefix.length);
+  return start.startsWith(encryptedPrefix) && end !== -1 ? start.slice(encryptedPrefix.length, end) : undefined;
+}
+
+/** Why an entry that is no object cannot be read. */
+export function damageOf({ damage, value }: Entry): string {
+  if (damage !== undefined) return damage;
+  const name = encryptionKeyOf(value);
+  if (name === undefined) return 'has no metadata';
+  return `is encrypted with the key ${JSON.stringify(name)}, and the server has no --encryption-provider-config`;
 }
