@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type OpenedStore, registerStoreConformance, type StoreHarness } from '@keelson/conformance';
 import { isStorageError, type KindDefinition } from '@keelson/core';
 import { encryptionKeyOf } from '@keelson/core/internal';
-import { FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
+import { type Counter, FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
 import { type Entry, prefixRange, type Store } from '@keelson/core/storage-adapter';
 import { builtinKinds } from '@keelson/kinds';
 import { LmdbStore } from '@keelson/storage-lmdb';
@@ -255,19 +255,32 @@ test('a changed file is used without a restart; an invalid one is reported and t
   await writeFile(configFile, text(entry('secrets', k1)), { mode: 0o600 });
   const logged: string[] = [];
   const logger = { ...silentLogger, error: (message: string) => logged.push(message), child: () => logger };
-  const context = { kinds, clock: new FakeClock(), logger, metrics: noMetrics };
+  const clock = new FakeClock();
+  let loaded = 0;
+  const counter: Counter = { add: () => (loaded += 1) };
+  const metrics = {
+    ...noMetrics,
+    counter: ({ name }: { name: string }) =>
+      name.includes('reloads') ? counter : noMetrics.counter({ name, help: '' }),
+  };
+  const context = { kinds, clock, logger, metrics };
+  const reload = async () => {
+    const before = loaded;
+    clock.advance(10_000);
+    while (loaded === before) await new Promise(setImmediate);
+  };
   const encryption = await Encryption.open({ configFile, ...context });
   const inner = new MemoryStore();
   await inner.ready();
   const store = encryption.wrap('default', inner);
   await put(store, `${secret}a`, '{}');
   await writeFile(configFile, `${text(entry('secrets', k2k1))}: canary`);
-  await encryption.reload();
-  await encryption.reload();
-  t.deepEqual(logged, ['the changed encryption configuration is not used']);
+  await reload();
+  await reload();
+  t.deepEqual(logged, ['a changed file cannot be used, the previous content remains in use']);
   await put(store, `${secret}b`, '{}');
   await writeFile(configFile, text(entry('secrets', k2k1)));
-  await encryption.reload();
+  await reload();
   await put(store, `${secret}c`, '{}');
   const names = await Promise.all(
     ['a', 'b', 'c'].map(async (name) => encryptionKeyOf((await read(inner, secret + name)).value)),

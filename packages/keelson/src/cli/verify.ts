@@ -47,5 +47,6 @@ export async function verifyStores(options: ServerOptions, print: (text: string)
       await store.close();
     }
   }
+  await encryption?.stop();
   return sound;
 }

@@ -204,7 +204,6 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     clock,
     logger,
   );
-  encryption?.start();
   await host.start(options.signal).catch(async (error: unknown) => {
     await Promise.all([audit?.close(), encryption?.stop()]);
     throw error;
