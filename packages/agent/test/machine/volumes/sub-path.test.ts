@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -121,4 +122,26 @@ test('volumes that the agent keeps up to date are read-only in containers, with 
   const isReadonly = (path: string) =>
     container?.config.mounts?.find(({ containerPath }) => containerPath === path)?.readonly;
   t.deepEqual(['/facts', '/name', '/own'].map(isReadonly), [true, true, undefined]);
+});
+
+test('where the runtime cannot mount, a variable names the files of the service account', async (t) => {
+  let config: { readonly env?: readonly object[]; readonly mounts?: readonly object[] } | undefined;
+  const script: NonNullable<NonNullable<Parameters<typeof startBench>[1]>['script']> = (start) => {
+    config = start.config;
+    return {};
+  };
+  const bench = await startBench(t, { runtime: { mounts: false }, script });
+  const name = 'kube-api-access-abcde';
+  const sources = [{ downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } }];
+  const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
+  const pod = testPod('p', {
+    volumes: [{ name, projected: { sources } }],
+    containers: [{ name: 'main', image: 'app', volumeMounts: [{ name, mountPath, readOnly: true }] }],
+  });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  t.deepEqual(config?.mounts, []);
+  const variable = config?.env?.find((entry) => 'name' in entry && entry.name === 'KEELSON_SERVICE_ACCOUNT_DIRECTORY');
+  const { value = '' } = (variable ?? {}) as { readonly value?: string };
+  t.is(await readFile(join(value, 'namespace'), 'utf8'), 'default');
 });
