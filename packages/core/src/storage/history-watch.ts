@@ -24,7 +24,7 @@ export interface HistoryWatchOptions {
   readonly stamp: BookmarkStamp;
   readonly source: ObjectSource;
   readonly signal?: AbortSignal | undefined;
-  /** Called when the watch has got further, with events or without. */
+  /** Called when the watch has advanced, with events or without, and when it has failed. */
   readonly onProgress?: (() => void) | undefined;
   /** Called when the watch has ended. */
   readonly onEnd?: ((watch: HistoryWatch) => void) | undefined;
@@ -139,6 +139,7 @@ export class HistoryWatch extends PullWatch {
     } catch (error) {
       this.fail(error);
     }
+    this.#options.onProgress?.();
   }
 
   #untilDrained(): Promise<void> | undefined {

@@ -186,6 +186,46 @@ test('a slow watch ends with Compacted when the store no longer has the events t
   t.true(seen.length < 600);
 });
 
+test('a watch ends with Compacted when the history that it waits for is compacted, and shows no later event', async (t) => {
+  const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
+  await names();
+  for (let i = 1; i <= 4; i++) log.put(key('a'), json('a', String(i)));
+  await turns();
+  log.deliverTo = 2;
+  const watch = await storage.watch(prefix, changesAfter(1));
+  t.deepEqual(await events(watch), ['MODIFIED 2']);
+  let woken = false;
+  watch.onReadable(() => {
+    woken = true;
+  });
+  await turns();
+  t.false(woken, 'the next piece of the history has not arrived yet');
+  log.compacted = 4;
+  log.deliverTo = undefined;
+  log.put(key('a'), json('a', '5'));
+  await turns();
+  t.is((await storage.get(key('a'), { at: 'any' }))?.revision, 5, 'the cache itself has lost nothing');
+  t.true(woken);
+  t.throws(() => watch.read(100), { code: 'Compacted' });
+});
+
+test('events remain readable for slow watches until 256 of them have left the window', async (t) => {
+  const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
+  await names();
+  const [early, late] = [await storage.watch(prefix, changesAfter(0)), await storage.watch(prefix, changesAfter(0))];
+  const streams = log.watches;
+  for (let i = 1; i <= 256; i++) log.put(key('a'), json('a', String(i)));
+  await turns();
+  t.is(early.read(1000).length, 256);
+  t.is(log.watches, streams, 'the history of the store was not read');
+  log.put(key('a'), json('a', '257'));
+  await turns();
+  t.deepEqual(late.read(1000), []);
+  await turns();
+  t.is(log.watches, streams + 1, 'the events have been dropped, so they are read from the store');
+  t.is(late.read(1000).length, 257);
+});
+
 test('an exact read of a past state undoes creations, changes and deletions', async (t) => {
   const { log, storage, names } = await opened(t);
   await names();

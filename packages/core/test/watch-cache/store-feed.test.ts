@@ -57,12 +57,15 @@ class SilentStore {
   readonly capabilities = { denseRevisions: false, oneChangePerRevision: true };
   readonly streams: SilentStream[] = [];
   opened: () => void = () => {};
+  /** Whether reads of the revision fail. */
+  unreadable = false;
 
   async identity() {
     return { storeId: 'silent', epoch: 1 };
   }
 
   async currentRevision() {
+    if (this.unreadable) throw new StorageError(StorageErrorCode.Unavailable, 'no answer');
     return this.revision;
   }
 
@@ -115,6 +118,62 @@ test('a read that waits while history is lost is answered by the new beginning',
   store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
   await reopened;
   t.true(await waiting);
+  t.is(feed.frontier, 25);
+  await feed.stop();
+});
+
+test('a broken stream is opened again after a pause, which doubles until a stream delivers something', async (t) => {
+  const { store, clock, feed } = await startedFeed();
+  const breakLast = async () => {
+    store.streams.at(-1)?.break(new StorageError(StorageErrorCode.Unavailable, 'cut'));
+    await turns();
+  };
+  const pauses = async (pauseMs: number) => {
+    const streams = store.streams.length;
+    clock.advance(pauseMs - 1);
+    await turns();
+    t.is(store.streams.length, streams, `the pause of ${pauseMs} ms has not passed`);
+    t.false(feed.connected);
+    clock.advance(1);
+    await turns();
+    t.is(store.streams.length, streams + 1, `the pause of ${pauseMs} ms has passed`);
+    t.true(feed.connected);
+  };
+  for (const pauseMs of [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
+    await breakLast();
+    await pauses(pauseMs);
+  }
+  t.true(await feed.waitFor(11));
+  await breakLast();
+  await pauses(50);
+  await feed.stop();
+});
+
+test('a stream that is compacted before the position of the caches is resumed there, after a pause', async (t) => {
+  const { store, clock, feed } = await startedFeed();
+  store.revision = 25;
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'behind', { revision: 10 }));
+  await turns();
+  t.is(store.streams.length, 1);
+  clock.advance(50);
+  await turns();
+  t.is(store.streams.length, 2);
+  t.is(feed.frontier, 10);
+  await feed.stop();
+});
+
+test('a store that cannot be read after history was lost is read again after a pause', async (t) => {
+  const { store, clock, feed } = await startedFeed();
+  store.unreadable = true;
+  store.revision = 25;
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
+  await turns();
+  t.is(store.streams.length, 1);
+  store.unreadable = false;
+  clock.advance(50);
+  await turns();
+  store.streams[1]?.break(new StorageError(StorageErrorCode.Compacted, 'still gone'));
+  await turns();
   t.is(feed.frontier, 25);
   await feed.stop();
 });
