@@ -35,10 +35,10 @@ export { Encryption, type EncryptionOptions } from './encryption/encryption.ts';
 export { NodeAuthorizer } from './node/node-authorizer.ts';
 export { nodeRestriction } from './node/node-restriction.ts';
 export type { IssuerDocuments } from './service-accounts/issuer-documents.ts';
-export { readSigningKey, readVerificationKeys } from './service-accounts/signing-keys.ts';
 export {
   createServiceAccounts,
   defaultIssuer,
   type ServiceAccountOptions,
   type ServiceAccounts,
 } from './service-accounts/service-accounts.ts';
+export { readSigningKey, readVerificationKeys } from './service-accounts/signing-keys.ts';

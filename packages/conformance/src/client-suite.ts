@@ -62,7 +62,8 @@ export function runClientCase(
 
 /**
  * Registers every case, or those given, as a test. Titles are `NAME: ID: sentence`. A case that needs what the harness
- * does not offer is skipped, with the reason in its title. Every case opens a client of its own, so that cases may run concurrently.
+ * does not offer is skipped, with the reason in its title. Every case opens a client of its own, so that cases may run
+ * concurrently.
  */
 export function registerClientConformance(
   test: TestFunction,

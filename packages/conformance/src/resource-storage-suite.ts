@@ -88,8 +88,8 @@ export function runResourceStorageCase<O extends OpenedStore>(
 }
 
 /**
- * Registers every case, or those given, as a test. Titles are `NAME: ID: sentence`. A case that the harness cannot run is
- * skipped, with the reason in its title. Random cases use `KEELSON_SEED` when it is set.
+ * Registers every case, or those given, as a test. Titles are `NAME: ID: sentence`. A case that the harness cannot run
+ * is skipped, with the reason in its title. Random cases use `KEELSON_SEED` when it is set.
  */
 export function registerResourceStorageConformance<O extends OpenedStore>(
   test: TestFunction,

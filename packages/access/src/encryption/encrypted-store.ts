@@ -22,8 +22,8 @@ export interface ValueObserver {
 }
 
 /**
- * A store whose values of some kinds are encrypted in the wrapped store. Callers see plain values: everything above, such
- * as the watch cache, works on them. A value that cannot be decrypted is a damaged entry, which names its key.
+ * A store whose values of some kinds are encrypted in the wrapped store. Callers see plain values: everything above,
+ * such as the watch cache, works on them. A value that cannot be decrypted is a damaged entry, which names its key.
  */
 export class EncryptedStore implements Store {
   readonly passOver?: (seen: Revision) => Promise<void>;

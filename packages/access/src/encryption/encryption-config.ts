@@ -81,8 +81,8 @@ export function prefixOf(key: string): string | undefined {
 /**
  * Parses an EncryptionConfiguration of `apiserver.config.k8s.io/v1`. Messages never contain secrets.
  *
- * @param kinds the served kinds; a name that belongs to none of them is an error, because its objects would silently not
- *   be encrypted
+ * @param kinds the served kinds; a name that belongs to none of them is an error, because its objects would silently
+ *   not be encrypted
  * @throws UsageError
  */
 export function parseEncryptionConfig(

@@ -27,8 +27,8 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
 }
 
 /**
- * Advances the clock by 100 ms every `everyMs` of real time until the promise settles. The default leaves an answer over
- * a network, also on a busy machine, most of a second before a call times out after three seconds of the clock.
+ * Advances the clock by 100 ms every `everyMs` of real time until the promise settles. The default leaves an answer
+ * over a network, also on a busy machine, most of a second before a call times out after three seconds of the clock.
  */
 export async function withTime<T>(clock: FakeClock, promise: Promise<T>, everyMs = 25): Promise<T> {
   let settled = false;

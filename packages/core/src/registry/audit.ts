@@ -29,7 +29,7 @@ export interface Auditor {
   begin(request: AuditedRequest): RequestAudit | undefined;
 }
 
-/** The record of one request. The methods are called in this order, each at most once, those that do not apply never. */
+/** The record of one request. The methods are called in this order, each at most once; some do not apply. */
 export interface RequestAudit {
   /** The user that the request is made as. */
   impersonated(user: UserInfo): void;

@@ -76,9 +76,9 @@ class FairQueue {
 }
 
 /**
- * Divides the event loop among pieces of work: those of one turn run at its end, together, for about {@link turnMs}; the
- * rest waits for the next turn. Callers take turns, so that one with many pieces does not delay the others; the pieces of
- * one caller run in the order of arrival. Every second piece is an urgent one, as long as there are any.
+ * Divides the event loop among pieces of work: those of one turn run at its end, together, for about {@link turnMs};
+ * the rest waits for the next turn. Callers take turns, so that one with many pieces does not delay the others; the
+ * pieces of one caller run in the order of arrival. Every second piece is an urgent one, as long as there are any.
  *
  * Left to itself Node reads one request, runs it to its answer, writes that, and continues with the next connection;
  * the network code of the kernel and ours displace each other from the processor's caches each time. Together all
@@ -127,8 +127,8 @@ export class TurnQueue {
 
   /**
    * Milliseconds of work that were done while the next piece of a caller has waited: how far the process is behind with
-   * this caller. Turns are counted, not time: a process that gets no processor for a second is not behind because of its
-   * callers.
+   * this caller. Turns are counted, not time: a process that gets no processor for a second is not behind because of
+   * its callers.
    */
   delayMs(caller = ''): number {
     const head = this.#waiting.head(caller);

@@ -53,8 +53,8 @@ interface Rotations {
 }
 
 /**
- * `keelson encrypt status` prints how the objects of a running server are stored; `keelson encrypt rotate` rewrites those
- * that are not stored with the first provider of their resource, and prints the progress. False when the rotation
+ * `keelson encrypt status` prints how the objects of a running server are stored; `keelson encrypt rotate` rewrites
+ * those that are not stored with the first provider of their resource, and prints the progress. False when the rotation
  * failed, or an object cannot be decrypted.
  *
  * @throws UsageError

@@ -13,8 +13,8 @@ const command: ApiCommand = {
   synopsis: `keelson user add NAME [options]
 
 Creates a client certificate for a user, signed by the authority of the data directory, and writes a kubeconfig with it.
-With --role it also creates the binding that grants the role. The certificate is valid for a year: remove the bindings of
-a user who must lose access, or revoke the certificate with the option --client-crl-file of the server.
+With --role it also creates the binding that grants the role. The certificate is valid for a year: remove the bindings
+of a user who must lose access, or revoke the certificate with the option --client-crl-file of the server.
 `,
   options: [
     {

@@ -61,14 +61,19 @@ async function joined(t: ExecutionContext) {
       const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
       const headers = body === undefined ? {} : { 'content-type': type };
       const options = { agent: false, method, headers, ca: credentials.authority, ...credential };
-      const outgoing = request(url + path, options, async (incoming) => {
+      const outgoing = request(url + path, options, (incoming) => {
+        const status = incoming.statusCode ?? 0;
         const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          const message = text.startsWith('{') ? (JSON.parse(text) as { message?: string }).message : undefined;
+          resolve({ status, message: message ?? '' });
+        });
         // The head of a watch is its answer.
-        if (incoming.statusCode === 200 && path.includes('watch=')) incoming.destroy();
-        else for await (const chunk of incoming) chunks.push(chunk as Buffer);
-        const text = Buffer.concat(chunks).toString();
-        const message = text.startsWith('{') ? (JSON.parse(text) as { message?: string }).message : undefined;
-        resolve({ status: incoming.statusCode ?? 0, message: message ?? '' });
+        if (status !== 200 || !path.includes('watch=')) return;
+        resolve({ status, message: '' });
+        incoming.destroy();
       });
       outgoing.on('error', reject);
       outgoing.end(body === undefined ? undefined : JSON.stringify(body));
@@ -231,7 +236,13 @@ test('an agent that joined with a bootstrap token has what its pods use, and is 
         { name: 'c', configMap: { name: 'volume' } },
         {
           name: 'p',
-          projected: { sources: [{ secret: { name: 'projected' } }, { configMap: { name: 'projected' } }] },
+          projected: {
+            sources: [
+              { secret: { name: 'projected' } },
+              { configMap: { name: 'projected' } },
+              { serviceAccountToken: { path: 'token' } },
+            ],
+          },
         },
       ],
     }),

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
-import { createAuthority } from '../../src/tls/authority.ts';
 import { readCertificates } from '../../src/nodes/api-node-dialer.ts';
+import { createAuthority } from '../../src/tls/authority.ts';
 
 test('a file of authorities is used unchanged; a missing file or one without a certificate is a usage error', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-authority-'));
