@@ -9,6 +9,7 @@ const workspaces = [
   'packages/access',
   'packages/agent',
   'packages/client',
+  'packages/container-runtime',
   'packages/core',
   'packages/keelson',
   'packages/kinds',

@@ -16,5 +16,5 @@ const cached: ResourceStorageHarness<OpenedLmdb> = {
   narrow: (store, clock, events) => createCachedStorages({ store, clock, window: { maxEvents: events } }),
 };
 
-registerResourceStorageConformance(test, direct);
-registerResourceStorageConformance(test, cached);
+registerResourceStorageConformance(test.serial, direct);
+registerResourceStorageConformance(test.serial, cached);

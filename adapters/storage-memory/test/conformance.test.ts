@@ -2,4 +2,4 @@ import { registerStoreConformance } from '@keelson/conformance';
 import test from 'ava';
 import { memoryHarness } from './support/memory-harness.ts';
 
-registerStoreConformance(test, memoryHarness('memory'));
+registerStoreConformance(test.serial, memoryHarness('memory'));

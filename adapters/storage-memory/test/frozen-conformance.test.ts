@@ -3,7 +3,7 @@ import test from 'ava';
 import { memoryHarness } from './support/memory-harness.ts';
 
 registerStoreConformance(
-  test,
+  test.serial,
   memoryHarness('frozen memory', (memory) => {
     const { store, verify } = frozenStore(memory);
     return { store, check: verify };

@@ -26,6 +26,6 @@ const frozen: ResourceStorageHarness<OpenedMemory> = {
   }),
 };
 
-registerResourceStorageConformance(test, direct);
-registerResourceStorageConformance(test, cached);
-registerResourceStorageConformance(test, frozen);
+registerResourceStorageConformance(test.serial, direct);
+registerResourceStorageConformance(test.serial, cached);
+registerResourceStorageConformance(test.serial, frozen);
