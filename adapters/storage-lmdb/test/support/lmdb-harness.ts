@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
 import { FakeClock, type LogFields, type Logger } from '@keelson/core/runtime';
 import type { Store } from '@keelson/core/storage-adapter';
+import { memoryFolder } from '@keelson/test-support';
 import { LmdbStore } from '../../src/index.ts';
 
 export interface OpenedLmdb extends OpenedStore {
@@ -14,9 +14,9 @@ export interface OpenedLmdb extends OpenedStore {
 
 type Wrap = (store: LmdbStore) => { readonly store: Store; readonly check?: () => void };
 
-/** A directory that `remove` takes away. */
+/** A directory that `remove` takes away. A process that is killed loses nothing in it. */
 export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
-  const path = mkdtempSync(join(tmpdir(), 'keelson-lmdb-'));
+  const path = mkdtempSync(join(memoryFolder(), 'keelson-lmdb-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
