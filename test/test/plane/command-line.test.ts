@@ -6,7 +6,7 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
   [
     'an unknown command',
     ['srve'],
-    /^keelson: unknown command "srve"; use serve, up, verify, user, can-i, version or help\n$/,
+    /^keelson: unknown command "srve"; use serve, up, verify, audit, encrypt, user, can-i, token, cert, version or help\n$/,
   ],
   ['an unknown option', ['serve', '--listn', 'x'], /^keelson: unknown option --listn; did you mean --listen\?\n$/],
   [
@@ -95,6 +95,6 @@ test('by default the server uses TLS, and clients without a certificate have acc
     });
   t.is(await status('/readyz'), 200);
   t.is(await status('/version'), 200);
-  t.is(await status('/api/v1/namespaces'), 403);
-  t.is(await status('/apis'), 403);
+  t.is(await status('/api/v1/namespaces'), 401);
+  t.is(await status('/apis'), 401);
 });

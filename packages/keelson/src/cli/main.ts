@@ -56,9 +56,15 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       io.stdout(`keelson ${keelsonVersion}\n`);
       return ExitCode.Ok;
     }
+    if (command === 'token' || command === 'cert') {
+      // Loaded on demand, because only these commands require them.
+      if (command === 'token') await (await import('./token.ts')).tokenCommand(rest, io.stdout);
+      else await (await import('./certificates.ts')).certificatesCommand(rest, io.stdout);
+      return ExitCode.Ok;
+    }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, encrypt, user, can-i, version or help`,
+        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -126,6 +132,11 @@ const usage = `Keelson, a control plane for Node.
   keelson encrypt status     report how the objects of a running server are encrypted; encrypt rotate rewrites them
   keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help
   keelson can-i VERB WHAT    check a permission and name the rule that grants it; see keelson can-i --help
+  keelson token create [--ttl DURATION] [--description TEXT] [--data DIR]
+  keelson token list | delete ID [--data DIR]
+                             bootstrap tokens, with which nodes join a running server
+  keelson cert list [--data DIR]
+                             certificates of a data directory with their names, purposes and ends
   keelson version
   keelson help
 

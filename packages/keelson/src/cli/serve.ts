@@ -10,8 +10,9 @@ import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
-import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
+import { authorityFile, type Credentials, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
+import { CredentialsRenewal } from '../tls/renew-credentials.ts';
 import { loadServiceAccounts } from '../tls/service-account-keys.ts';
 
 /** A running server. */
@@ -46,11 +47,11 @@ export async function startServer(
   const authority =
     agentCertificateAuthority && (await readCertificates('--agent-certificate-authority', agentCertificateAuthority));
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
-  const made =
-    insecure && !withAgent
-      ? undefined
-      : await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
+  const load = () => loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
+  const made = insecure && !withAgent ? undefined : await load();
   const credentials = insecure ? undefined : made;
+  const metrics = createPromMetrics();
+  let renewal: CredentialsRenewal | undefined;
   const localAgents = new Map<string, number>();
   const audit = auditOptions(options);
   const plane = await createControlPlane({
@@ -68,10 +69,10 @@ export async function startServer(
     ...(audit ? { audit } : {}),
     ...(options.encryptionProviderConfig ? { encryptionConfigFile: options.encryptionProviderConfig } : {}),
     logger,
-    metrics: createPromMetrics(),
+    metrics,
     ...(credentials
       ? {
-          certificateSigner: await credentialsSigner(credentials),
+          certificateSigner: async (order) => (await credentialsSigner(renewal?.current ?? credentials))(order),
           serviceAccounts: {
             ...(await loadServiceAccounts(options, logger)),
             certificateAuthority: credentials.authority,
@@ -89,27 +90,39 @@ export async function startServer(
       ...(options.flowControl ? { flowControl: options.flowControl } : {}),
       ...(credentials ? { credentials, advertiseAddress } : { allowedHosts: options.allowedHosts }),
       agents: {
-        ...(made ? { identity: made.agentClient } : {}),
+        ...(made && insecure ? { identity: made.agentClient } : {}),
         ...(authority === undefined ? {} : { authority }),
         local: localAgents,
       },
     });
-    const kubeconfig = await writeKubeconfig(data, { url: clientUrl(listening.url), credentials }, logger).catch(
-      (err: unknown) => {
+    const write = (current: Credentials | undefined) =>
+      writeKubeconfig(data, { url: clientUrl(listening.url), credentials: current }, logger).catch((err: unknown) => {
         // A server on a full disk still reads and deletes. The config of an earlier start is valid unless the address
         // has changed.
         if ((err as NodeJS.ErrnoException).code !== 'ENOSPC') throw err;
         logger.warn('client config not written: the disk is full', { err });
         return join(data, kubeconfigFile);
-      },
-    );
+      });
+    const kubeconfig = await write(credentials);
+    renewal =
+      credentials &&
+      new CredentialsRenewal({
+        ...{ current: credentials, load, clock: systemClock, logger, metrics },
+        onChange: async (next) => {
+          listening.setCredentials(next);
+          await write(next);
+        },
+      });
     return {
       url: listening.url,
       kubeconfig,
       authorityFile: join(data, authorityFile),
       localAgents,
       failed: plane.failed,
-      stop: () => plane.close(),
+      stop: () => {
+        renewal?.stop();
+        return plane.close();
+      },
     };
   } catch (error) {
     await plane.close();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { BootstrapTokenCleaner } from '@keelson/access';
 import { LeaderElector } from '@keelson/client';
 import {
   CertificateController,
@@ -36,6 +37,7 @@ export function builtinControllers(
     new NamespaceController(options),
     new PodGarbageCollector(options),
     new ClusterRoleAggregation(options),
+    new BootstrapTokenCleaner(options),
     ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
     ...(serviceAccounts === undefined ? [] : [namespaceDefaults(options, serviceAccounts)]),
   ];

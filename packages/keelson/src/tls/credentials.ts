@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { AlternativeNames, KeyPair } from '@keelson/certificates';
@@ -42,6 +42,24 @@ async function writePair(data: string, name: string, pair: KeyPair): Promise<voi
   await writePrivateFile(join(data, `${name}.crt`), pair.certificate);
 }
 
+/** False for a pair that was replaced only in part. */
+function belongTogether({ certificate, key }: KeyPair): boolean {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
+/** The certificates of a file that have not expired, each on a line of its own. */
+function validBlocks(pem: string, now: number): string {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+  return blocks
+    .filter((block) => Date.parse(new X509Certificate(block).validTo) > now)
+    .map((block) => `\n${block}`)
+    .join('');
+}
+
 /** True when the certificate was issued by this authority, contains all names and does not expire soon. */
 function stillGood(
   pair: KeyPair,
@@ -53,7 +71,12 @@ function stillGood(
   const certificate = new X509Certificate(pair.certificate);
   const { dns, ips } = request.names ?? { dns: [], ips: [] };
   const covers = dns.every((name) => certificate.checkHost(name)) && ips.every((ip) => certificate.checkIP(ip));
-  return certificate.verify(authority.publicKey) && covers && Date.parse(certificate.validTo) - now > marginMs;
+  return (
+    belongTogether(pair) &&
+    certificate.verify(authority.publicKey) &&
+    covers &&
+    Date.parse(certificate.validTo) - now > marginMs
+  );
 }
 
 function namesFor(hosts: readonly string[]): AlternativeNames {
@@ -83,16 +106,22 @@ export async function loadCredentials(
   makePrivateDirectory(data, logger);
   const { createAuthority, issueCertificate, renewBeforeMs } = await import('./authority.ts');
   let authority = await readPair(data, 'ca', logger);
+  if (authority !== undefined && !belongTogether(authority))
+    throw new Error(`${join(data, authorityFile)} and ca.key do not belong together; restore both from one backup`);
   if (authority === undefined || Date.parse(new X509Certificate(authority.certificate).validTo) - now < renewBeforeMs) {
-    authority = await createAuthority(now);
+    const { certificate, key } = await createAuthority(now);
+    // Certificates of the former authority are accepted until it expires, so that clients can be renewed.
+    authority = { certificate: certificate.trimEnd() + validBlocks(authority?.certificate ?? '', now), key };
     await writePair(data, 'ca', authority);
   }
+  // The first certificate of the file signs; further ones are former authorities.
   const root = new X509Certificate(authority.certificate);
+  const signing: KeyPair = { certificate: root.toString(), key: authority.key };
   const leaf = async (name: string, request: LeafRequest): Promise<KeyPair> => {
     const existing = await readPair(data, name, logger);
     const marginMs = request.lifeMs === undefined ? renewBeforeMs : request.lifeMs / 2;
     if (existing !== undefined && stillGood(existing, root, request, now, marginMs)) return existing;
-    const pair = await issueCertificate(authority, request, now);
+    const pair = await issueCertificate(signing, request, now);
     await writePair(data, name, pair);
     return pair;
   };
@@ -129,5 +158,5 @@ export async function credentialsSigner(
   clock: Clock = systemClock,
 ): Promise<CertificateSigner> {
   const { authoritySigner } = await import('./authority.ts');
-  return authoritySigner({ certificate: authority, key: authorityKey }, clock);
+  return authoritySigner({ certificate: new X509Certificate(authority).toString(), key: authorityKey }, clock);
 }

@@ -34,22 +34,24 @@ export interface UserKubeconfigOptions {
   readonly name: string;
   /** Client certificate of the user. */
   readonly pair?: KeyPair;
+  /** Bearer token of the user. */
+  readonly token?: string;
   /** Default namespace. */
   readonly namespace?: string;
 }
 
-/** A kubeconfig for a user with a client certificate, as JSON (which is YAML). */
-export function userKubeconfig({ url, authority, name, pair, namespace }: UserKubeconfigOptions): string {
+/** A kubeconfig for a user with a client certificate or a token, as JSON (which is YAML). */
+export function userKubeconfig({ url, authority, name, pair, token, namespace }: UserKubeconfigOptions): string {
   // The JavaScript client uses plain HTTP only when verification is disabled.
   const trust =
     authority === undefined
       ? { 'insecure-skip-tls-verify': true }
       : { 'certificate-authority-data': base64(authority) };
   const cluster = { server: url, ...trust };
-  const user =
-    pair === undefined
-      ? {}
-      : { 'client-certificate-data': base64(pair.certificate), 'client-key-data': base64(pair.key) };
+  const user = {
+    ...(pair && { 'client-certificate-data': base64(pair.certificate), 'client-key-data': base64(pair.key) }),
+    ...(token === undefined ? {} : { token }),
+  };
   const context = { cluster: 'keelson', user: name, ...(namespace === undefined ? {} : { namespace }) };
   const config = {
     apiVersion: 'v1',
