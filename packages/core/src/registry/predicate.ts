@@ -93,7 +93,6 @@ function onlyKey(
 
 /** The selector with the names that fields have in the storage version, in which selectors read objects. */
 function inStorage(kind: KindDefinition, selector: FieldSelector): FieldSelector {
-  if (kind.storage?.selectableFields === undefined || selector.empty) return selector;
   return fieldSelectorOf(selector.requirements.map((one) => ({ ...one, field: storedFieldOf(kind, one.field) })));
 }
 

@@ -220,7 +220,11 @@ test('selection: selectors, canonical text and the one key that can match', (t) 
     '/toys.example.com/widgets/m/a',
   );
   t.is(select('', 'metadata.name!=a').key, undefined);
-  t.is(select('', 'metadata.name=../m/a').key, undefined);
+  for (const name of ['../m/a', 'a\0', 'a\0/b']) t.is(select('', `metadata.name=${name}`).key, undefined);
+  for (const namespace of ['', 'm/n']) {
+    const fieldSelector = `metadata.name=a,metadata.namespace=${namespace}`;
+    t.is(selectionOf(Widget, {}, { fieldSelector }).predicate.key, undefined);
+  }
   t.is(selectionOf(Place, {}, { fieldSelector: 'metadata.name=a' }).predicate.key, '/core/places/a');
 });
 
@@ -269,6 +273,28 @@ test('a selector that follows from the key is evaluated without parsing the obje
     t.throws(() => matches(unreadable('/toys.example.com/widgets/n/a')));
     t.false(matches(stored({ metadata: { name: 'a', namespace: 'n' } })));
   }
+});
+
+test('a selectable field is read under the name that it has in the storage version', (t) => {
+  const OldWidget: typeof Widget = {
+    ...Widget,
+    version: 'v1alpha1',
+    selectableFields: new Map([
+      ['metadata.namespace', (widget) => widget.metadata?.namespace ?? ''],
+      ['paint', (widget) => widget.spec?.colour ?? ''],
+    ]),
+    storage: {
+      kind: Widget,
+      toStorage: (widget) => widget,
+      fromStorage: (widget) => widget,
+      isRelabel: () => true,
+      selectableFields: { paint: 'spec.colour' },
+    },
+  };
+  const { predicate } = selectionOf(OldWidget, {}, { fieldSelector: 'metadata.namespace=n,paint!=blue' });
+  const painted = (colour: string) => stored({ metadata: { name: 'a', namespace: 'n' }, spec: { colour } });
+  t.true(predicate.matches(painted('red')));
+  t.false(predicate.matches(painted('blue')));
 });
 
 test('selection of one object by name, and selectors that are refused', (t) => {
