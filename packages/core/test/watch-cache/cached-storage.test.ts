@@ -209,6 +209,30 @@ test('a watch ends with Compacted when the history that it waits for is compacte
   t.throws(() => watch.read(100), { code: 'Compacted' });
 });
 
+test('a kind whose changes were compacted is read again; its watches end, resumable ones with Closed', async (t) => {
+  const { log, storage, names } = await opened(t);
+  for (const name of ['a', 'b', 'c']) log.put(key(name), json(name));
+  await names();
+  const behind = await storage.watch(prefix, changesAfter(3));
+  const ahead = await storage.watch(prefix, changesAfter(6));
+  log.deliverTo = 3;
+  log.put(key('d'), json('d'));
+  log.put(key('a'), json('a', '2'));
+  log.put(key('e'), json('e'));
+  log.compacted = 5;
+  log.deliverTo = undefined;
+  log.hub.wake();
+  await turns();
+  t.throws(() => behind.read(100), { code: 'Compacted' });
+  t.throws(() => ahead.read(100), { code: 'Closed' });
+  t.is(log.lists, 1);
+  t.deepEqual((await names()).names, ['a', 'b', 'c', 'd', 'e']);
+  t.is(log.lists, 2);
+  const watch = await storage.watch(prefix, changesAfter(6));
+  log.put(key('a'), json('a', '3'));
+  t.deepEqual(await events(watch), ['MODIFIED 7']);
+});
+
 test('events remain readable for slow watches until 256 of them have left the window', async (t) => {
   const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
   await names();

@@ -2,6 +2,7 @@ import test from 'ava';
 import { StorageError, StorageErrorCode } from '../../src/errors/storage-error.ts';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
+import type { Incoming, KindCache } from '../../src/watch-cache/kind-cache.ts';
 import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
 
 /**
@@ -13,13 +14,17 @@ class SilentStream implements WatchStream {
   answers = true;
   readonly asked: number[] = [];
   readonly #waiting: (() => void)[] = [];
-  #progress: number | undefined;
+  #progress: WatchBatch | undefined;
   #end: Error | 'closed' | undefined;
 
   async advanceTo(revision: number): Promise<void> {
     this.asked.push(revision);
     if (!this.answers) return;
-    this.#progress = revision;
+    this.deliver({ changes: [], frontier: revision });
+  }
+
+  deliver(batch: WatchBatch): void {
+    this.#progress = batch;
     this.#wake();
   }
 
@@ -39,9 +44,10 @@ class SilentStream implements WatchStream {
       if (this.#end !== undefined) throw this.#end;
       if (this.#progress === undefined) await new Promise<void>((resolve) => this.#waiting.push(resolve));
       else {
-        this.frontier = this.#progress;
+        const batch = this.#progress;
         this.#progress = undefined;
-        yield { changes: [], frontier: this.frontier };
+        this.frontier = batch.frontier;
+        yield batch;
       }
     }
   }
@@ -59,12 +65,15 @@ class SilentStore {
   opened: () => void = () => {};
   /** Whether reads of the revision fail. */
   unreadable = false;
+  /** Called in every read of the revision. */
+  duringRead: () => void = () => {};
 
   async identity() {
     return { storeId: 'silent', epoch: 1 };
   }
 
   async currentRevision() {
+    this.duringRead();
     if (this.unreadable) throw new StorageError(StorageErrorCode.Unavailable, 'no answer');
     return this.revision;
   }
@@ -162,13 +171,54 @@ test('a stream that is compacted before the position of the caches is resumed th
   await feed.stop();
 });
 
+function recordingCache() {
+  const calls: string[] = [];
+  const cache = {
+    prefix: '/core/pods/',
+    receive: ({ revision }: Incoming) => calls.push(`change ${revision}`),
+    reset: ({ code }: StorageError) => calls.push(`reset ${code}`),
+  };
+  return { calls, cache: cache as unknown as KindCache };
+}
+
+const batchOf = (revision: number): WatchBatch => ({
+  changes: [{ type: 'delete', revision, key: '/core/pods/n/a', entry: undefined, prev: undefined }],
+  frontier: revision,
+});
+
+test('caches are reset when history is lost, and receive no change until they attach again', async (t) => {
+  const { store, feed } = await startedFeed();
+  const { calls, cache } = recordingCache();
+  feed.attach(cache);
+  store.streams[0]?.deliver(batchOf(11));
+  await turns();
+  store.revision = 25;
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
+  await turns();
+  store.streams[1]?.deliver(batchOf(26));
+  await turns();
+  t.deepEqual(calls.splice(0), ['change 11', 'reset Compacted']);
+  feed.attach(cache);
+  store.streams[1]?.deliver(batchOf(27));
+  await turns();
+  t.deepEqual(calls.splice(0), ['change 27']);
+  store.duringRead = () => feed.attach(cache);
+  store.streams[1]?.break(new StorageError(StorageErrorCode.Compacted, 'gone again'));
+  await turns();
+  t.deepEqual(calls, ['reset Compacted', 'reset Compacted'], 'a cache that attached during the read lacks changes too');
+  await feed.stop();
+});
+
 test('a store that cannot be read after history was lost is read again after a pause', async (t) => {
   const { store, clock, feed } = await startedFeed();
+  const { calls, cache } = recordingCache();
+  feed.attach(cache);
   store.unreadable = true;
   store.revision = 25;
   store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
   await turns();
   t.is(store.streams.length, 1);
+  t.deepEqual(calls, ['reset Compacted'], 'watches end at once');
   store.unreadable = false;
   clock.advance(50);
   await turns();
