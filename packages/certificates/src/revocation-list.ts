@@ -5,7 +5,7 @@ import { PemConverter, X509Certificate, X509Crl } from '@peculiar/x509';
 export interface RevocationList {
   /** True when the issuer of the certificate (DER) has revoked it. */
   revokes(certificate: Buffer): boolean;
-  /** The earliest time, in epoch milliseconds, at which a list should have been replaced; undefined: never. */
+  /** The earliest time, in epoch milliseconds, when one of the lists should have been replaced; undefined: never. */
   readonly nextUpdateMs: number | undefined;
 }
 

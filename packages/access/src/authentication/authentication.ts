@@ -66,7 +66,7 @@ export function authentication(authenticators: RequestAuthenticators): Authentic
       const found = tokens?.(token, []);
       return found instanceof Promise ? found.then(userOf) : userOf(found);
     }
-    // Credentials of another scheme are ignored: they are not invalid credentials of this server.
+    // An Authorization header of another scheme identifies no user and is not invalid either.
     if (user === 'invalid' || !mayBeAnonymous(request.url ?? '/')) throw statusErrors.unauthorized();
     return undefined;
   };
