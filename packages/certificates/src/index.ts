@@ -73,16 +73,20 @@ function nameOf({ organizations = [], commonName }: Subject): x509.JsonName {
 
 function extensionsOf({ usages, names = { dns: [], ips: [] } }: Content): x509.Extension[] {
   const flags = usages.reduce((sum, usage) => sum | (usageFlags[usage] ?? 0), 0);
-  const alternative = [
-    ...names.dns.map((value) => ({ type: 'dns' as const, value })),
-    ...names.ips.map((value) => ({ type: 'ip' as const, value })),
-  ];
   return [
     new x509.BasicConstraintsExtension(false, undefined, true),
     ...(flags === 0 ? [] : [new x509.KeyUsagesExtension(flags, true)]),
     new x509.ExtendedKeyUsageExtension(usages.flatMap((usage) => extendedUsages[usage] ?? [])),
-    ...(alternative.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternative)]),
+    ...namesExtension(names),
   ];
+}
+
+function namesExtension(names: AlternativeNames): x509.Extension[] {
+  const alternative = [
+    ...names.dns.map((value) => ({ type: 'dns' as const, value })),
+    ...names.ips.map((value) => ({ type: 'ip' as const, value })),
+  ];
+  return alternative.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternative)];
 }
 
 async function selfSigned(
@@ -177,13 +181,14 @@ async function signedCertificate(
   return certificate.toString('pem');
 }
 
-/** Creates a key and its certificate signing request (PKCS#10, RFC 2986) for this subject, without extensions. */
-export async function createRequest(subject: Subject): Promise<KeyAndRequest> {
+/** Creates a key and its certificate signing request (PKCS#10, RFC 2986) for this subject, and for these names. */
+export async function createRequest(subject: Subject, names?: AlternativeNames): Promise<KeyAndRequest> {
   const keys = await newKeys();
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
     name: nameOf(subject),
     keys,
     signingAlgorithm: algorithm,
+    extensions: names === undefined ? [] : namesExtension(names),
   });
   return { key: await keyText(keys), request: request.toString('pem') };
 }

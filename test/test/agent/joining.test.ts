@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { mkdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { joinCluster, noMounter, parseOptions, resolveConfig, runAgent } from '@keelson/agent';
 import { createHttpClient, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { isStatusError, StatusReason } from '@keelson/core';
@@ -34,7 +35,7 @@ async function securePlane(t: ExecutionContext) {
   t.teardown(() => plane.close());
   const { url } = await plane.listen({ credentials });
   await writeKubeconfig(data, { url, credentials });
-  return { plane, clock, dir, bootstrap: join(data, 'bootstrap.kubeconfig') };
+  return { plane, clock, dir, credentials, bootstrap: join(data, 'bootstrap.kubeconfig') };
 }
 
 const clientOf = async (t: ExecutionContext, path: string) => {
@@ -120,6 +121,87 @@ test('an agent joins with the bootstrap file, its node gets Ready, its pods run,
   await pods.create(pod('after'));
   await runs('after');
   t.pass();
+});
+
+test('a joined agent gets a serving certificate for its addresses, by which the server verifies it', async (t) => {
+  const { plane, clock, dir, credentials, bootstrap } = await securePlane(t);
+  const goOn = <T>(probe: () => Promise<T | undefined | false>) =>
+    eventually(async () => {
+      clock.advance(200);
+      return probe();
+    });
+  const rootDir = join(dir, 'agent');
+  await mkdir(rootDir);
+  const authorityFile = join(dir, 'ca.crt');
+  await writeFile(authorityFile, credentials.authority);
+  const words = [
+    '--hostname-override=joined-2',
+    '--address=127.0.0.1',
+    '--port=0',
+    `--client-ca-file=${authorityFile}`,
+    '--authorization-mode=Webhook',
+    `--root-dir=${rootDir}`,
+    `--cert-dir=${join(rootDir, 'pki')}`,
+    `--clusterconfig=${join(rootDir, 'clusterconfig')}`,
+    `--bootstrap-clusterconfig=${bootstrap}`,
+    '--resolv-conf=',
+    '--read-only-port=0',
+    '--healthz-port=0',
+    '--make-iptables-util-chains=false',
+  ];
+  const { config } = resolveConfig(parseOptions(words), { hostname: () => 'joined-2', fileExists: () => false });
+  let joined = false;
+  void joinCluster({ config, clock, logger: silentLogger, signal: new AbortController().signal }).then(() => {
+    joined = true;
+  });
+  await goOn(async () => joined);
+  const agent = await runAgent({
+    ...{ config, effective: {}, engine: createFakeRuntime(new FakeWorld()), logRoot: join(dir, 'log') },
+    ...{ mounter: noMounter, random: () => 0, clock, logger: silentLogger },
+  });
+  t.teardown(() => agent.stop());
+  /** Whether the agent's certificate is verified by the authority of the server, with the name of the node. */
+  const verified = () =>
+    new Promise<boolean>((resolve) => {
+      const options = { host: '127.0.0.1', port: agent.servers.port ?? 0, servername: 'joined-2' };
+      const socket = connect({ ...options, ca: credentials.authority }, () => {
+        resolve(true);
+        socket.destroy();
+      });
+      socket.on('error', () => resolve(false));
+    });
+  t.false(await verified(), 'at first it is self-signed');
+  await goOn(verified);
+  const certificate = new X509Certificate(await readFile(join(rootDir, 'pki', 'keelson-agent.crt')));
+  t.is(certificate.issuer, 'CN=keelson-ca');
+  const [node] = (await plane.client(Node).list()).items;
+  const ips = (node?.status?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
+  for (const { address } of ips) t.is(certificate.checkIP(address), address);
+  const requests = (await plane.client(CertificateSigningRequest).list()).items;
+  const serving = requests.filter(({ spec }) => spec.signerName === 'kubernetes.io/kubelet-serving');
+  t.deepEqual(
+    serving.map(({ spec }) => spec.username),
+    ['system:node:joined-2'],
+  );
+
+  const own = await clientOf(t, join(rootDir, 'clusterconfig'));
+  const { createRequest } = await import('@keelson/certificates');
+  const subject = { organizations: ['system:nodes'], commonName: 'system:node:joined-2' };
+  const foreign = await createRequest(subject, { dns: ['kubernetes.default.svc'], ips: ['127.0.0.1'] });
+  await own.resource(CertificateSigningRequest).create({
+    metadata: { name: 'foreign' },
+    spec: {
+      request: Buffer.from(foreign.request).toString('base64'),
+      signerName: 'kubernetes.io/kubelet-serving',
+      usages: ['digital signature', 'server auth'],
+    },
+  } as CertificateSigningRequest);
+  for (let i = 0; i < 100; i += 1) {
+    clock.advance(200);
+    await new Promise(setImmediate);
+  }
+  const { status } = await plane.client(CertificateSigningRequest).get('foreign');
+  t.deepEqual(status?.conditions ?? [], [], 'names that the node has not reported are not approved');
 });
 
 test('who holds the bootstrap file may say who that is, and nothing beyond asking for a certificate, for two weeks', async (t) => {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
@@ -50,6 +51,10 @@ export interface AgentServers {
   readonly healthzPort: number | undefined;
   /** Also undefined while another process uses it. */
   readonly statsPort: number | undefined;
+  /** The pair that the main port serves first; undefined without this port. */
+  readonly servingPair: KeyPair | undefined;
+  /** Serves a pair at the main port to new connections. */
+  setServingPair(pair: KeyPair): void;
   close(): Promise<void>;
 }
 
@@ -88,6 +93,7 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
     profileRoute({ loopDelay, clock }),
   ];
   const open: Listening[] = [];
+  let firstPair: KeyPair | undefined;
   const close = async () => {
     loopDelay?.stop();
     await Promise.all([history.stop(), statsPort?.close(), ...open.map((one) => one.close())]);
@@ -113,7 +119,7 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
 
   async function main(): Promise<number> {
     const clientCa = await clientAuthorities(server.clientCaFile);
-    const { certificate, key } = await servingPair(server, [nodeName, 'localhost', '127.0.0.1', '::1'], clock.now());
+    firstPair = await servingPair(server, [nodeName, 'localhost', '127.0.0.1', '::1'], clock.now());
     const gate = mainGate({ config: server, nodeName, api: reviewApi, clock, logger });
     const routes = [
       ...common,
@@ -122,8 +128,7 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
       ...(submit === undefined ? [] : manifestRoutes(submit)),
     ];
     return opened(server.address, server.port, router(routes, gate, server.debuggingHandlers), {
-      certificate,
-      key,
+      ...firstPair,
       clientCa,
     });
   }
@@ -147,6 +152,9 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
       get statsPort() {
         return statsPort?.port;
       },
+      servingPair: firstPair,
+      // The main port is opened first.
+      setServingPair: (pair) => open[0]?.setCertificate(pair),
       close,
     };
   } catch (error) {

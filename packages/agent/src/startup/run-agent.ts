@@ -17,6 +17,8 @@ import { createTextMetrics } from '../serve/stats/text-metrics.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { createAgent } from './agent.ts';
 import { openAccess } from './api/api-access.ts';
+import type { CertificateRotation } from './credentials/certificate-rotation.ts';
+import { rotateServing } from './credentials/serving-rotation.ts';
 import type { DynamicConfig } from './dynamic/boot-config.ts';
 import { ConfigWatch } from './dynamic/config-watch.ts';
 import { runOnce } from './run-once.ts';
@@ -135,9 +137,11 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
         });
   const aborted = new AbortController();
   let stopping: Promise<void> | undefined;
+  let serving: CertificateRotation | undefined;
   const stop = () => {
     stopping ??= (async () => {
       aborted.abort();
+      await serving?.stop();
       await servers?.close();
       await configWatch?.stop();
       await chains?.stop();
@@ -165,6 +169,18 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     await lifeCycle.start();
     await sources.start();
     access?.start();
+    const { api, server } = config;
+    // An agent that joined has the credentials for a serving certificate; others keep theirs.
+    if (clients && api?.bootstrap !== undefined && server.tlsCertFile === undefined && servers.servingPair) {
+      serving = rotateServing({
+        ...{ client: clients.main, nodeName, certDir: server.certDir, clock },
+        first: servers.servingPair,
+        serve: (pair) => servers?.setServingPair(pair),
+        logger: logger.child({ component: 'certificates' }),
+        random: Math.random,
+      });
+      serving.start();
+    }
     configWatch?.start();
   } catch (error) {
     await stop();

@@ -1,10 +1,11 @@
+import { isIP } from 'node:net';
 import { Informer, keyOf, WorkQueue, type WorkResult } from '@keelson/client';
 import { isStatusError, StatusReason, timeMs } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
-import { CertificateSigningRequest, hasCondition, readCertificateRequest } from '@keelson/kinds';
+import { CertificateSigningRequest, hasCondition, Node, readCertificateRequest } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 import type { CertificateSigner } from './certificate-signer.ts';
-import { isOwnSigner, nodeClientSigner, signerProblem } from './signer-rules.ts';
+import { isOwnSigner, nodeClientSigner, nodePrefix, nodeServingSigner, signerProblem } from './signer-rules.ts';
 
 export interface CertificateControllerOptions extends ControllerOptions {
   readonly signer: CertificateSigner;
@@ -54,17 +55,26 @@ export class CertificateController implements Service {
       await requests.delete(name, { preconditions: { uid, resourceVersion } }).catch(missingIsUndefined);
       return undefined;
     }
-    await this.#decide(name, request);
+    const decided = await this.#decide(name, request);
     await this.#issue(name, request);
-    return { againAfterMs: leftMs };
+    return { againAfterMs: decided ? leftMs : Math.min(leftMs, addressesPollMs) };
   }
 
-  async #decide(name: string, request: CertificateSigningRequest): Promise<void> {
-    if (isSettled(request) || hasCondition(request, 'Approved')) return;
-    const message = approvalReason(request);
-    if (message === undefined) return;
+  /** False when the node of a serving certificate has not reported the requested addresses yet. */
+  async #decide(name: string, request: CertificateSigningRequest): Promise<boolean> {
+    if (isSettled(request) || hasCondition(request, 'Approved')) return true;
+    const node = servingNode(request);
+    const addresses = node === undefined ? [] : await this.#addressesOf(node);
+    const message = node === undefined ? approvalReason(request) : servingApproval(request, node, addresses);
+    if (message === undefined) return node === undefined;
     // The informer reports the change, and the certificate is issued then.
     await this.#write(name, 'approval', withCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
+    return true;
+  }
+
+  async #addressesOf(name: string): Promise<readonly string[]> {
+    const node = await this.#options.client.resource(Node).get(name).catch(missingIsUndefined);
+    return (node?.status?.addresses ?? []).map(({ address }) => address);
   }
 
   async #issue(name: string, request: CertificateSigningRequest): Promise<void> {
@@ -134,6 +144,40 @@ export function approvalReason({ spec }: CertificateSigningRequest): string | un
   }
   if (groups.includes(bootstrappersGroup)) return 'A node joins with the bootstrap credential.';
   return undefined;
+}
+
+/** Interval at which the addresses of a node are read while it has not reported those of its request. */
+const addressesPollMs = 5_000;
+
+/** The node that requests a serving certificate for itself; undefined for other requests. */
+function servingNode({ spec }: CertificateSigningRequest): string | undefined {
+  const { username = '', groups = [] } = spec;
+  if (spec.signerName !== nodeServingSigner || !groups.includes(nodesGroup) || !username.startsWith(nodePrefix))
+    return undefined;
+  return username.slice(nodePrefix.length);
+}
+
+/**
+ * The reason for approving the request of a node for its serving certificate, or undefined. It must contain no names and
+ * addresses except those that the node has reported: with others the node could pretend to be another server.
+ */
+export function servingApproval(
+  { spec }: CertificateSigningRequest,
+  node: string,
+  addresses: readonly string[],
+): string | undefined {
+  const request = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  if (signerProblem(nodeServingSigner, request, spec.usages ?? []) !== undefined) return undefined;
+  if (request.subject.commonName !== nodePrefix + node) return undefined;
+  const { dns, ips } = request.names;
+  const known = new Set(addresses.map(canonical));
+  const reported = [...dns, ...ips].every((name) => known.has(canonical(name)));
+  return reported ? 'The node requests a serving certificate for the addresses that it has reported.' : undefined;
+}
+
+/** An IPv6 address in its shortest form; other names in lower case. */
+function canonical(name: string): string {
+  return isIP(name) === 6 ? new URL(`http://[${name}]`).hostname : name.toLowerCase();
 }
 
 const hourMs = 3_600_000;

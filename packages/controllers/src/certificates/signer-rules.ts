@@ -4,11 +4,12 @@ import type { CertificateRequest } from '@keelson/kinds';
 /** Signers of this server. */
 export const nodeClientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';
 const anyClientSigner = 'kubernetes.io/kube-apiserver-client';
-const nodeServingSigner = 'kubernetes.io/kubelet-serving';
+export const nodeServingSigner = 'kubernetes.io/kubelet-serving';
 
 const nodesGroup = 'system:nodes';
 const mastersGroup = 'system:masters';
-const nodePrefix = 'system:node:';
+/** Prefix of the user names of nodes. */
+export const nodePrefix = 'system:node:';
 
 type Rule = (request: CertificateRequest, usages: readonly string[]) => string | undefined;
 

@@ -46,6 +46,7 @@ export async function startServer(
   const oidcAuthority = options.oidcCaFile && (await readCertificates('--oidc-ca-file', options.oidcCaFile));
   const authority =
     agentCertificateAuthority && (await readCertificates('--agent-certificate-authority', agentCertificateAuthority));
+  const verified = options.verifyAgentCertificates && (authority !== undefined || !insecure);
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const load = () => loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
   const made = insecure && !withAgent ? undefined : await load();
@@ -91,7 +92,7 @@ export async function startServer(
       ...(credentials ? { credentials, advertiseAddress } : { allowedHosts: options.allowedHosts }),
       agents: {
         ...(made && insecure ? { identity: made.agentClient } : {}),
-        ...(authority === undefined ? {} : { authority }),
+        ...(verified ? { authority: () => authority ?? renewal?.current.authority ?? credentials?.authority } : {}),
         local: localAgents,
       },
     });

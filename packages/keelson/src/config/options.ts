@@ -41,8 +41,10 @@ export interface ServerOptions
   readonly controllers: boolean;
   /** Run a node agent beside the server; an option of `keelson up`. Undefined: the default of the command. */
   readonly agent?: boolean;
-  /** File with the authorities of node agents' certificates. Undefined: the certificates are not verified. */
+  /** File with the authorities of node agents' certificates. Undefined: the authority of the data directory. */
   readonly agentCertificateAuthority?: string;
+  /** False: the serving certificates of node agents are not verified. */
+  readonly verifyAgentCertificates: boolean;
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
@@ -138,7 +140,15 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     variable: 'KEELSON_AGENT_CERTIFICATE_AUTHORITY',
     type: path('FILE'),
     default: undefined,
-    help: 'authorities of the serving certificates of node agents (PEM); without it the certificates are not verified',
+    shownDefault: 'ca.crt of the data directory',
+    help: 'authorities of the serving certificates of node agents (PEM)',
+  },
+  verifyAgentCertificates: {
+    flag: '--verify-agent-certificates',
+    variable: 'KEELSON_VERIFY_AGENT_CERTIFICATES',
+    type: bool,
+    default: true,
+    help: 'verify the serving certificates of node agents; false for agents that have not joined with a bootstrap file',
   },
   listen: {
     flag: '--listen',

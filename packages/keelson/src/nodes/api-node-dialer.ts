@@ -13,7 +13,7 @@ export interface ApiNodeDialerOptions {
   /** The current client certificate of the server for agents. */
   readonly identity: () => KeyPair | undefined;
   /** Authorities of the agents' certificates, PEM; undefined: the certificates are not verified. */
-  readonly authority: string | undefined;
+  readonly authority: () => string | undefined;
   /** Ports at 127.0.0.1 of agents in this process, by node name. */
   readonly local: ReadonlyMap<string, number> | undefined;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export class ApiNodeDialer implements NodeDialer {
   }
 
   async agent(name: string, { anyCertificate, proxied, signal }: AgentDialOptions): Promise<Upstream> {
-    const { local, authority } = this.#options;
+    const { local } = this.#options;
     const localPort = local?.get(name);
     // The certificate of an agent in this process is not verified: its connections do not leave the machine.
     if (localPort !== undefined) return { host: '127.0.0.1', port: localPort, tls: this.#identity() };
@@ -40,6 +40,7 @@ export class ApiNodeDialer implements NodeDialer {
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
     if (port === 0) throw statusErrors.serviceUnavailable(`the agent of node ${JSON.stringify(name)} serves no port`);
     const { ip, name: servername } = await this.#address(node, name, proxied);
+    const authority = this.#options.authority();
     const believed: UpstreamTls =
       authority === undefined || anyCertificate
         ? {}

@@ -49,7 +49,7 @@ export interface AgentAccess {
   /** Client certificate of the server. Default: that of the credentials; a plain HTTP server has none. */
   readonly identity?: KeyPair;
   /** Authorities of the agents' certificates, PEM. Default: the certificates are not verified. */
-  readonly authority?: string;
+  readonly authority?: string | (() => string | undefined);
   /** Ports at 127.0.0.1 of the agents in this process, by node name. The map may change. */
   readonly local?: ReadonlyMap<string, number>;
 }
@@ -110,7 +110,8 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
   const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
   // The port is known when the server listens.
   let address = '';
-  const { authority, local } = options.agents ?? {};
+  const { authority: authorities, local } = options.agents ?? {};
+  const authority = () => (typeof authorities === 'function' ? authorities() : authorities);
   let { credentials } = options;
   const users = credentials && plane.authentication.forServer(credentials.authority);
   const identity = () => options.agents?.identity ?? credentials?.agentClient;

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions, Server as TlsServer } from 'node:tls';
 import type { AgentListener } from './router.ts';
 
 /** TLS settings of a server. */
@@ -21,6 +22,8 @@ export interface ListenOptions {
 
 export interface Listening {
   readonly port: number;
+  /** Serves a certificate to new connections; for servers with TLS. */
+  setCertificate(pair: { readonly certificate: string; readonly key: string }): void;
   /** Accepts no new connections and closes the existing ones. */
   close(): Promise<void>;
 }
@@ -29,17 +32,19 @@ const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 
 /** An agent has few clients. */
 const maxConnections = 1000;
 
+/** The settings that can be replaced while the server runs. */
+function contextOf({ certificate, key, clientCa }: TlsSettings): SecureContextOptions {
+  return { cert: certificate, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
+}
+
 function create(listener: AgentListener, tls: TlsSettings | undefined): Server {
   if (tls === undefined) return createServer(limits, (incoming, response) => listener(incoming, response));
-  const { certificate, key, clientCa } = tls;
   return createTlsServer(
     {
       ...limits,
-      cert: certificate,
-      key,
-      minVersion: 'TLSv1.2',
+      ...contextOf(tls),
       // An invalid certificate is answered 401, which is more informative than a failed handshake.
-      ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
+      ...(tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: false }),
     },
     (incoming, response) => listener(incoming, response),
   );
@@ -76,6 +81,10 @@ export async function listen({ address, port, listener, tls }: ListenOptions): P
   });
   return {
     port: (server.address() as AddressInfo).port,
+    setCertificate: ({ certificate, key }) =>
+      (server as Server & Pick<TlsServer, 'setSecureContext'>).setSecureContext({
+        ...contextOf({ certificate, key, clientCa: tls?.clientCa }),
+      }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,3 +1,4 @@
+import type { AlternativeNames } from '@keelson/certificates';
 import { Backoff, pause } from '@keelson/client';
 import { type ApiClient, isStatusError } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
@@ -16,7 +17,9 @@ export interface ShownCertificate {
 export interface CertificateRotationOptions {
   readonly client: ApiClient;
   readonly shown: ShownCertificate;
-  readonly store: CertificateStore;
+  readonly store: Pick<CertificateStore, 'keep'>;
+  /** Names and addresses of a serving certificate. Absent: the certificate is one of a client. */
+  readonly names?: () => Promise<AlternativeNames>;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -52,7 +55,7 @@ export class ExpiredCertificateError extends Error {
   }
 }
 
-/** Renews the agent's client certificate before it expires. */
+/** Renews a certificate of the agent before it expires. */
 export class CertificateRotation {
   readonly #options: CertificateRotationOptions;
   readonly #stop = new AbortController();
@@ -110,19 +113,21 @@ export class CertificateRotation {
   }
 
   async #renewed(current: ClientCertificate): Promise<boolean> {
-    const { client, store, shown, nodeName, clock, logger } = this.#options;
+    const { client, store, shown, names, nodeName, clock, logger } = this.#options;
+    const what = names === undefined ? 'client' : 'serving';
     const { signal } = this.#stop;
     try {
-      const next = await requestCertificate({ client, nodeName, clock, logger, signal });
+      const serving = names && { serving: await names() };
+      const next = await requestCertificate({ client, nodeName, clock, logger, signal, ...serving });
       if (next === undefined) return false;
       await store.keep(next, clock.now());
       shown.show(next);
-      logger.info('the client certificate was renewed', { until: new Date(next.notAfterMs).toISOString() });
+      logger.info(`the ${what} certificate was renewed`, { until: new Date(next.notAfterMs).toISOString() });
       return true;
     } catch (err) {
       const refused = isStatusError(err) && (err.code === 401 || err.code === 403);
       if (refused && current.notAfterMs <= clock.now()) throw new ExpiredCertificateError(current.notAfterMs);
-      logger.warn('the client certificate could not be renewed, will retry', { err });
+      logger.warn(`the ${what} certificate could not be renewed, will retry`, { err });
       return false;
     }
   }

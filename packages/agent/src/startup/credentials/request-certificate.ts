@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AlternativeNames } from '@keelson/certificates';
 import { Backoff, isConnectionError } from '@keelson/client';
 import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
@@ -8,6 +9,8 @@ import { type ClientCertificate, clientCertificate } from './client-certificate.
 export interface CertificateOrderOptions {
   readonly client: ApiClient;
   readonly nodeName: string;
+  /** Names and addresses of a serving certificate. Absent: a client certificate is requested. */
+  readonly serving?: AlternativeNames;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -29,7 +32,7 @@ const hashLength = 40;
  * The name is derived from the request, so that a retry after an attempt with an unknown result does not create a
  * second object.
  */
-function manifest(request: string): CertificateSigningRequest {
+function manifest(request: string, serving: boolean): CertificateSigningRequest {
   const name = `node-csr-${createHash('sha256').update(request).digest('hex').slice(0, hashLength)}`;
   return {
     apiVersion: 'certificates.k8s.io/v1',
@@ -37,8 +40,8 @@ function manifest(request: string): CertificateSigningRequest {
     metadata: { name },
     spec: {
       request: Buffer.from(request, 'utf8').toString('base64'),
-      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
-      usages: ['digital signature', 'key encipherment', 'client auth'],
+      signerName: `kubernetes.io/${serving ? 'kubelet-serving' : 'kube-apiserver-client-kubelet'}`,
+      usages: ['digital signature', 'key encipherment', serving ? 'server auth' : 'client auth'],
     },
   };
 }
@@ -58,7 +61,7 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
 }
 
 /**
- * Generates a key, requests a client certificate of the node, and waits without a time limit for its approval.
+ * Generates a key, requests a certificate of the node, and waits without a time limit for its approval.
  * Connection errors are retried.
  *
  * @returns undefined when the signal was aborted before the certificate was issued
@@ -66,14 +69,13 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
  * @throws StatusError when the server rejects a call
  */
 export async function requestCertificate(options: CertificateOrderOptions): Promise<ClientCertificate | undefined> {
-  const { client, nodeName, clock, logger, signal } = options;
+  const { client, nodeName, serving, clock, logger, signal } = options;
+  const what = serving === undefined ? 'client' : 'serving';
   // Loaded on demand, because most starts of the agent request no certificate.
   const { createRequest } = await import('@keelson/certificates');
-  const { key, request } = await createRequest({
-    organizations: ['system:nodes'],
-    commonName: `system:node:${nodeName}`,
-  });
-  const signingRequest = manifest(request);
+  const subject = { organizations: ['system:nodes'], commonName: `system:node:${nodeName}` };
+  const { key, request } = await createRequest(subject, serving);
+  const signingRequest = manifest(request, serving !== undefined);
   const name = signingRequest.metadata?.name ?? '';
   const requests = client.resource(CertificateSigningRequest);
   const backoff = new Backoff(clock, firstPollMs, maxPollMs);
@@ -84,7 +86,7 @@ export async function requestCertificate(options: CertificateOrderOptions): Prom
       if (!created) {
         await requests.create(signingRequest, { signal }).catch(ignoreAlreadyExists);
         created = true;
-        logger.info('requested a client certificate', { request: name });
+        logger.info(`requested a ${what} certificate`, { request: name });
       }
       const current = await requests.get(name, { signal });
       const reason = refusal(current);
@@ -95,7 +97,7 @@ export async function requestCertificate(options: CertificateOrderOptions): Prom
       if (!isPassing(error)) throw error;
       const { message } = error as Error;
       if (message !== loggedProblem)
-        logger.warn('the client certificate cannot be requested now, will retry', { problem: message });
+        logger.warn(`the ${what} certificate cannot be requested now, will retry`, { problem: message });
       loggedProblem = message;
     }
     await backoff.wait(signal);
