@@ -158,10 +158,10 @@ function servingNode({ spec }: CertificateSigningRequest): string | undefined {
 }
 
 /**
- * The reason for approving the request of a node for its serving certificate, or undefined. It must contain no names and
+ * The reason for approving the request of a node for its serving certificate, or undefined. It must contain no names or
  * addresses except those that the node has reported: with others the node could pretend to be another server.
  */
-export function servingApproval(
+function servingApproval(
   { spec }: CertificateSigningRequest,
   node: string,
   addresses: readonly string[],
