@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { memoryFolder } from '@keelson/test-support';
 
 const binary = fileURLToPath(new URL('../../../packages/keelson/dist/bundle/keelson.js', import.meta.url));
 const readyTimeoutMs = 60_000;
@@ -24,6 +25,11 @@ export interface KeelsonProcess {
 /** A fresh directory under the system's temporary directory. */
 export function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'keelson-test-'));
+}
+
+/** The same in memory, where the machine has room: for data that only has to survive the end of a process. */
+export function memoryDirectory(): Promise<string> {
+  return mkdtemp(join(memoryFolder(), 'keelson-test-'));
 }
 
 export function removeDirectory(path: string): Promise<void> {

@@ -10,10 +10,10 @@ import {
 } from './faults/databases.ts';
 import {
   type KeelsonProcess,
+  memoryDirectory,
   removeDirectory,
   startKeelson,
   storageArguments,
-  temporaryDirectory,
 } from './keelson-process.ts';
 import { findKubectl, Kubectl } from './kubectl.ts';
 
@@ -91,7 +91,7 @@ export async function kubectlTest(options: KubectlTestOptions = {}): Promise<Tes
   let context: KubectlContext;
   test.before(async (t) => {
     t.timeout(120_000);
-    const folder = await temporaryDirectory();
+    const folder = await memoryDirectory();
     cleanup.teardown(() => removeDirectory(folder));
     const { server, kubeconfig } =
       database === undefined

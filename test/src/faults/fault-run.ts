@@ -12,7 +12,7 @@ import {
   type WorkloadOptions,
 } from '@keelson/conformance';
 import { type ExecutionContext, registerCompletionHandler } from 'ava';
-import { removeDirectory, temporaryDirectory } from '../keelson-process.ts';
+import { memoryDirectory, removeDirectory } from '../keelson-process.ts';
 
 // What was cut off on purpose may leave a socket that never hears of its end; the tests of a file are over when they
 // have been judged.
@@ -33,7 +33,7 @@ export const sleep = (ms: number): Promise<void> => new Promise((resolve) => set
 
 /** A fresh directory that goes with the test. */
 export async function directoryFor(t: ExecutionContext): Promise<string> {
-  const path = await temporaryDirectory();
+  const path = await memoryDirectory();
   t.teardown(() => removeDirectory(path));
   return path;
 }

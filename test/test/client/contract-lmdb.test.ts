@@ -1,8 +1,8 @@
 import { LmdbStore } from '@keelson/storage-lmdb';
 import { registerContractOn } from '../../src/client-contract.ts';
-import { removeDirectory, temporaryDirectory } from '../../src/keelson-process.ts';
+import { memoryDirectory, removeDirectory } from '../../src/keelson-process.ts';
 
 registerContractOn('lmdb', async () => {
-  const path = await temporaryDirectory();
+  const path = await memoryDirectory();
   return { store: new LmdbStore({ path }), remove: () => removeDirectory(path) };
 });
