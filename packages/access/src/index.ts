@@ -2,22 +2,23 @@ export { type AuditLogOptions, type AuditMode, auditModes } from './audit/audit-
 export { type EventQuery, type FoundEvent, findEvents } from './audit/find-events.ts';
 export { type Audit, type AuditOptions, openAudit } from './audit/open-audit.ts';
 export {
-  type AnonymousAccess,
   type AuthenticateRequest,
+  Authentication,
+  type AuthenticationOptions,
   authentication,
   defaultAnonymousAccess,
+  type ServerAuthentication,
 } from './authentication/authentication.ts';
-export { issuerProblem, parseAuthenticationConfig } from './authentication/authentication-config.ts';
+export {
+  type AnonymousAccess,
+  issuerProblem,
+  parseAuthenticationConfig,
+} from './authentication/authentication-config.ts';
 export { BootstrapTokenCleaner } from './authentication/bootstrap-token-cleaner.ts';
 export { bootstrapTokenEnd, bootstrapTokens } from './authentication/bootstrap-tokens.ts';
 export { parseCertificates } from './authentication/client-certificates.ts';
 export { type JwtIssuer, jwtAlgorithms } from './authentication/oidc.ts';
-export {
-  Authentication,
-  type AuthenticationOptions,
-  type ServerAuthentication,
-} from './authentication/open-authentication.ts';
-export type { RequestHeaders } from './authentication/request-header.ts';
+export type { RequestHeaders } from './authentication/request-credentials.ts';
 export type { TokenAuthenticator } from './authentication/token-chain.ts';
 export { type KnownToken, parseTokenFile, tokenUsers } from './authentication/token-file.ts';
 export type { TokenWebhook } from './authentication/token-webhook.ts';

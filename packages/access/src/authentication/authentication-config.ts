@@ -1,7 +1,13 @@
 import { didYouMean, parseYaml, UsageError } from '@keelson/core/internal';
-import type { AnonymousAccess } from './authentication.ts';
 import { parseCertificates } from './client-certificates.ts';
 import { type ClaimMapping, type JwtIssuer, jwtAlgorithms } from './oidc.ts';
+
+/** Which requests without credentials are served as the anonymous user; all others are answered with 401. */
+export interface AnonymousAccess {
+  readonly enabled: boolean;
+  /** Exact paths; a path that ends with `/*` stands for all paths below it. Absent: all paths. */
+  readonly paths?: readonly string[];
+}
 
 /** Content of an AuthenticationConfiguration. */
 export interface AuthenticationConfig {

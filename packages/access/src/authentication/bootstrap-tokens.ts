@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isStatusError, type ResourceClient, StatusReason, timeMs } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
-import { authenticatedUser } from './authenticated-user.ts';
+import { authenticatedUser } from './request-credentials.ts';
 import type { TokenAuthenticator } from './token-chain.ts';
 
 /** Namespace, type and name prefix of the Secrets that are bootstrap tokens. */

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import type { RevocationList } from '@keelson/certificates';
 import type { UserInfo } from '@keelson/core';
 import type { Clock, Histogram, Logger, Metrics } from '@keelson/core/runtime';
-import { authenticatedUser } from './authenticated-user.ts';
+import { authenticatedUser } from './request-credentials.ts';
 
 /** Authorities by which client certificates are verified. */
 export interface ClientTrust {

@@ -1,8 +1,8 @@
 import type { AuthenticatedToken, AuthenticateToken } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
-import { authenticatedUser } from './authenticated-user.ts';
 import { requestJson } from './json-request.ts';
+import { authenticatedUser } from './request-credentials.ts';
 import { cachedTokens, type TokenAuthenticator, tokenCacheMs } from './token-chain.ts';
 
 /** A claim and the prefix of its values. */

@@ -4,8 +4,8 @@ import { Backoff, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import type { AuthenticatedToken, UserInfo } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import { authenticatedUser } from './authenticated-user.ts';
 import { type JsonRequest, JsonRequestError, requestJson } from './json-request.ts';
+import { authenticatedUser } from './request-credentials.ts';
 import { cachedTokens, type TokenAuthenticator } from './token-chain.ts';
 
 /** A server that reviews tokens. */

@@ -1,6 +1,55 @@
 import type { IncomingMessage } from 'node:http';
-import type { UserInfo } from '@keelson/core';
-import { authenticatedUser } from './authenticated-user.ts';
+import { statusErrors, type UserInfo } from '@keelson/core';
+
+const authenticated = 'system:authenticated';
+const unauthenticated = 'system:unauthenticated';
+
+/** Adds the group of all authenticated users, except to the anonymous user and to users outside that group. */
+export function authenticatedUser(user: UserInfo): UserInfo {
+  const { name, groups } = user;
+  if (name === 'system:anonymous' || groups.includes(authenticated) || groups.includes(unauthenticated)) return user;
+  return { ...user, groups: [...groups, authenticated] };
+}
+
+/** Prefix of the WebSocket subprotocol by which browsers send a token: they cannot set the Authorization header. */
+const webSocketBearer = 'base64url.bearer.authorization.k8s.io.';
+
+/**
+ * The bearer token of a request: from the Authorization header, or from a subprotocol of a WebSocket request. Undefined
+ * without one.
+ *
+ * @throws StatusError 401 for `Bearer` without a token and for an invalid subprotocol
+ */
+export function bearerToken({ headers }: IncomingMessage): string | undefined {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const found = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
+    if (found !== null) return found[1] ?? unauthorized();
+  }
+  const protocols = headers['sec-websocket-protocol'];
+  if (protocols === undefined || !protocols.includes(webSocketBearer) || !isWebSocket(headers)) return undefined;
+  return webSocketToken(protocols.split(',').map((protocol) => protocol.trim()));
+}
+
+function unauthorized(): never {
+  throw statusErrors.unauthorized();
+}
+
+function isWebSocket({ upgrade = '', connection = '' }: IncomingMessage['headers']): boolean {
+  return upgrade.toLowerCase() === 'websocket' && /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(connection);
+}
+
+/** Besides the token there must be one other subprotocol, because a server must not choose the token. */
+function webSocketToken(protocols: readonly string[]): string {
+  const tokens = protocols.filter((protocol) => protocol.startsWith(webSocketBearer));
+  const [encoded = ''] = tokens.map((protocol) => protocol.slice(webSocketBearer.length));
+  if (tokens.length !== 1 || protocols.length < 2 || !/^[\w-]+$/.test(encoded)) return unauthorized();
+  const token = Buffer.from(encoded, 'base64url');
+  const text = token.toString('utf8');
+  // Bytes that are not UTF-8 would be replaced, and the token would be another one.
+  if (!Buffer.from(text, 'utf8').equals(token) || !/^[\x21-\x7e]+$/.test(text)) return unauthorized();
+  return text;
+}
 
 /** Headers by which an authenticating front proxy states the user. */
 export interface RequestHeaders {
