@@ -8,6 +8,7 @@ import {
   optional,
   required,
   s,
+  statusErrors,
 } from '@keelson/core';
 import { objectKey, QueryParameters } from '@keelson/core/internal';
 import { test } from './both-forms.ts';
@@ -280,6 +281,32 @@ test('an asynchronous plugin completes before the version check, validation and 
   t.deepEqual(await read(), { admitted: 'yes' });
   await service.update(context, a, json({ metadata: { name: 'a' }, spec: { n: 2 } }), lenient);
   t.deepEqual(await read(), { admitted: 'yes' });
+});
+
+test('a write waits for the decision of an asynchronous validating plugin', async (t) => {
+  const kind = recordingKind([]);
+  let strict = false;
+  const plugin: AdmissionPlugin = {
+    name: 'slow',
+    handles: () => strict,
+    validate: async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      throw statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, 'a', 'not now');
+    },
+  };
+  const plane = await createPlane(t, { kinds: [kind], admission: [plugin] });
+  const recorders = plane.client.resource(kind).namespace('n');
+  const created = await recorders.create({ metadata: { name: 'a' }, spec: { n: 1 } } as never);
+  strict = true;
+  for (const write of [
+    () => recorders.create({ metadata: { name: 'b' }, spec: {} } as never),
+    () => recorders.update({ ...created, spec: { n: 2 } }),
+    () => recorders.patch('a', 'merge', { spec: { n: 3 } }),
+    () => recorders.delete('a'),
+  ]) {
+    t.like(await failure(write), { code: 403 });
+  }
+  t.deepEqual((await recorders.list()).items, [created]);
 });
 
 test('a delete of a collection cannot ignore read errors', async (t) => {
