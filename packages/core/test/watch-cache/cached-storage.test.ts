@@ -114,6 +114,17 @@ test('an own write does not overtake the earlier write of another process', asyn
   t.deepEqual(await events(watch), ['ADDED 1', 'ADDED 2']);
 });
 
+test('a requested bookmark follows the event that is still to be read, and comes once', async (t) => {
+  const { log, storage } = await opened(t);
+  const watch = await storage.watch(prefix, changesAfter(0));
+  log.put(key('a'), json('a'));
+  await turns();
+  watch.requestBookmark();
+  t.deepEqual(await events(watch), ['ADDED 1']);
+  t.deepEqual(await events(watch), ['BOOKMARK 1']);
+  t.deepEqual(await events(watch), []);
+});
+
 test('a watch from before the window reads history, and is continued live', async (t) => {
   const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
   await names();
