@@ -2,6 +2,7 @@ import { exitToStatus, nodeHeartbeats, podsToRunning } from './agent/fleet-scena
 import { agentMemory, idleAgent, manifestToContainer } from './agent/process-scenarios.ts';
 import type { BenchOptions } from './options.ts';
 import { failedRow, type Row, toRow } from './report/report.ts';
+import { accessScenarios } from './scenarios/access.ts';
 import { idleWatches, readsBesideLoad } from './scenarios/background.ts';
 import { memoryPerObject } from './scenarios/memory.ts';
 import { representationScenarios } from './scenarios/representations.ts';
@@ -17,6 +18,7 @@ import { isWanted } from './wanted.ts';
 export const scenarios: readonly Scenario[] = [
   ...requestScenarios,
   ...representationScenarios,
+  ...accessScenarios,
   watchFanOut,
   watchBurst,
   slowWatcherTax,
