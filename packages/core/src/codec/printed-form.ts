@@ -2,8 +2,7 @@ import { jsonText, parseJsonText } from '../json/json.ts';
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { documentOf } from './json-form.ts';
-import type { JsonShape } from './json-shape.ts';
+import { documentOf, type JsonShape } from './json-form.ts';
 import { jsonMediaType, yamlMediaType } from './media-type.ts';
 import {
   type ListBody,

@@ -1,8 +1,14 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { apiVersionOf, type GroupVersionKind } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { JsonForm, RecentBodies } from './json-form.ts';
-import { type JsonShape, metadataOnly, partialObjectMetadata, wholeObjects } from './json-shape.ts';
+import {
+  JsonForm,
+  type JsonShape,
+  metadataOnly,
+  partialObjectMetadata,
+  RecentBodies,
+  wholeObjects,
+} from './json-form.ts';
 import { type Brand, defaultBrand, type Media, mediaTypeOf } from './media-type.ts';
 import type { Offer } from './negotiation.ts';
 import { prettyJsonForm, yamlForm } from './printed-form.ts';

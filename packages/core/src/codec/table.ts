@@ -2,7 +2,7 @@ import type { Column, ColumnContext, KindDefinition, RowCondition } from '../kin
 import type { KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { type JsonShape, partialMetadataJson, partialOf } from './json-shape.ts';
+import { type JsonShape, partialMetadataJson, partialOf } from './json-form.ts';
 import { servedBytes, servedValue } from './object-codec.ts';
 import type { IncludeObject } from './wire-form.ts';
 

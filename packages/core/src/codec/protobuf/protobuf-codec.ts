@@ -5,7 +5,7 @@ import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
 import type { WatchEventType } from '../../storage/resource-storage.ts';
-import type { Framing } from '../json-watch-form.ts';
+import type { Framing } from '../json-form.ts';
 import { jsonMediaType } from '../media-type.ts';
 import { beginMessage, messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
