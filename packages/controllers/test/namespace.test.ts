@@ -1,7 +1,9 @@
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
-import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
+import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
+import { ConfigMap, Namespace, Secret, ServiceAccount } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
+import { NamespaceDefaults } from '../src/index.ts';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 const test = anyTest as TestFn<{ plane: TestPlane }>;
@@ -133,4 +135,37 @@ test('a namespace is written only when its conditions change, and not after its 
   await namespaces.delete('last');
   await until(namespaceGone(own, 'last'));
   t.deepEqual(calls, ['status', 'finalize', 'finalize']);
+});
+
+test('every namespace has a default service account and the authorities of the server, also after changes', async (t) => {
+  const plane = await startTestPlane({ controllers: false });
+  t.teardown(() => plane.close());
+  const defaults = new NamespaceDefaults({
+    client: plane.api,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: noMetrics,
+    certificateAuthority: 'PEM',
+  });
+  await defaults.start();
+  t.teardown(() => defaults.stop());
+  await plane.client(Namespace).create({ metadata: { name: 'new' } });
+  const accounts = plane.client(ServiceAccount).namespace('new');
+  const maps = plane.client(ConfigMap).namespace('new');
+  const complete = () =>
+    until(async () => {
+      const [account] = (await accounts.list({ fieldSelector: 'metadata.name=default' })).items;
+      const [map] = (await maps.list({ fieldSelector: 'metadata.name=kube-root-ca.crt' })).items;
+      return account !== undefined && JSON.stringify(map?.data) === '{"ca.crt":"PEM"}';
+    });
+  await complete();
+  await accounts.delete('default');
+  await complete();
+  await maps.delete('kube-root-ca.crt');
+  await complete();
+  await maps.patch('kube-root-ca.crt', 'merge', { data: { 'ca.crt': 'other' } });
+  await complete();
+  await maps.patch('kube-root-ca.crt', 'merge', { data: { more: 'data' } });
+  await complete();
+  t.pass();
 });
