@@ -74,6 +74,8 @@ export class AuditLog implements AuditSink {
   #chunks: Buffer[] = [];
   #collected: Buffer | undefined;
   #collectedBytes = 0;
+  /** A written chunk, to be used again: memory outside the heap makes the garbage collector run. */
+  #spare: Buffer | undefined;
   #waitingBytes = 0;
   /** The end of a line, or of a chunk, whose beginning has been written. */
   #rest: Buffer | undefined;
@@ -125,11 +127,17 @@ export class AuditLog implements AuditSink {
       this.#waitingBytes += line.length;
       return;
     }
-    this.#collected ??= Buffer.allocUnsafeSlow(chunkBytes);
+    this.#collected ??= this.#takeSpare() ?? Buffer.allocUnsafeSlow(chunkBytes);
     const bytes = this.#collected.write(event, this.#collectedBytes) + 1;
     this.#collectedBytes += bytes;
     this.#collected[this.#collectedBytes - 1] = lineBreak;
     this.#waitingBytes += bytes;
+  }
+
+  #takeSpare(): Buffer | undefined {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    return spare;
   }
 
   #completeChunk(): void {
@@ -209,7 +217,11 @@ export class AuditLog implements AuditSink {
         if (isNew) this.#rotateBefore(this.#rest.length);
         const { bytesWritten } = await writeTo(this.#file, this.#rest, 0, this.#rest.length);
         this.#size += bytesWritten;
-        this.#rest = bytesWritten === this.#rest.length ? undefined : this.#rest.subarray(bytesWritten);
+        if (bytesWritten === this.#rest.length) {
+          const { buffer } = this.#rest;
+          if (buffer.byteLength === chunkBytes) this.#spare = Buffer.from(buffer);
+          this.#rest = undefined;
+        } else this.#rest = this.#rest.subarray(bytesWritten);
         this.#lost.recovered();
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') {

@@ -1,4 +1,4 @@
-import { type Status, statusErrors, type UserInfo } from '@keelson/core';
+import { type AccessAttributes, type Status, statusErrors, type UserInfo } from '@keelson/core';
 import {
   type Answer,
   type AuditedRequest,
@@ -183,10 +183,13 @@ class RequestRecord implements RequestAudit {
   readonly #writer: EventWriter;
   readonly #receivedAt: number;
   readonly #withheld: boolean;
-  #head: string;
+  /** Parts that the events of the request share. */
+  readonly #head: string;
+  readonly #received: string;
+  readonly #client: string;
+  #objectRef: string;
   #impersonated = '';
   #annotations = '';
-  #identity: ObjectIdentity | undefined;
   #requestObject = '';
   #responseObject = '';
   #status: Status | undefined;
@@ -199,10 +202,18 @@ class RequestRecord implements RequestAudit {
     this.#writer = writer;
     this.#withheld = holdsCredentials(attributes);
     this.#receivedAt = writer.clock.now() - (writer.clock.monotonic() - request.startedAt);
+    this.#received = writer.time(this.#receivedAt);
+    // Group, resource and names are parts of the URL.
+    const isPlain = plainUri.test(uri);
     this.#head =
-      `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${this.#level}","auditID":${quoted(id)},` +
-      `"requestURI":${quoted(withoutTokens(uri))},"verb":${quoted(attributes.verb)},` +
+      `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${this.#level}","auditID":${quoted(id)},"requestURI":` +
+      `${isPlain ? `"${withoutTokens(uri)}"` : quoted(withoutTokens(uri))},"verb":${quoted(attributes.verb)},` +
       `"user":${user === undefined ? '{}' : writer.user(user)}`;
+    const userAgent = request.headers['user-agent'];
+    this.#client =
+      `,"sourceIPs":${writer.sourceIPs(request)}` +
+      `${typeof userAgent === 'string' ? `,"userAgent":${writer.userAgent(userAgent)}` : ''}`;
+    this.#objectRef = objectRef(attributes, undefined, isPlain);
   }
 
   get #level(): string {
@@ -239,13 +250,17 @@ class RequestRecord implements RequestAudit {
     if ('object' in answer && isStatus(answer.object)) {
       this.#status = answer.object;
       const { name, uid } = answer.object.details ?? {};
-      this.#identity = { name, uid };
+      this.#identify({ name, uid });
     } else if (!reading.has(verb) && !('list' in answer)) {
       const object = 'stored' in answer ? answer.stored.ownership() : (answer.object as { metadata?: ObjectIdentity });
-      this.#identity = object.metadata;
+      this.#identify(object.metadata);
     }
     if (this.#level !== 'RequestResponse' || this.#status !== undefined) return;
     this.#responseObject = this.#object('responseObject', answerValue(answer));
+  }
+
+  #identify(identity: ObjectIdentity | undefined): void {
+    this.#objectRef = objectRef(this.#request.attributes, identity, false);
   }
 
   failed(status: Status): void {
@@ -269,30 +284,16 @@ class RequestRecord implements RequestAudit {
 
   #event(stage: AuditStage, details: string, at?: number): boolean {
     if (this.#decision.omitStages.has(stage)) return true;
-    const writer = this.#writer;
-    const { headers } = this.#request;
-    const userAgent = headers['user-agent'];
+    const { clock } = this.#writer;
     const annotations = this.#annotations === '' ? '' : `,"annotations":{${this.#annotations}}`;
-    return writer.add(
-      `${this.#head}${this.#impersonated},"sourceIPs":${writer.sourceIPs(this.#request)}` +
-        `${typeof userAgent === 'string' ? `,"userAgent":${writer.userAgent(userAgent)}` : ''}` +
-        `${this.#objectRef()}${details},"requestReceivedTimestamp":${writer.time(this.#receivedAt)},` +
-        `"stageTimestamp":${writer.time(at ?? this.#receivedAt + writer.clock.monotonic() - this.#request.startedAt)}` +
-        `${annotations},"stage":"${stage}"}`,
+    const time =
+      at === this.#receivedAt
+        ? this.#received
+        : this.#writer.time(at ?? this.#receivedAt + clock.monotonic() - this.#request.startedAt);
+    return this.#writer.add(
+      `${this.#head}${this.#impersonated}${this.#client}${this.#objectRef}${details},` +
+        `"requestReceivedTimestamp":${this.#received},"stageTimestamp":${time}${annotations},"stage":"${stage}"}`,
     );
-  }
-
-  #objectRef(): string {
-    const { isResourceRequest, resource, namespace, name, apiGroup, apiVersion, subresource } =
-      this.#request.attributes;
-    if (!isResourceRequest) return '';
-    const identity = this.#identity;
-    return `,"objectRef":{"resource":${quoted(resource)}${field('namespace', namespace || identity?.namespace)}${
-      field('name', name || identity?.name) + field('uid', identity?.uid) + field('apiGroup', apiGroup)
-    }${field('apiVersion', apiVersion)}${field('resourceVersion', identity?.resourceVersion)}${field(
-      'subresource',
-      subresource,
-    )}}`;
   }
 
   /** `,"name":<value>`; nothing for an object that is too large. @param value undefined for one known to be so */
@@ -307,10 +308,29 @@ class RequestRecord implements RequestAudit {
   }
 }
 
-function field(name: string, value: string | undefined): string {
+/** @param isPlain true when no attribute contains anything that has to be escaped */
+function objectRef(attributes: AccessAttributes, identity: ObjectIdentity | undefined, isPlain: boolean): string {
+  const { isResourceRequest, resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;
+  if (!isResourceRequest) return '';
+  const field = isPlain ? plainField : quotedField;
+  return (
+    `,"objectRef":{"resource":${isPlain ? `"${resource}"` : quoted(resource)}` +
+    `${field('namespace', namespace || identity?.namespace)}${field('name', name || identity?.name)}` +
+    `${field('uid', identity?.uid)}${field('apiGroup', apiGroup)}${field('apiVersion', apiVersion)}` +
+    `${field('resourceVersion', identity?.resourceVersion)}${field('subresource', subresource)}}`
+  );
+}
+
+function plainField(name: string, value: string | undefined): string {
+  return value ? `,"${name}":"${value}"` : '';
+}
+
+function quotedField(name: string, value: string | undefined): string {
   return value ? `,"${name}":${quoted(value)}` : '';
 }
 
+/** A URL without escapes and without characters that have to be escaped in JSON. */
+const plainUri = /^[\x20\x21\x23\x24\x26-\x5b\x5d-\x7e]*$/;
 const plainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
 /** The text in JSON. Most texts contain nothing that has to be escaped. */
