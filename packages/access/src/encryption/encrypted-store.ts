@@ -31,6 +31,7 @@ export class EncryptedStore implements Store {
   readonly #store: Store;
   readonly #observer: ValueObserver;
   readonly #streams = new Set<OpenedStream>();
+  readonly #ownWrites = new OwnWrites();
   #config: EncryptionConfig;
   /** Whether a caller has received an entry that another configuration may be able to decrypt. */
   #unreadable = false;
@@ -66,6 +67,7 @@ export class EncryptedStore implements Store {
    */
   reconfigure(config: EncryptionConfig): void {
     this.#config = config;
+    this.#ownWrites.clear();
     if (!this.#unreadable) return;
     this.#unreadable = false;
     const error = new StorageError(StorageErrorCode.EpochChanged, 'the encryption configuration was changed');
@@ -82,6 +84,7 @@ export class EncryptedStore implements Store {
 
   write: Store['write'] = async (op, options) => {
     const result = await this.#store.write(this.#sealed(op), options);
+    if (!result.ok) this.#ownWrites.remove(op.key);
     return result.ok || result.current === undefined ? result : { ...result, current: this.open(result.current) };
   };
 
@@ -98,7 +101,7 @@ export class EncryptedStore implements Store {
   watch: Store['watch'] = async (range, options) => {
     const stream = new OpenedStream(
       await this.#store.watch(range, options),
-      (entry) => this.open(entry),
+      (entry) => this.#ownWrites.take(entry) ?? this.open(entry),
       () => this.#streams.delete(stream),
     );
     this.#streams.add(stream);
@@ -132,7 +135,9 @@ export class EncryptedStore implements Store {
     const writer = this.#config.of(op.key)?.writer;
     if (writer === undefined) return op;
     this.#observer.sealed();
-    return { ...op, value: writer.seal(op.key, op.value) };
+    const sealed = writer.seal(op.key, op.value);
+    if (this.#streams.size > 0) this.#ownWrites.add(op.key, sealed, op.value);
+    return { ...op, value: sealed };
   }
 
   async *#opened(chunks: AsyncIterable<ListChunk>): AsyncGenerator<ListChunk, void, undefined> {
@@ -141,6 +146,49 @@ export class EncryptedStore implements Store {
 
   async #passOver(seen: Revision): Promise<void> {
     await this.#store.passOver?.(seen);
+  }
+}
+
+/** Bounds of the writes that are kept until a watch delivers them. */
+const maxOwnWrites = 1024;
+const maxOwnBytes = 4 * 1024 * 1024;
+
+/**
+ * The latest writes of this process with their plain values, so that the watch of the cache need not decrypt them: that
+ * costs as much as to encrypt them. An entry with the same bytes under the same key has the same plain value.
+ */
+class OwnWrites {
+  readonly #writes = new Map<Key, { readonly sealed: Buffer; readonly value: Uint8Array }>();
+  #bytes = 0;
+
+  add(key: Key, sealed: Buffer, value: Uint8Array): void {
+    this.remove(key);
+    this.#writes.set(key, { sealed, value });
+    this.#bytes += sealed.length + value.length;
+    for (const oldest of this.#writes.keys()) {
+      if (this.#writes.size <= maxOwnWrites && this.#bytes <= maxOwnBytes) return;
+      this.remove(oldest);
+    }
+  }
+
+  remove(key: Key): void {
+    const write = this.#writes.get(key);
+    if (write === undefined) return;
+    this.#writes.delete(key);
+    this.#bytes -= write.sealed.length + write.value.length;
+  }
+
+  /** The entry with its plain value, once; undefined when this process did not write it lately. */
+  take(entry: Entry): Entry | undefined {
+    const write = this.#writes.get(entry.key);
+    if (write === undefined || entry.damaged || !write.sealed.equals(entry.value)) return undefined;
+    this.remove(entry.key);
+    return { ...entry, value: write.value };
+  }
+
+  clear(): void {
+    this.#writes.clear();
+    this.#bytes = 0;
   }
 }
 

@@ -180,6 +180,28 @@ test('a watch has plain values before and after; a new configuration ends it whe
   t.is(textOf(await read(store, `${secret}b`)), '{"x":3}');
 });
 
+test('a watch decrypts the writes of other processes only, whatever the order of the writes is', async (t) => {
+  const { inner } = await memory(t, entry('secrets', k1));
+  let opened = 0;
+  const observer = { sealed: () => {}, opened: () => (opened += 1) };
+  const own = new EncryptedStore(inner, parse(entry('secrets', k1)), observer);
+  const other = new EncryptedStore(inner, parse(entry('secrets', k1)), unobserved);
+  const stream = await own.watch(prefixRange('/'), { after: await own.currentRevision() });
+  const first = await put(own, `${secret}a`, '{"x":1}');
+  t.false((await put(own, `${secret}b`, '{"x":0}', 7)).ok, 'a write that fails is not delivered');
+  await put(own, `${secret}b`, '{"x":2}');
+  await put(other, `${secret}a`, '{"x":3}', first.revision);
+  const third = await put(own, `${secret}c`, '{"x":4}');
+  await put(other, `${secret}c`, '{"x":5}', third.revision);
+  const seen: string[] = [];
+  for await (const { changes } of stream) {
+    seen.push(...changes.map((change) => (change.entry === undefined ? '' : textOf(change.entry))));
+    if (seen.length === 5) break;
+  }
+  t.deepEqual(seen, ['{"x":1}', '{"x":2}', '{"x":3}', '{"x":4}', '{"x":5}']);
+  t.is(opened, 2);
+});
+
 test('a rotation rewrites what is not stored with the first provider, can be repeated, and keeps times of expiry', async (t) => {
   const { clock, inner, store } = await memory(t, entry('secrets', identity, k1), entry('configmaps', k1));
   for (let i = 0; i < 1200; i++) await put(store, `${secret}s${i}`, `{"x":${i}}`);
