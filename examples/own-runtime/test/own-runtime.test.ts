@@ -106,7 +106,7 @@ onLinux('keelson-agent runs pods with this runtime, which only the configuration
   await writeFile(join(folder, 'manifests', 'web.yaml'), pod('echo $GREETING $$$$; exec sleep 600'));
   const [, pid] = /stdout F hello (\d+)\n/.exec(await logOf(folder, 'main')) ?? [];
   t.true(isAlive(Number(pid)), stderr());
-  t.regex(stderr(), /"runtime":"[^"]*own-runtime\.js".*"msg":"runtime chosen"/);
+  t.regex(stderr(), /"runtime":"[^"]*own-runtime\.js".*"msg":"runtime selected"/);
   child.kill('SIGTERM');
   t.is(await ended, 0, stderr());
   t.false(isAlive(Number(pid)), 'this runtime declares that containers end with the agent');
