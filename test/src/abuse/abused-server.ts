@@ -91,7 +91,8 @@ export class AbusedServer {
 
   /** Waits until the server is at rest, and returns what it holds. */
   async inspect(): Promise<Inspection> {
-    await eventually(async () => (await this.#inFlight()) === 0, 60_000);
+    // The request for the metrics is in flight itself.
+    await eventually(async () => (await this.#inFlight()) === 1, 60_000);
     await rm(this.#probeFile, { force: true });
     process.kill(this.#process.pid, 'SIGUSR2');
     const report = await eventually(

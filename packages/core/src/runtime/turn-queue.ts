@@ -41,6 +41,13 @@ class Fifo<T> {
   }
 }
 
+/** A slice of long work, which runs after the pieces of callers that waited when it was added. */
+interface Slice {
+  readonly run: () => void;
+  /** The number of pieces of callers after which it runs. */
+  readonly due: number;
+}
+
 /** Pieces of several callers, which take turns; the pieces of one caller keep their order. */
 class FairQueue {
   readonly #callers = new Map<string, Fifo<Piece>>();
@@ -90,6 +97,9 @@ export class TurnQueue {
   readonly #clock: Clock;
   readonly #urgent = new Fifo<Piece>();
   readonly #waiting = new FairQueue();
+  readonly #slices = new Fifo<Slice>();
+  /** Pieces of callers taken so far. */
+  #taken = 0;
   /** Flushes scheduled for the next turn, and those of the present turn that are still to come. */
   #scheduled = 0;
   #ofThisTurn = 0;
@@ -110,7 +120,7 @@ export class TurnQueue {
 
   /**
    * @param run must not throw
-   * @param options.caller whose turn the piece takes. Default: pieces without a caller share one turn.
+   * @param options.caller whose turn the piece takes. Default: an empty name, which is a caller like others
    * @param options.urgent runs before the pieces of callers
    */
   add(run: () => void, { caller = '', urgent = false }: { caller?: string; urgent?: boolean } = {}): void {
@@ -120,9 +130,12 @@ export class TurnQueue {
     this.#schedule();
   }
 
-  /** Resolves when the caller may go on; for long work that is done in slices. */
+  /** Resolves when everything that waits now has run; for long work that is done in slices. */
   pass(): Promise<void> {
-    return new Promise((resolve) => this.add(resolve));
+    return new Promise((resolve) => {
+      this.#slices.add({ run: resolve, due: this.#taken + this.#waiting.size });
+      this.#schedule();
+    });
   }
 
   /**
@@ -137,11 +150,20 @@ export class TurnQueue {
 
   /** Several flushes can share a turn; Node settles promises between them. */
   #schedule(): void {
-    const pieces = this.#urgent.size + this.#waiting.size;
+    const pieces = this.#urgent.size + this.#waiting.size + this.#slices.size;
     while (this.#scheduled * this.#group < pieces && this.#scheduled < together) {
       this.#scheduled += 1;
       setImmediate(this.#flush);
     }
+  }
+
+  /** The next slice when it is due, otherwise the next piece of a caller. */
+  #next(): { readonly run: () => void } | undefined {
+    const slice = this.#slices.head;
+    if (slice !== undefined && (slice.due <= this.#taken || this.#waiting.size === 0)) return this.#slices.take();
+    const piece = this.#waiting.take();
+    if (piece !== undefined) this.#taken += 1;
+    return piece;
   }
 
   readonly #flush = (): void => {
@@ -159,9 +181,8 @@ export class TurnQueue {
     this.#lastAt = now;
     this.#lastCount = 0;
     while (this.#lastCount < this.#group && this.#clock.monotonic() < this.#turnEnds) {
-      const [preferred, other] =
-        this.#lastCount % 2 === 0 ? [this.#urgent, this.#waiting] : [this.#waiting, this.#urgent];
-      const piece = preferred.take() ?? other.take();
+      const urgentFirst = this.#lastCount % 2 === 0;
+      const piece = urgentFirst ? (this.#urgent.take() ?? this.#next()) : (this.#next() ?? this.#urgent.take());
       if (piece === undefined) break;
       this.#lastCount += 1;
       piece.run();

@@ -112,3 +112,19 @@ test('callers alternate: a caller with many pieces delays each other caller by o
   t.is(ran.slice(before).join('').replace(/h+$/, ''), 'h1h2h3');
   t.is(queue.delayMs('hog'), 0);
 });
+
+test('a slice of long work runs after all pieces that waited before it, whoever they belong to, and before later ones', async (t) => {
+  const queue = new TurnQueue(new FakeClock());
+  const ran: string[] = [];
+  for (const name of ['a', 'b', 'c']) queue.add(() => void ran.push(name), { caller: 'jane' });
+  void queue.pass().then(() => ran.push('S'));
+  for (const name of ['d', 'e', 'f', 'g']) queue.add(() => void ran.push(name), { caller: 'jane' });
+  await turnsOf(ran, 8);
+  const slice = ran.indexOf('S');
+  t.true(slice >= 3 && slice <= 8, `${ran.join('')}`);
+  t.is(ran.filter((name) => name !== 'S').join(''), 'abcdefg');
+  const alone: string[] = [];
+  await queue.pass();
+  alone.push('S');
+  t.deepEqual(alone, ['S'], 'a slice that is alone waits for nothing');
+});
