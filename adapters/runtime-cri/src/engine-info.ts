@@ -1,6 +1,7 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import { criCapabilities } from './capabilities.ts';
-import { isRecord, recordOf } from './convert/notes.ts';
+import { recordOf } from './convert/notes.ts';
 
 /**
  * Key in the `info` of a verbose `Status` under which the service of this package describes its engine; CRI has no call
@@ -27,7 +28,7 @@ export function formatEngineInfo({ name, capabilities }: EngineInfo): string {
 /** Undefined for daemons that do not describe their engine. */
 export function parseEngineInfo(info: Readonly<Record<string, string>> | undefined): EngineInfo | undefined {
   const { name, capabilities } = recordOf(info?.[engineKey]);
-  if (typeof name !== 'string' || !isRecord(capabilities)) return undefined;
+  if (typeof name !== 'string' || !isJsonObject(capabilities)) return undefined;
   const entries = Object.entries(criCapabilities({ events: true })).map(([key, byProtocol]) => {
     const reported = capabilities[key];
     if (typeof byProtocol === 'boolean') return [key, reported === true];

@@ -87,7 +87,7 @@ export {
   isDocumentError,
   type ParsedDocument,
 } from './json/document-error.ts';
-export { jsonText, maxJsonDepth, parseJson, parseJsonText } from './json/json.ts';
+export { isJsonObject, jsonText, maxJsonDepth, parseJson, parseJsonText } from './json/json.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,
@@ -147,7 +147,6 @@ export {
   duration,
   float,
   integer,
-  isRawObject,
   listOf,
   nonNegativeDuration,
   oneOf,

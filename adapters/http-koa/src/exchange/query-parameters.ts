@@ -6,12 +6,13 @@ import {
   type PropagationPolicy,
   statusErrors,
 } from '@keelson/core';
-import type {
-  DeleteParameters,
-  FieldValidation,
-  QueryParameters,
-  SelectParameters,
-  WriteParameters,
+import {
+  type DeleteParameters,
+  type FieldValidation,
+  isJsonObject,
+  type QueryParameters,
+  type SelectParameters,
+  type WriteParameters,
 } from '@keelson/core/internal';
 
 /** A base-10 integer within 64 bits; undefined when absent or empty. @throws StatusError 400 */
@@ -207,8 +208,6 @@ function member<T>(
 const isString = (value: unknown): value is string => typeof value === 'string';
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
 
 /**
@@ -217,7 +216,7 @@ const isStrings = (value: unknown): value is string[] => Array.isArray(value) &&
  * @param apiVersion group version of the resource, which is also accepted as the version of DeleteOptions
  */
 export function deleteParametersFromBody(body: unknown, apiVersion: string): DeleteParameters {
-  if (!isObject(body)) return wrongType('body', 'an object');
+  if (!isJsonObject(body)) return wrongType('body', 'an object');
   const kind = member(body, 'kind', 'a string', isString) ?? '';
   const version = member(body, 'apiVersion', 'a string', isString) ?? '';
   if (kind !== '' && kind !== 'DeleteOptions') {
@@ -228,7 +227,7 @@ export function deleteParametersFromBody(body: unknown, apiVersion: string): Del
   if (version !== '' && version !== 'v1' && version !== 'meta.k8s.io/v1' && version !== apiVersion) {
     throw statusErrors.badRequest(`no kind "DeleteOptions" is registered for version ${JSON.stringify(version)}`);
   }
-  const preconditions = member(body, 'preconditions', 'an object', isObject) ?? {};
+  const preconditions = member(body, 'preconditions', 'an object', isJsonObject) ?? {};
   return checked({
     gracePeriodSeconds: member(body, 'gracePeriodSeconds', 'an integer', isInteger),
     orphanDependents: member(body, 'orphanDependents', 'a boolean', isBoolean),

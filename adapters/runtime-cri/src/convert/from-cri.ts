@@ -13,6 +13,7 @@ import {
   type PodSandboxStatus,
   type SandboxState,
 } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import type { FilesystemUsageMessage } from '../api/common.ts';
 import {
   type ContainerMessage,
@@ -25,7 +26,7 @@ import type { ImageMessage } from '../api/image.ts';
 import { type PodSandboxMessage, type PodSandboxStatusMessage, SandboxStateNumber } from '../api/sandbox.ts';
 import type { ContainerStatsMessage } from '../api/stats.ts';
 import type { Fields } from '../wire/message.ts';
-import { isRecord, recordOf, type TextMap, withoutNotes } from './notes.ts';
+import { recordOf, type TextMap, withoutNotes } from './notes.ts';
 import { fromNamespaces, fromResources, noteOf, resourcesOfSpec } from './to-cri.ts';
 
 const stateNames = new Map<number, ContainerState>(
@@ -121,7 +122,7 @@ export function fromImage(message: Fields<typeof ImageMessage>, config: ImageCon
 /** Reads the configuration of an image from a verbose status, which contains an OCI image specification. */
 export function imageConfigOf(info: TextMap | undefined): ImageConfig {
   const { imageSpec } = recordOf(info?.['info']);
-  const config = isRecord(imageSpec) && isRecord(imageSpec['config']) ? imageSpec['config'] : {};
+  const config = isJsonObject(imageSpec) && isJsonObject(imageSpec['config']) ? imageSpec['config'] : {};
   const { User, Env, Entrypoint, Cmd, WorkingDir, StopSignal, Labels, Volumes } = config;
   return {
     ...(isText(User) && { user: User }),
@@ -130,10 +131,10 @@ export function imageConfigOf(info: TextMap | undefined): ImageConfig {
     ...(isTexts(Cmd) && { cmd: Cmd }),
     ...(isText(WorkingDir) && { workingDir: WorkingDir }),
     ...(isText(StopSignal) && { stopSignal: StopSignal }),
-    ...(isRecord(Labels) && {
+    ...(isJsonObject(Labels) && {
       labels: Object.fromEntries(Object.entries(Labels).map(([key, value]) => [key, String(value)])),
     }),
-    ...(isRecord(Volumes) && { volumes: Object.keys(Volumes) }),
+    ...(isJsonObject(Volumes) && { volumes: Object.keys(Volumes) }),
   };
 }
 

@@ -1,13 +1,11 @@
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isJsonObject } from '@keelson/core/internal';
 
 /** Parses a JSON object; the result is empty for any other text. */
 export function recordOf(json: string | undefined): Record<string, unknown> {
   if (json === undefined || json === '') return {};
   try {
     const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : {};
+    return isJsonObject(value) ? value : {};
   } catch {
     return {};
   }

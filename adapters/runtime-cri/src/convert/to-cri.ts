@@ -8,6 +8,7 @@ import {
   RuntimeError,
   type SecurityProfile,
 } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import {
   type LinuxContainerResources,
   NamespaceMode,
@@ -17,7 +18,7 @@ import {
 import { type ContainerConfigMessage, type LinuxContainerSecurityContext, MountPropagation } from '../api/container.ts';
 import { PodSandboxConfigMessage, type PodSandboxStatusMessage, Protocol } from '../api/sandbox.ts';
 import type { Fields } from '../wire/message.ts';
-import { containerNote, isRecord, recordOf, sandboxNote, type TextMap, withNote, withoutNotes } from './notes.ts';
+import { containerNote, recordOf, sandboxNote, type TextMap, withNote, withoutNotes } from './notes.ts';
 
 export type SandboxMessage = Fields<typeof PodSandboxConfigMessage>;
 
@@ -241,11 +242,11 @@ function pidsLimitOf(file: string | undefined): number | undefined {
 
 /** Reads resources from an OCI runtime specification, for daemons that do not report them in CRI fields. */
 export function resourcesOfSpec(spec: unknown): LinuxResources {
-  const { linux, process } = isRecord(spec) ? spec : {};
-  const resources = isRecord(linux) && isRecord(linux['resources']) ? linux['resources'] : {};
-  const cpu = isRecord(resources['cpu']) ? resources['cpu'] : {};
-  const memory = isRecord(resources['memory']) ? resources['memory'] : {};
-  const pids = isRecord(resources['pids']) ? resources['pids'] : {};
+  const { linux, process } = isJsonObject(spec) ? spec : {};
+  const resources = isJsonObject(linux) && isJsonObject(linux['resources']) ? linux['resources'] : {};
+  const cpu = isJsonObject(resources['cpu']) ? resources['cpu'] : {};
+  const memory = isJsonObject(resources['memory']) ? resources['memory'] : {};
+  const pids = isJsonObject(resources['pids']) ? resources['pids'] : {};
   return present({
     cpuShares: numberIn(cpu['shares']),
     cpuQuotaUs: numberIn(cpu['quota']),
@@ -253,7 +254,7 @@ export function resourcesOfSpec(spec: unknown): LinuxResources {
     cpusetCpus: textIn(cpu['cpus']),
     cpusetMems: textIn(cpu['mems']),
     memoryLimitBytes: numberIn(memory['limit']),
-    oomScoreAdjust: isRecord(process) ? numberIn(process['oomScoreAdj']) : undefined,
+    oomScoreAdjust: isJsonObject(process) ? numberIn(process['oomScoreAdj']) : undefined,
     pidsLimit: numberIn(pids['limit']),
   });
 }

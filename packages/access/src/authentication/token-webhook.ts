@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent } from 'node:https';
 import { Backoff, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import type { AuthenticatedToken, UserInfo } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { isJsonObject, UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import { type JsonRequest, JsonRequestError, requestJson } from './json-request.ts';
 import { authenticatedUser } from './request-credentials.ts';
@@ -31,9 +31,6 @@ const longestPauseMs = 2_000;
 const maxConnections = 64;
 const option = '--authentication-token-webhook-config-file';
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function texts(value: unknown, field: string): string[] {
   if (value === undefined || value === null) return [];
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value as string[];
@@ -42,18 +39,18 @@ function texts(value: unknown, field: string): string[] {
 
 /** The result of an answer. @throws Error for an answer that is not a TokenReview */
 function readReview(answer: unknown, audiences: readonly string[]): AuthenticatedToken | undefined {
-  const status = isRecord(answer) && answer['kind'] === 'TokenReview' ? answer['status'] : undefined;
-  if (!isRecord(status)) throw new Error('the answer of the token webhook is not a TokenReview with a status');
+  const status = isJsonObject(answer) && answer['kind'] === 'TokenReview' ? answer['status'] : undefined;
+  if (!isJsonObject(status)) throw new Error('the answer of the token webhook is not a TokenReview with a status');
   if (status['authenticated'] !== true) {
     if (typeof status['error'] === 'string' && status['error'] !== '')
       throw new Error(`the token webhook answered: ${status['error'].slice(0, 500)}`);
     return undefined;
   }
-  const user = isRecord(status['user']) ? status['user'] : {};
+  const user = isJsonObject(status['user']) ? status['user'] : {};
   const { username, uid, groups, extra } = user;
   if (typeof username !== 'string' || username === '')
     throw new Error('the answer of the token webhook has no status.user.username');
-  const extraFields = Object.entries(isRecord(extra) ? extra : {}).map(
+  const extraFields = Object.entries(isJsonObject(extra) ? extra : {}).map(
     ([key, values]) => [key, texts(values, `status.user.extra.${key}`)] as const,
   );
   const valid = texts(status['audiences'], 'status.audiences').filter((audience) => audiences.includes(audience));

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { AccessAttributes, AccessRules, Authorizer, UserInfo } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { isJsonObject, UsageError } from '@keelson/core/internal';
 import { allowsPath } from './rules.ts';
 
 /** One line of a policy file. An absent property matches nothing but ''. */
@@ -19,9 +19,6 @@ const texts = ['user', 'group', 'apiGroup', 'resource', 'namespace', 'nonResourc
 const example = '{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":{"user":"jane"}}';
 const readVerbs = ['get', 'list', 'watch'];
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** @throws UsageError */
 function unknownField(object: Record<string, unknown>, known: readonly string[], where: string): void {
   const field = Object.keys(object).find((name) => !known.includes(name));
@@ -36,12 +33,12 @@ function parseLine(line: string, where: string): Policy {
   } catch (error) {
     throw new UsageError(`${where}: not valid JSON: ${(error as Error).message}`);
   }
-  if (!isObject(document)) throw new UsageError(`${where}: must be an object such as ${example}`);
+  if (!isJsonObject(document)) throw new UsageError(`${where}: must be an object such as ${example}`);
   unknownField(document, ['apiVersion', 'kind', 'spec'], where);
   if (document['apiVersion'] !== apiVersion) throw new UsageError(`${where}: apiVersion must be ${apiVersion}`);
   if (document['kind'] !== 'Policy') throw new UsageError(`${where}: kind must be Policy`);
   const { spec } = document;
-  if (!isObject(spec)) throw new UsageError(`${where}: spec must be an object`);
+  if (!isJsonObject(spec)) throw new UsageError(`${where}: spec must be an object`);
   unknownField(spec, [...texts, 'readonly'], `${where}, spec`);
   const text = (field: (typeof texts)[number]): string => {
     const value = spec[field] ?? '';

@@ -1,5 +1,5 @@
 import { isIP } from '@keelson/core';
-import { isRawObject, parseConfigDocument, rejectUnknownKeys, UsageError } from '@keelson/core/internal';
+import { isJsonObject, parseConfigDocument, rejectUnknownKeys, UsageError } from '@keelson/core/internal';
 import type { CloudInstance } from '../base/config/agent-config.ts';
 import type { CloudProviderContext } from './cloud-provider.ts';
 
@@ -36,7 +36,7 @@ export async function fileInstance({ config }: Pick<CloudProviderContext, 'confi
 function addressesOf(value: unknown): NonNullable<CloudInstance['addresses']> {
   if (!Array.isArray(value)) throw wrong('addresses must be a list');
   return value.map((entry: unknown) => {
-    const { type, address } = isRawObject(entry) ? entry : {};
+    const { type, address } = isJsonObject(entry) ? entry : {};
     if (typeof type !== 'string' || !addressTypes.includes(type))
       throw wrong(`type of an address must be one of ${addressTypes.join(', ')}`);
     if (typeof address !== 'string' || address === '') throw wrong('an address must be a string');

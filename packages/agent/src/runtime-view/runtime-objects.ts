@@ -8,8 +8,8 @@ import {
   type RuntimeEvent,
   type SandboxId,
 } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import type { Container, coreV1, Pod, Container as PodContainer } from '@keelson/kinds';
-import { isRecord } from '../base/json-values.ts';
 
 /** The sandboxes and containers that the runtime has for one pod. */
 export interface PodRuntimeState extends PodIdentity {
@@ -146,7 +146,7 @@ export function containerHash(container: Container): string {
 
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
-  if (!isRecord(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.keys(value)
     .sort()
     .filter((key) => value[key] !== undefined)
@@ -252,7 +252,7 @@ function readHandler(text: string | undefined): LifecycleHandler | undefined {
   if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? (value as LifecycleHandler) : undefined;
+    return isJsonObject(value) ? (value as LifecycleHandler) : undefined;
   } catch {
     return undefined;
   }

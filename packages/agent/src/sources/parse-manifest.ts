@@ -1,5 +1,4 @@
-import { isDocumentError, parseJson, parseYaml } from '@keelson/core/internal';
-import { isRecord } from '../base/json-values.ts';
+import { isDocumentError, isJsonObject, parseJson, parseYaml } from '@keelson/core/internal';
 
 /** An invalid manifest; the message names the problem in one line. */
 export class ManifestError extends Error {
@@ -89,7 +88,7 @@ function itemsOf(bytes: Buffer): readonly unknown[] {
   if (bytes.toString('utf8', 0, 4096).trim() === '' && bytes.length <= 4096) return [];
   const value = parse(bytes);
   if (value === null || value === undefined) return [];
-  if (!isRecord(value)) throw new ManifestError('is not an object');
+  if (!isJsonObject(value)) throw new ManifestError('is not an object');
   const { kind, apiVersion, items } = value;
   if (apiVersion !== 'v1') throw new ManifestError(`has apiVersion ${JSON.stringify(apiVersion)}; it must be v1`);
   if (kind === 'Pod') return [value];
@@ -98,5 +97,5 @@ function itemsOf(bytes: Buffer): readonly unknown[] {
   if (items === undefined || items === null) return [];
   if (!Array.isArray(items)) throw new ManifestError('has items that are not a list');
   // Items of a PodList may omit apiVersion and kind.
-  return items.map((item) => (isRecord(item) ? { apiVersion: 'v1', kind: 'Pod', ...item } : item));
+  return items.map((item) => (isJsonObject(item) ? { apiVersion: 'v1', kind: 'Pod', ...item } : item));
 }

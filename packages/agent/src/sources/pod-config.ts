@@ -1,3 +1,4 @@
+import { isJsonObject } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type {
@@ -8,7 +9,7 @@ import type {
   PodSink,
   PodSourceName,
 } from '../base/contracts/pod-source.ts';
-import { isRecord, sameValue } from '../base/json-values.ts';
+import { sameValue } from '../base/json-values.ts';
 
 export interface PodConfigOptions {
   /** Every source that will deliver. */
@@ -145,7 +146,7 @@ const own: ReadonlySet<string> = new Set(['kubernetes.io/config.seen']);
 const inMetadata: ReadonlySet<string> = new Set([...serverFields, 'annotations']);
 
 function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean {
-  if (!isRecord(a) || !isRecord(b)) return sameValue(a, b);
+  if (!isJsonObject(a) || !isJsonObject(b)) return sameValue(a, b);
   for (const key of Object.keys(a)) if (!skipped.has(key) && !sameValue(a[key], b[key])) return false;
   for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined && !skipped.has(key)) return false;
   return true;

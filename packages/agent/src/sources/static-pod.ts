@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FieldError, validateObjectMeta } from '@keelson/core';
-import { decoderOf, isDecodeTypeError } from '@keelson/core/internal';
+import { decoderOf, isDecodeTypeError, isJsonObject } from '@keelson/core/internal';
 import { Pod } from '@keelson/kinds';
-import { isRecord } from '../base/json-values.ts';
 import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-spec.ts';
 import { ManifestError } from './parse-manifest.ts';
 
@@ -47,7 +46,7 @@ function uidOf(manifest: unknown, { nodeName, place }: ManifestOrigin): string {
 }
 
 function decode(manifest: unknown): StaticPod {
-  if (!isRecord(manifest) || manifest['kind'] !== 'Pod' || manifest['apiVersion'] !== 'v1') {
+  if (!isJsonObject(manifest) || manifest['kind'] !== 'Pod' || manifest['apiVersion'] !== 'v1') {
     throw new ManifestError('is not a Pod of v1');
   }
   try {

@@ -1,6 +1,6 @@
+import { isJsonObject } from '@keelson/core/internal';
 import type { Pod } from '@keelson/kinds';
 import type { PodSource } from '../base/contracts/pod-source.ts';
-import { isRecord } from '../base/json-values.ts';
 import { ManifestError, parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
 import { reportDuplicate, type SourceOptions } from './source-options.ts';
@@ -17,7 +17,7 @@ const maxManifests = 1000;
 
 /** Name and namespace of a manifest as submitted. */
 function keyOf(manifest: unknown): string {
-  const meta = isRecord(manifest) && isRecord(manifest['metadata']) ? manifest['metadata'] : {};
+  const meta = isJsonObject(manifest) && isJsonObject(manifest['metadata']) ? manifest['metadata'] : {};
   const { namespace, name } = meta;
   return `${typeof namespace === 'string' && namespace !== '' ? namespace : 'default'}/${String(name)}`;
 }

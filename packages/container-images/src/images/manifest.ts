@@ -1,4 +1,5 @@
 import { RuntimeError } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import { parseDigest } from './digest.ts';
 import { choosePlatform, type Platform } from './platform.ts';
 
@@ -35,7 +36,7 @@ type Json = Readonly<Record<string, unknown>>;
 export function parseDocument(bytes: Buffer, what: string): Json {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));
-    if (isObject(value)) return value;
+    if (isJsonObject(value)) return value;
   } catch (error) {
     throw new RuntimeError('PullFailed', `${what} is not JSON`, { cause: error });
   }
@@ -68,24 +69,20 @@ export function readManifest(document: Json): Manifest | { readonly next: Descri
 }
 
 function parseDescriptor(value: unknown): Descriptor {
-  const { mediaType, digest, size, annotations, platform } = isObject(value) ? value : {};
+  const { mediaType, digest, size, annotations, platform } = isJsonObject(value) ? value : {};
   if (typeof digest !== 'string') throw new RuntimeError('PullFailed', 'a descriptor of the manifest has no digest');
   parseDigest(digest);
   return {
     digest,
     mediaType: typeof mediaType === 'string' ? mediaType : '',
     size: typeof size === 'number' && Number.isSafeInteger(size) && size >= 0 ? size : 0,
-    annotations: isObject(annotations)
+    annotations: isJsonObject(annotations)
       ? Object.fromEntries(Object.entries(annotations).map(([key, text]) => [key, String(text)]))
       : {},
-    ...(isObject(platform) && { platform: parsePlatform(platform) }),
+    ...(isJsonObject(platform) && { platform: parsePlatform(platform) }),
   };
 }
 
 function parsePlatform({ os, architecture, variant }: Json): Platform {
   return { os: String(os), architecture: String(architecture), ...(typeof variant === 'string' && { variant }) };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

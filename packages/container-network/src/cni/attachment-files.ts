@@ -1,9 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfPresent, replaceFile } from '@keelson/container-host';
+import { isJsonObject } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
-import { isObject, type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
+import { type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 
 /** How a sandbox was connected. Contains everything that is required to disconnect it. */
 export interface Attachment {
@@ -77,7 +78,7 @@ function absent<T>(value: T): (error: NodeJS.ErrnoException) => T {
 
 function parse(text: string, sandboxId: string): Attachment {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value) || !isObject(value['list']))
+  if (!isJsonObject(value) || !isJsonObject(value['list']))
     throw new NetworkError('Internal', 'the file is not a record of a sandbox network');
   const { netnsPath, netnsId, ifName, args, capabilityArgs, result } = value;
   return {
@@ -85,9 +86,9 @@ function parse(text: string, sandboxId: string): Attachment {
     netnsPath: typeof netnsPath === 'string' ? netnsPath : '',
     ifName: typeof ifName === 'string' ? ifName : 'eth0',
     args: typeof args === 'string' ? args : '',
-    capabilityArgs: isObject(capabilityArgs) ? capabilityArgs : {},
+    capabilityArgs: isJsonObject(capabilityArgs) ? capabilityArgs : {},
     list: networkListOf(value['list']),
     ...(typeof netnsId === 'string' && { netnsId }),
-    ...(isObject(result) && { result }),
+    ...(isJsonObject(result) && { result }),
   };
 }

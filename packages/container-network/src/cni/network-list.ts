@@ -1,3 +1,4 @@
+import { isJsonObject } from '@keelson/core/internal';
 import { NetworkError } from '../network-error.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -29,10 +30,6 @@ export function atLeast(version: string, other: (typeof cniVersions)[number]): b
   return (cniVersions as readonly string[]).indexOf(version) >= cniVersions.indexOf(other);
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const invalid = (problem: string, cause?: unknown) => new NetworkError('InvalidArgument', problem, { cause });
 
 /**
@@ -47,7 +44,7 @@ export function parseNetworkList(text: string): NetworkList {
   } catch (error) {
     throw invalid(error instanceof Error ? `invalid JSON: ${error.message}` : 'invalid JSON', error);
   }
-  if (!isObject(document)) throw invalid('no JSON object');
+  if (!isJsonObject(document)) throw invalid('no JSON object');
   if (document['plugins'] !== undefined) return networkListOf(document);
   const { name, cniVersion, ...plugin } = document;
   return networkListOf({ ...(cniVersion !== undefined && { cniVersion }), name, plugins: [plugin] });
@@ -71,11 +68,17 @@ export function networkListOf(document: JsonObject): NetworkList {
 }
 
 function pluginConfig(document: unknown, position: number): PluginConfig {
-  const type = isObject(document) ? document['type'] : undefined;
+  const type = isJsonObject(document) ? document['type'] : undefined;
   // The program is searched in the plugin folders. A path would escape from them.
-  if (!isObject(document) || typeof type !== 'string' || type === '' || type.includes('/') || type.startsWith('.')) {
+  if (
+    !isJsonObject(document) ||
+    typeof type !== 'string' ||
+    type === '' ||
+    type.includes('/') ||
+    type.startsWith('.')
+  ) {
     throw invalid(`plugin ${position + 1} has no valid "type"`);
   }
-  const declared = isObject(document['capabilities']) ? Object.entries(document['capabilities']) : [];
+  const declared = isJsonObject(document['capabilities']) ? Object.entries(document['capabilities']) : [];
   return { type, capabilities: new Set(declared.filter(([, on]) => on === true).map(([name]) => name)), document };
 }

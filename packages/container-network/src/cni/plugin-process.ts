@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { RuntimeErrorCode } from '@keelson/container-runtime';
+import { isJsonObject } from '@keelson/core/internal';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { NetworkError, type PluginFailure } from '../network-error.ts';
-import { isObject, type JsonObject } from './network-list.ts';
+import type { JsonObject } from './network-list.ts';
 import { programPath } from './program-path.ts';
 
 type Command = PluginFailure['command'];
@@ -111,7 +112,7 @@ function collect(stream: NodeJS.ReadableStream, tooMuch: () => void): () => stri
 function parse(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { isIP } from '@keelson/core';
-import { isObject, type JsonObject } from './network-list.ts';
+import { isJsonObject } from '@keelson/core/internal';
+import type { JsonObject } from './network-list.ts';
 
 /** Addresses that a result assigns to the sandbox, without prefix length, in the order of the result. */
 export function ipsOf(result: JsonObject): string[] {
@@ -10,27 +11,27 @@ export function ipsOf(result: JsonObject): string[] {
     : [ip4, ip6].map(oldAddress);
   return entries
     .map((entry) =>
-      isObject(entry) && typeof entry['address'] === 'string' ? (entry['address'].split('/')[0] ?? '') : '',
+      isJsonObject(entry) && typeof entry['address'] === 'string' ? (entry['address'].split('/')[0] ?? '') : '',
     )
     .filter(isIP);
 }
 
 function oldAddress(entry: unknown): JsonObject {
-  return { address: isObject(entry) ? entry['ip'] : undefined };
+  return { address: isJsonObject(entry) ? entry['ip'] : undefined };
 }
 
 /** Whether an address is that of an interface in the sandbox. Interfaces without a sandbox are on the machine. */
 function isOfSandbox(entry: unknown, interfaces: unknown): boolean {
-  if (!isObject(entry) || typeof entry['interface'] !== 'number' || !Array.isArray(interfaces)) return true;
+  if (!isJsonObject(entry) || typeof entry['interface'] !== 'number' || !Array.isArray(interfaces)) return true;
   const owner: unknown = interfaces[entry['interface']];
-  return !isObject(owner) || (typeof owner['sandbox'] === 'string' && owner['sandbox'] !== '');
+  return !isJsonObject(owner) || (typeof owner['sandbox'] === 'string' && owner['sandbox'] !== '');
 }
 
 /** Names of the interfaces of a result on the machine. */
 export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
   if (!Array.isArray(interfaces)) return [];
   return interfaces
-    .filter((entry) => isObject(entry) && (entry['sandbox'] === undefined || entry['sandbox'] === ''))
+    .filter((entry) => isJsonObject(entry) && (entry['sandbox'] === undefined || entry['sandbox'] === ''))
     .map((entry: JsonObject) => entry['name'])
     .filter((name) => typeof name === 'string');
 }
@@ -38,7 +39,7 @@ export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
 /** The first gateway of a result. */
 export function gatewayOf({ ips }: JsonObject): string | undefined {
   const gateways = Array.isArray(ips)
-    ? ips.map((entry: unknown) => (isObject(entry) ? entry['gateway'] : undefined))
+    ? ips.map((entry: unknown) => (isJsonObject(entry) ? entry['gateway'] : undefined))
     : [];
   return gateways.find((gateway) => typeof gateway === 'string');
 }
@@ -46,8 +47,8 @@ export function gatewayOf({ ips }: JsonObject): string | undefined {
 /** Hardware address of an interface on the machine. */
 export function macOf({ interfaces }: JsonObject, name: string): string | undefined {
   const found = Array.isArray(interfaces)
-    ? interfaces.find((entry) => isObject(entry) && entry['name'] === name)
+    ? interfaces.find((entry) => isJsonObject(entry) && entry['name'] === name)
     : undefined;
-  const mac: unknown = isObject(found) ? found['mac'] : undefined;
+  const mac: unknown = isJsonObject(found) ? found['mac'] : undefined;
   return typeof mac === 'string' ? mac : undefined;
 }

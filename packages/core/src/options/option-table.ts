@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { parseYaml } from '../codec/yaml.ts';
 import { isDocumentError } from '../json/document-error.ts';
+import { isJsonObject } from '../json/json.ts';
 import { didYouMean, UsageError } from './usage-error.ts';
-import { isRawObject, type RawObject, type ValueType } from './value-types.ts';
+import type { RawObject, ValueType } from './value-types.ts';
 
 /** One option of a program. The parsers of all sources, the help text and the reference page are derived from it. */
 export interface Option<N extends string, T> {
@@ -130,7 +131,7 @@ export function parseConfigDocument(bytes: Buffer, source: string): RawObject {
   }
   const [twice] = parsed.duplicateFields;
   if (twice !== undefined) throw new UsageError(`${source} contains ${twice} twice`);
-  if (!isRawObject(parsed.value)) throw new UsageError(`${source} must contain an object`);
+  if (!isJsonObject(parsed.value)) throw new UsageError(`${source} must contain an object`);
   return parsed.value;
 }
 

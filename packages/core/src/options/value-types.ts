@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json/json.ts';
 import { DurationError, durationMs, durationOfMs } from '../meta/duration.ts';
 import { didYouMean, didYouMeanOneOf, UsageError } from './usage-error.ts';
 
@@ -28,13 +29,9 @@ export interface ValueType<T> {
 /** An object of a config file. */
 export type RawObject = Readonly<Record<string, unknown>>;
 
-/** True for an object that is not a list. */
-export const isRawObject = (raw: unknown): raw is RawObject =>
-  typeof raw === 'object' && raw !== null && !Array.isArray(raw);
-
 /** The message about a value of a config file that has the wrong type. */
 export function wrongValue(source: string, expected: string, raw: unknown): UsageError {
-  const shown = isRawObject(raw) ? 'an object' : Array.isArray(raw) ? 'a list' : JSON.stringify(raw);
+  const shown = isJsonObject(raw) ? 'an object' : Array.isArray(raw) ? 'a list' : JSON.stringify(raw);
   return new UsageError(`${source} must be ${expected}, not ${shown}`);
 }
 

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { replaceFile } from '@keelson/container-host';
-import { isRecord } from './is-record.ts';
+import { isJsonObject } from '@keelson/core/internal';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import type { SupervisorPlace } from './supervisor-place.ts';
@@ -44,7 +44,7 @@ function parse(text: string): RunningSupervisor | undefined {
   } catch {
     return undefined;
   }
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const { pid, startTicks, bootId, options } = value;
   // A record must not make the agent send signals to process 1 or to process groups.
   if (typeof pid !== 'number' || pid <= 1 || typeof startTicks !== 'string' || typeof bootId !== 'string')

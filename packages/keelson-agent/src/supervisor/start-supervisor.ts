@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { MachineError } from '@keelson/agent';
-import { isRecord } from './is-record.ts';
+import { isJsonObject } from '@keelson/core/internal';
 import { type SupervisorOptions, supervisorProgram } from './supervisor-options.ts';
 import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
 
@@ -60,7 +60,7 @@ async function started(child: ChildProcess, place: SupervisorPlace): Promise<voi
     }, startMs);
     child.on('error', (error) => resolve(error.message));
     child.once('message', (message) =>
-      resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined),
+      resolve(isJsonObject(message) && 'failed' in message ? String(message['failed']) : undefined),
     );
     // `exit` may come before the last message.
     child.once('close', (code, signal) => resolve(endReason(code, signal, place)));

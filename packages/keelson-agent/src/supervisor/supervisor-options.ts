@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AgentConfig, agentVersion, type NetworkConfig, type RuntimeChoice } from '@keelson/agent';
-import { isRecord } from './is-record.ts';
+import { isJsonObject } from '@keelson/core/internal';
 
 /** The options of a supervisor. One that runs with options other than the agent's is replaced. */
 export interface SupervisorOptions {
@@ -75,7 +75,7 @@ function networkOptions(network: NetworkConfig, standalone: boolean): NetworkCon
 /** Parses the result of {@link supervisorOptions}. @throws Error for any other text */
 export function parseSupervisorOptions(text: string | undefined): SupervisorOptions {
   const value: unknown = JSON.parse(text ?? 'null');
-  if (!isRecord(value) || typeof value['rootDir'] !== 'string' || typeof value['port'] !== 'number')
+  if (!isJsonObject(value) || typeof value['rootDir'] !== 'string' || typeof value['port'] !== 'number')
     throw new Error('this program is started by keelson-agent, which passes its options as the only argument');
   return value as unknown as SupervisorOptions;
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isRawObject, nonNegativeDuration, rejectUnknownKeys, UsageError, wholeNumber } from '@keelson/core/internal';
+import { isJsonObject, nonNegativeDuration, rejectUnknownKeys, UsageError, wholeNumber } from '@keelson/core/internal';
 
 /**
  * Limits on the connections of a server. Times are in milliseconds and are enforced with a precision of {@link
@@ -86,7 +86,7 @@ const times = ['handshake', 'idle', 'headers', 'request', 'unreadAnswer', 'linge
 
 /** Parses {@link ConnectionLimits} of a config file; times are durations such as `90s`. @throws UsageError */
 export function parseConnectionLimits(raw: unknown, source: string): Partial<ConnectionLimits> {
-  if (!isRawObject(raw))
+  if (!isJsonObject(raw))
     throw new UsageError(`${source} must be an object with some of ${[...numbers, ...times].join(', ')}`);
   rejectUnknownKeys(raw, [...numbers, ...times], source);
   const given = <K extends string>(keys: readonly K[]): K[] => keys.filter((key) => raw[key] !== undefined);

@@ -1,5 +1,5 @@
 import {
-  isRawObject,
+  isJsonObject,
   nonNegativeDuration,
   rejectUnknownKeys,
   requiredText,
@@ -40,7 +40,7 @@ const builtinLevels = [
 ];
 
 function objects(raw: unknown, source: string): RawObject[] {
-  if (!Array.isArray(raw) || !raw.every(isRawObject)) throw wrongValue(source, 'a list of objects', raw);
+  if (!Array.isArray(raw) || !raw.every(isJsonObject)) throw wrongValue(source, 'a list of objects', raw);
   return raw;
 }
 
@@ -76,7 +76,7 @@ function parseSchema(raw: RawObject, source: string, levels: readonly string[]):
 
 /** Parses {@link FlowControlChoice} of a config file; `queueWait` is a duration such as `15s`. @throws UsageError */
 export function parseFlowControl(raw: unknown, source: string): FlowControlChoice {
-  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with some of ${keys.join(', ')}`);
+  if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with some of ${keys.join(', ')}`);
   rejectUnknownKeys(raw, keys, source);
   const { queueWait, levels, schemas } = raw;
   const own =

@@ -1,6 +1,6 @@
 import {
   defaultStorageBudgets,
-  isRawObject,
+  isJsonObject,
   rejectUnknownKeys,
   type StorageBudgets,
   UsageError,
@@ -24,7 +24,7 @@ const keys = [...Object.keys(defaultStorageBudgets), ...Object.keys(httpBudgets)
 
 /** Reads an object of bounds in bytes; 0 means that nothing is kept. @throws UsageError */
 export function parseMemoryBudgets(raw: unknown, source: string): MemoryBudgets {
-  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with ${keys.join(', ')}`);
+  if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with ${keys.join(', ')}`);
   rejectUnknownKeys(raw, keys, source);
   const given = Object.entries(raw).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([key, value]) => [key, wholeNumber(value, `${source}.${key}`)]));

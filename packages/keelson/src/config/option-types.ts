@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import {
-  isRawObject,
+  isJsonObject,
   listOf,
   type Option,
   rejectUnknownKeys,
@@ -49,7 +49,7 @@ export const hosts: ValueType<readonly string[]> = listOf('HOST', (host, source)
 export const brand: ValueType<ServerOptions['brand']> = valueType(
   'BRAND',
   (raw, source) => {
-    if (!isRawObject(raw)) throw wrongValue(source, 'an object with vendor and metaGroup', raw);
+    if (!isJsonObject(raw)) throw wrongValue(source, 'an object with vendor and metaGroup', raw);
     rejectUnknownKeys(raw, ['vendor', 'metaGroup'], source);
     const { vendor = 'kubernetes', metaGroup = 'meta.k8s.io' } = raw;
     if (!/^[a-z0-9][a-z0-9.-]*$/.test(String(vendor)))
@@ -72,7 +72,7 @@ function withAbsolutePaths(raw: unknown, base: string): unknown {
   if (typeof raw === 'string')
     return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, directory: string) => `lmdb:${resolve(base, directory)}`);
   if (Array.isArray(raw)) return raw.map((item) => withAbsolutePaths(item, base));
-  if (!isRawObject(raw)) return raw;
+  if (!isJsonObject(raw)) return raw;
   const out: Record<string, unknown> = { ...raw };
   for (const key of ['default', 'routes', 'storage', 'url'])
     if (out[key] !== undefined) out[key] = withAbsolutePaths(out[key], base);

@@ -1,13 +1,14 @@
-import type { WindowLimits } from '@keelson/core/internal';
 import {
-  isRawObject,
+  isJsonObject,
   nonNegativeDuration,
   oneOf,
   rejectUnknownKeys,
   requiredText,
   UsageError,
+  type WindowLimits,
   wholeNumber,
 } from '@keelson/core/internal';
+
 import type { Store } from '@keelson/core/storage-adapter';
 
 /**
@@ -72,7 +73,7 @@ export type StorageChoice = StoreChoice | StorageRouting;
 
 /** True for a `Store` instance. */
 export function isStore(choice: unknown): choice is Store {
-  return isRawObject(choice) && typeof choice['write'] === 'function';
+  return isJsonObject(choice) && typeof choice['write'] === 'function';
 }
 
 /** True for a choice of several stores. */
@@ -84,7 +85,7 @@ export const readMode = oneOf('MODE', readModes);
 
 /** Reads `{ minChanges, minAge }`; `minAgeMs` may be given instead of `minAge`. */
 export function parseHistory(raw: unknown, source: string): HistoryWindow {
-  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
+  if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
   rejectUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
   const { minChanges, minAge, minAgeMs } = raw;
   if (minAge !== undefined && minAgeMs !== undefined)
@@ -98,7 +99,7 @@ export function parseHistory(raw: unknown, source: string): HistoryWindow {
 
 function parseStore(raw: unknown, source: string): StoreChoice {
   if (isStore(raw)) return raw;
-  if (!isRawObject(raw)) return requiredText(raw, source);
+  if (!isJsonObject(raw)) return requiredText(raw, source);
   const settings = {
     ...(raw['reads'] === undefined ? {} : { reads: readMode.fromFile(raw['reads'], `${source}.reads`, '') }),
     ...(raw['history'] === undefined ? {} : { history: parseHistory(raw['history'], `${source}.history`) }),
@@ -114,7 +115,7 @@ function parseStore(raw: unknown, source: string): StoreChoice {
 }
 
 function parseRoute(raw: unknown, source: string): StorageRoute {
-  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
+  if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
   rejectUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
   const { name, group, resources, storage } = raw;
   if (typeof group !== 'string')
@@ -138,7 +139,7 @@ function parseRoute(raw: unknown, source: string): StorageRoute {
 
 /** Parses the storage option of a config file, a flag or code. @throws UsageError */
 export function parseStorage(raw: unknown, source: string): StorageChoice {
-  if (!isRawObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
+  if (!isJsonObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
     return parseStore(raw, source);
   rejectUnknownKeys(raw, ['default', 'routes'], source);
   if (raw['default'] === undefined) throw new UsageError(`${source} has routes but no default`);
@@ -160,7 +161,7 @@ const numbers = ['maxEvents', 'maxBytes', 'maxTotalBytes'] as const;
 
 /** Parses `{ maxEvents, maxBytes, maxTotalBytes, maxAge }`; `maxAge` is a duration such as `5m`. @throws UsageError */
 export function parseWatchWindow(raw: unknown, source: string): WatchWindow {
-  if (!isRawObject(raw)) throw new UsageError(`${source} must be an object with ${numbers.join(', ')} and maxAge`);
+  if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with ${numbers.join(', ')} and maxAge`);
   rejectUnknownKeys(raw, [...numbers, 'maxAge'], source);
   const given = numbers.filter((key) => raw[key] !== undefined);
   return {

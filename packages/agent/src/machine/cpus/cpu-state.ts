@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { replaceFile } from '@keelson/container-host';
-import { isRecord } from '../../base/json-values.ts';
+import { isJsonObject } from '@keelson/core/internal';
 import { MachineError } from '../../base/machine-error.ts';
 
 /** Name of the file below the root directory. */
@@ -54,9 +54,9 @@ function parse(text: string): CpuState | undefined {
   } catch {
     return undefined;
   }
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const { policyName, defaultCpuSet, entries, checksum } = value;
-  if (typeof policyName !== 'string' || typeof defaultCpuSet !== 'string' || !isRecord(entries)) return undefined;
+  if (typeof policyName !== 'string' || typeof defaultCpuSet !== 'string' || !isJsonObject(entries)) return undefined;
   const state = { policyName, defaultCpuSet, entries: entries as CpuEntries };
   return checksumOf(state) === checksum ? state : undefined;
 }

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { ImageAuth } from '@keelson/container-runtime';
-import { parseYaml } from '@keelson/core/internal';
+import { isJsonObject, parseYaml } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
-import { isRecord } from '../../base/json-values.ts';
 
 /** The registry, or path in a registry, of a credential: `https://*.example:5000/team`. */
 interface RegistryPattern {
@@ -80,7 +79,7 @@ export function pullCredentials(reference: string, secrets: readonly Secret[]): 
 function registriesOf(secret: Secret): Record<string, unknown> {
   const data: Record<string, string> = secret.data ?? {};
   const modern = readJson(data['.dockerconfigjson']);
-  if (isRecord(modern['auths'])) return modern['auths'];
+  if (isJsonObject(modern['auths'])) return modern['auths'];
   return readJson(data['.dockercfg']);
 }
 
@@ -88,14 +87,14 @@ function readJson(base64: string | undefined): Record<string, unknown> {
   if (base64 === undefined) return {};
   try {
     const value: unknown = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'));
-    return isRecord(value) ? value : {};
+    return isJsonObject(value) ? value : {};
   } catch {
     return {};
   }
 }
 
 function authOf(server: string, entry: unknown): ImageAuth[] {
-  if (!isRecord(entry)) return [];
+  if (!isJsonObject(entry)) return [];
   const text = (key: string) => (typeof entry[key] === 'string' ? (entry[key] as string) : undefined);
   const pair = Buffer.from(text('auth') ?? '', 'base64').toString('utf8');
   const colon = pair.indexOf(':');
@@ -199,7 +198,7 @@ class BadFile extends Error {}
 /** Parses the configuration of cloud a (YAML or JSON): the application as which the node authenticates. */
 function parseConfigOfA(bytes: Buffer): CloudAccount {
   const config: unknown = parseYaml(bytes).value;
-  if (!isRecord(config)) throw new BadFile('it is not a map');
+  if (!isJsonObject(config)) throw new BadFile('it is not a map');
   const { aadClientId: username, aadClientSecret: password, registries } = config;
   if (config['useManagedIdentityExtension'] === true)
     throw new BadFile('identities managed by the cloud are not supported');
@@ -216,7 +215,7 @@ function parseConfigOfA(bytes: Buffer): CloudAccount {
 function parseKeyOfB(bytes: Buffer): CloudAccount {
   const text = bytes.toString('utf8');
   const key: unknown = JSON.parse(text);
-  if (!isRecord(key)) throw new BadFile('it is not an object');
+  if (!isJsonObject(key)) throw new BadFile('it is not an object');
   if (key['type'] !== 'service_account') throw new BadFile('it is not a key of a service account');
   for (const field of ['client_email', 'private_key'])
     if (typeof key[field] !== 'string') throw new BadFile(`it lacks ${field}`);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { isJsonObject } from '@keelson/core/internal';
 import type { coreV1, Pod } from '@keelson/kinds';
-import { isRecord } from '../../base/json-values.ts';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { ProgramError, type RunProgram } from '../../base/run-program.ts';
@@ -51,7 +51,7 @@ function parseAnswer(output: string): DriverAnswer | undefined {
   } catch {
     return undefined;
   }
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const { status, message, device, volumeName, attached, capabilities } = value;
   if (status !== 'Success' && status !== 'Failure' && status !== 'Not supported') return undefined;
   return {
@@ -60,7 +60,7 @@ function parseAnswer(output: string): DriverAnswer | undefined {
     ...(typeof device === 'string' ? { device } : {}),
     ...(typeof volumeName === 'string' ? { volumeName } : {}),
     ...(typeof attached === 'boolean' ? { attached } : {}),
-    ...(isRecord(capabilities) ? { capabilities } : {}),
+    ...(isJsonObject(capabilities) ? { capabilities } : {}),
   };
 }
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isJsonObject } from '@keelson/core/internal';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
-import { isRecord } from '../../base/json-values.ts';
 import type { HostAccess } from '../host/host-access.ts';
 import type { FlexDriver } from './flex-drivers.ts';
 import type { Mounter } from './mounter.ts';
@@ -78,7 +78,7 @@ export class FlexRecords {
 function parseRecord(text: string): FlexRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) && typeof value['uid'] === 'string' ? (value as unknown as FlexRecord) : undefined;
+    return isJsonObject(value) && typeof value['uid'] === 'string' ? (value as unknown as FlexRecord) : undefined;
   } catch {
     return undefined;
   }

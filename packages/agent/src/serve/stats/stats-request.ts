@@ -1,5 +1,5 @@
 import { parseInstant } from '@keelson/core';
-import { isRecord } from '../../base/json-values.ts';
+import { isJsonObject } from '@keelson/core/internal';
 import { type AgentRequest, HttpProblem, readBody } from '../http/request.ts';
 import type { SampleRange } from './container-info.ts';
 
@@ -28,7 +28,7 @@ async function fields(request: AgentRequest): Promise<Record<string, unknown>> {
   if (text === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return value;
+    if (isJsonObject(value)) return value;
   } catch {
     // Reported below, like a value that is not an object.
   }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '@keelson/container-host';
-import { isRecord } from '../../base/json-values.ts';
+import { isJsonObject } from '@keelson/core/internal';
 
 /** Identifies one version of a config map and a key in it. */
 export interface ConfigId {
@@ -27,15 +27,17 @@ export interface ConfigState {
 const idFields = ['namespace', 'name', 'uid', 'resourceVersion', 'key'] as const;
 
 function isId(value: unknown): value is ConfigId {
-  return isRecord(value) && idFields.every((field) => typeof value[field] === 'string');
+  return isJsonObject(value) && idFields.every((field) => typeof value[field] === 'string');
 }
 
 function isState(value: unknown): value is ConfigState {
-  if (!isRecord(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { current, lastKnownGood, trial, refused } = value;
   if ((current !== undefined && !isId(current)) || (lastKnownGood !== undefined && !isId(lastKnownGood))) return false;
-  if (trial !== undefined && !(isRecord(trial) && typeof trial['starts'] === 'number')) return false;
-  return refused === undefined || (isRecord(refused) && isId(refused['of']) && typeof refused['problem'] === 'string');
+  if (trial !== undefined && !(isJsonObject(trial) && typeof trial['starts'] === 'number')) return false;
+  return (
+    refused === undefined || (isJsonObject(refused) && isId(refused['of']) && typeof refused['problem'] === 'string')
+  );
 }
 
 /** True when both identify the same configuration. */

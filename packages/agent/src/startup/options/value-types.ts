@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import {
   integer,
-  isRawObject,
+  isJsonObject,
   listOf,
   parseBool,
   textType,
@@ -73,7 +73,7 @@ function pairs<T>({
       return map;
     },
     fromFile(raw, source) {
-      if (!isRawObject(raw)) throw wrongValue(source, 'an object', raw);
+      if (!isJsonObject(raw)) throw wrongValue(source, 'an object', raw);
       return new Map(
         Object.entries(raw).map(([key, item]) => {
           if (!inFile.types.includes(typeof item)) throw wrongValue(source, inFile.expected, item);

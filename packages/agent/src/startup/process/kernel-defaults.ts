@@ -1,8 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '@keelson/container-host';
+import { isJsonObject } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
-import { isRecord } from '../../base/json-values.ts';
 import { MachineError } from '../../base/machine-error.ts';
 
 /** Kernel settings that pods depend on: memory overcommit is allowed, and the machine restarts after a kernel panic. */
@@ -121,9 +121,9 @@ async function readRecord(path: string, boot: string | undefined, logger: Logger
   if (text === undefined) return changes;
   try {
     const record: unknown = JSON.parse(text);
-    if (!isRecord(record) || record['boot'] !== boot || !isRecord(record['changes'])) return changes;
+    if (!isJsonObject(record) || record['boot'] !== boot || !isJsonObject(record['changes'])) return changes;
     for (const [name, change] of Object.entries(record['changes'])) {
-      if (requiredSettings[name] === undefined || !isRecord(change)) continue;
+      if (requiredSettings[name] === undefined || !isJsonObject(change)) continue;
       const { from, to } = change;
       if (typeof from === 'string' && typeof to === 'string') changes.set(name, { from, to });
     }
