@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
@@ -97,4 +100,17 @@ test('by default the server uses TLS, and clients without a certificate have acc
   t.is(await status('/version'), 200);
   t.is(await status('/api/v1/namespaces'), 401);
   t.is(await status('/apis'), 401);
+});
+
+test('a reader that closes the output early is no error', async (t) => {
+  const bundle = new URL('../../../../packages/keelson/dist/bundle/keelson.js', import.meta.url);
+  const child = spawn(process.execPath, [fileURLToPath(bundle), 'help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  t.is(stderr, '');
+  t.is(code, 0);
 });

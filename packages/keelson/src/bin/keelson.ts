@@ -6,6 +6,13 @@ const terminated = new Promise<void>((resolve) => {
   process.once('SIGINT', () => resolve());
 });
 
+// A reader such as `head` may close the output early. That ends neither a server nor a command with an error.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 process.exitCode = await main(process.argv.slice(2), {
   env: process.env,
   stdout: (text) => process.stdout.write(text),
