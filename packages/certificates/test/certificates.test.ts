@@ -19,7 +19,7 @@ test('a request contains the name of the node and its public key, and is signed 
   }
 });
 
-const openssl = spawnSync('openssl', ['version']).status === 0 ? test : test.skip;
+const openssl = spawnSync('openssl', ['version']).status === 0 || process.env['CI'] ? test : test.skip;
 
 openssl('openssl parses the request and verifies its signature', async (t) => {
   const { request } = await requestForNode('n1');

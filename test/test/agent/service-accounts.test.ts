@@ -18,7 +18,7 @@ const claimsOf = (
 ): { sub: string; jti: string; aud: string[]; exp: number; iat: number; 'kubernetes.io': { pod?: { name: string } } } =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
 // Only root can mount the token at its path.
-const whereMounted = command !== undefined && process.getuid?.() === 0 ? test : test.skip;
+const whereMounted = (command !== undefined && process.getuid?.() === 0) || process.env['CI'] ? test : test.skip;
 
 const javaScript = `${process.execPath} ${fileURLToPath(new URL('../../src/in-cluster-client.js', import.meta.url))}`;
 const user = 'system:serviceaccount:default:reader';

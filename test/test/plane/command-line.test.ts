@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
@@ -113,4 +115,22 @@ test('a reader that closes the output early is no error', async (t) => {
   const [code] = (await once(child, 'close')) as [number | null];
   t.is(stderr, '');
   t.is(code, 0);
+});
+
+test('flowControl of the config file limits what a server runs', async (t) => {
+  const data = await temporaryDirectory();
+  t.teardown(() => removeDirectory(data));
+  const config = join(data, 'config.yaml');
+  await writeFile(config, 'flowControl: { watches: 1, levels: [{ name: batch, shares: 3 }] }\n');
+  const server = await startKeelson(data, ['--storage', 'memory:', '--insecure', '--config', config]);
+  t.teardown(() => server.stop());
+  const abandoned = new AbortController();
+  const first = await fetch(`${server.url}/api/v1/configmaps?watch=1`, { signal: abandoned.signal });
+  t.is(first.status, 200);
+  const second = await fetch(`${server.url}/api/v1/configmaps?watch=1`);
+  t.is(second.status, 429);
+  t.is(second.headers.get('retry-after'), '1');
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  t.regex(metrics, /^apiserver_flowcontrol_nominal_limit_seats\{priority_level="batch"\} \d+$/m);
+  abandoned.abort();
 });
