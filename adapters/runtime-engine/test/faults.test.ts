@@ -115,8 +115,9 @@ engineTest(
     for (let round = 0; round < 3; round += 1) {
       const next = await openEngine(opened.podman, opened.options, opened.folder);
       const then = (await lines()).length;
-      const status = await next.engine.runtime.containerStatus(id);
-      if (status.state === 'running') await until(async () => (await lines()).length > then || undefined);
+      // The container may end meanwhile, when the engine is slow to attach.
+      const running = async () => (await next.engine.runtime.containerStatus(id)).state === 'running';
+      await until(async () => (await lines()).length > then || !(await running()));
       await next.engine.runtime[Symbol.asyncDispose]();
     }
     const last = await openEngine(opened.podman, opened.options, opened.folder);

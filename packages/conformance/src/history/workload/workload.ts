@@ -52,6 +52,9 @@ export class Workload {
   readonly #known = new Map<string, SeenObject>();
   readonly #loops: Promise<void>[] = [];
   readonly #watchers: RecordingWatcher[] = [];
+  readonly #watchLoops = new Map<RecordingWatcher, Promise<void>>();
+  /** Revision at which a watch ends. */
+  readonly #endAt = new Map<RecordingWatcher, number>();
   readonly #witnesses = new Map<string, RecordingWatcher[]>();
   readonly #witnessed = new Map<string, number>();
   #calls = 0;
@@ -61,7 +64,6 @@ export class Workload {
   #first = 0;
   #latest = 0;
   #gone = 0;
-  #wanted = Number.POSITIVE_INFINITY;
 
   constructor(options: WorkloadOptions) {
     this.recorder = options.recorder ?? new HistoryRecorder();
@@ -146,6 +148,19 @@ export class Workload {
   async finish(timeoutMs = 60_000): Promise<void> {
     await this.stopCalls();
     const deadline = this.recorder.now() + timeoutMs;
+    // A write whose response was lost can still take effect. The watches of whole kinds end last, so that they have
+    // observed everything that any other client has observed.
+    const witnesses = [...this.#witnesses.values()].flat();
+    await this.#endWatches(
+      this.#watchers.filter((watcher) => !witnesses.includes(watcher)),
+      deadline,
+    );
+    await this.#endWatches(witnesses, deadline);
+    await this.stop();
+  }
+
+  /** Ends watches when they have observed all writes up to now, at the latest at the deadline. */
+  async #endWatches(watchers: readonly RecordingWatcher[], deadline: number): Promise<void> {
     const client = this.#client('last');
     let last = 0;
     for (const { kind } of workloadKinds) {
@@ -156,13 +171,19 @@ export class Workload {
         await this.#sleep(retryMs);
       }
     }
-    this.#wanted = last;
-    for (const watcher of this.#watchers) watcher.interrupt();
-    while (this.#watchers.some(({ position = 0 }) => position < last) && this.recorder.now() < deadline) {
+    const endAt = (revision: number) => {
+      for (const watcher of watchers) {
+        this.#endAt.set(watcher, revision);
+        watcher.interrupt();
+      }
+    };
+    endAt(last);
+    while (watchers.some(({ position = 0 }) => position < last) && this.recorder.now() < deadline) {
       await this.#sleep(retryMs);
     }
-    await this.stop();
-    for (const { name } of this.#watchers) this.recorder.finish(name, last);
+    endAt(0);
+    await Promise.all(watchers.map((watcher) => this.#watchLoops.get(watcher)));
+    for (const { name } of watchers) this.recorder.finish(name, last);
   }
 
   /** Stops all clients immediately; the history then proves nothing about missing events of watches. */
@@ -170,11 +191,9 @@ export class Workload {
     this.#running = false;
     this.#watching = false;
     for (const watcher of this.#watchers) watcher.interrupt();
-    await Promise.all([...this.#loops.splice(0), ...this.#watchLoops.splice(0)]);
+    await Promise.all([...this.#loops.splice(0), ...this.#watchLoops.values()]);
     this.#agent.destroy();
   }
-
-  readonly #watchLoops: Promise<void>[] = [];
 
   #client(name: string): RecordingClient {
     const { callTimeoutMs: timeoutMs } = this.#options;
@@ -250,13 +269,13 @@ export class Workload {
     const watcher = new RecordingWatcher(this.#first, { name, selection, recorder: this.recorder, agent: this.#agent });
     this.#watchers.push(watcher);
     if (witness) this.#witnesses.set(selection.kind, [...(this.#witnesses.get(selection.kind) ?? []), watcher]);
-    this.#watchLoops.push(this.#follow(watcher, witness));
+    this.#watchLoops.set(watcher, this.#follow(watcher, witness));
   }
 
   async #follow(watcher: RecordingWatcher, witness: boolean): Promise<void> {
     const random = this.#random;
-    while (this.#watching && !((watcher.position ?? 0) >= this.#wanted)) {
-      const last = this.#wanted !== Number.POSITIVE_INFINITY;
+    while (this.#watching && (watcher.position ?? 0) < (this.#endAt.get(watcher) ?? Number.POSITIVE_INFINITY)) {
+      const last = this.#endAt.has(watcher);
       const plan = { server: this.#server(), timeoutSeconds: last ? 1 : 1 + random.below(5) };
       const dice = witness || last ? 1 : random.next();
       let why: string;
