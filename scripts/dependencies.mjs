@@ -20,7 +20,9 @@ const packages = {
   'packages/certificates': [],
   'packages/client': ['@keelson/core'],
   'packages/access': ['@keelson/certificates', '@keelson/core', '@keelson/client', '@keelson/kinds'],
-  'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
+  'packages/controller-kit': ['@keelson/core', '@keelson/client'],
+  'packages/scheduler': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
+  'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
   'packages/agent': [
     '@keelson/certificates',
     '@keelson/core',

@@ -3,7 +3,7 @@ export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/
 export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
 export { createHttpClient, type HttpApiClient } from './http/http-resource-client.ts';
 export { createInProcessClient, type InProcessClientOptions } from './in-process-client.ts';
-export { Informer, type InformerHandlers, type InformerOptions, keyOf } from './informer.ts';
+export { Informer, type InformerHandlers, type InformerOptions, isOlderVersion, keyOf } from './informer.ts';
 export { type KubeconfigAccess, kubeconfigAccess } from './kubeconfig/client-options.ts';
 export { type InClusterOptions, inClusterAccess, serviceAccountDirectory } from './kubeconfig/in-cluster.ts';
 export {

@@ -24,6 +24,8 @@ export interface InformerOptions<T extends KubeObject, K> {
   readonly pageSize?: number;
   /** Allow the first list to come from a cache that may be behind, which saves reads of the store. Default false. */
   readonly firstListFromCache?: boolean;
+  /** Called after each change of `resourceVersion`, when all handlers have been called. */
+  readonly progressed?: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -241,6 +243,7 @@ export class Informer<T extends KubeObject, K = T> {
     this.#resourceVersion = listed.resourceVersion;
     this.#next = 'none';
     this.#synced = true;
+    this.#options.progressed?.();
     this.#settle();
   }
 
@@ -272,6 +275,7 @@ export class Informer<T extends KubeObject, K = T> {
         if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#mirror.put(keyOf(event.object), event.object);
         else if (event.type === 'DELETED') this.#mirror.remove(keyOf(event.object), event.object);
         this.#resourceVersion = resourceVersion ?? this.#resourceVersion;
+        this.#options.progressed?.();
       }
     } finally {
       if (lasted() >= healthyWatchMs) alive();

@@ -6,3 +6,4 @@ export { NamespaceController } from './namespace/namespace-controller.ts';
 export { NamespaceDefaults, type NamespaceDefaultsOptions } from './namespace/namespace-defaults.ts';
 export { PodGarbageCollector, type PodGarbageCollectorOptions } from './pods/pod-garbage-collector.ts';
 export { ClusterRoleAggregation } from './roles/cluster-role-aggregation.ts';
+export { workloadControllers } from './workload-controllers.ts';

@@ -1,0 +1,64 @@
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { ObjectReader } from './shared-informer.ts';
+
+/** What controllers need from the process that runs them. */
+export interface ControllerHost {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Undefined: done. Otherwise the object is reconciled again after a time, or earlier when something changes. */
+export type ReconcileResult = undefined | { readonly againAfterMs: number };
+
+/** One run of `reconcile`. */
+export interface ReconcileRun {
+  /** `namespace/name`, or `name` of a cluster-scoped object. */
+  readonly key: string;
+  /** Writes made by this client are visible in `read` before the same object is reconciled again. */
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborted when the controllers stop. */
+  readonly signal: AbortSignal;
+  /** The local copy of a kind that the controller has declared. Objects are shared and must not be modified. */
+  read<T extends KubeObject>(kind: KindDefinition<T>): ObjectReader<T>;
+  /** Records an event about an object. Never fails and never waits. */
+  event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+export type Reconcile<T extends KubeObject> = (object: T, run: ReconcileRun) => Promise<ReconcileResult>;
+
+/** Another kind whose changes lead to runs. */
+export interface RelatedKind {
+  readonly kind: KindDefinition;
+  /** Keys of the objects to reconcile after a change. `before` is undefined for a new object. */
+  readonly keys: (object: KubeObject, before: KubeObject | undefined, read: ReconcileRun['read']) => readonly string[];
+}
+
+/** Declares that changes of objects of `kind` lead to runs for the returned keys. */
+export function relatedKind<T extends KubeObject>(
+  kind: KindDefinition<T>,
+  keys: (object: T, before: T | undefined, read: ReconcileRun['read']) => readonly string[] = () => [],
+): RelatedKind {
+  return { kind, keys: keys as RelatedKind['keys'] };
+}
+
+/** A controller: it is called with each object of `kind` after every change that may concern it. */
+export interface ControllerDefinition<T extends KubeObject = KubeObject> {
+  /** Appears in logs, metrics and events, for example `replicaset-controller`. */
+  readonly name: string;
+  readonly kind: KindDefinition<T>;
+  /** Kinds whose objects this controller creates; a change of one leads to a run for its controlling owner. */
+  readonly owns?: readonly KindDefinition[];
+  /** Other kinds that are read, or whose changes lead to runs. */
+  readonly related?: readonly RelatedKind[];
+  /** Number of objects reconciled concurrently; one object never is. Default 1. */
+  readonly workers?: number;
+  /** Brings the world closer to what the object requests. A failure is logged and the run is repeated with back-off. */
+  readonly reconcile: Reconcile<T>;
+  /** Called after the object was deleted, with its key. */
+  readonly deleted?: (run: ReconcileRun) => Promise<ReconcileResult>;
+}

@@ -1,0 +1,5 @@
+import type { ControllerDefinition } from '@keelson/controller-kit';
+
+/** Controllers of workloads, services and nodes, in the order of their names. */
+// biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
+export const workloadControllers: readonly ControllerDefinition<any>[] = [];

@@ -1,0 +1,1 @@
+export const schedulerName = 'default-scheduler';
