@@ -32,6 +32,8 @@ export type {
   WatchWindow,
 } from './config/storage-choice.ts';
 /** @public */
+export type { ControllersOption } from './control-plane/controller-choice.ts';
+/** @public */
 export {
   type ControlPlane,
   type ControlPlaneOptions,

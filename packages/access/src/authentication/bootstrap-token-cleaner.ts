@@ -15,7 +15,7 @@ const maxPauseMs = 86_400_000;
 
 /** Deletes bootstrap tokens after the end of their validity. */
 export class BootstrapTokenCleaner implements Service {
-  readonly name = 'bootstrap-token-cleaner';
+  readonly name = 'token-cleaner-controller';
   readonly #options: BootstrapTokenCleanerOptions;
   readonly #informer: Informer<Secret, string>;
   readonly #queue: WorkQueue;

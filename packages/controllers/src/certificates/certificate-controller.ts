@@ -18,7 +18,7 @@ const yearMs = 365 * 86_400_000;
  * and removes old ones. Each step is one write with the resourceVersion as a precondition.
  */
 export class CertificateController implements Service {
-  readonly name = 'certificate-controller';
+  readonly name = 'certificatesigningrequest-signing-controller';
   readonly #options: CertificateControllerOptions;
   readonly #informer: Informer<CertificateSigningRequest, string>;
   readonly #queue: WorkQueue;

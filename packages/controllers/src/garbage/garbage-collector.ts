@@ -34,7 +34,7 @@ interface Followed {
  * object exists as an owner is requested once.
  */
 export class GarbageCollector implements Service {
-  readonly name = 'garbage-collector';
+  readonly name = 'garbage-collector-controller';
   readonly #options: ControllerOptions;
   readonly #graph = new ObjectGraph();
   readonly #verified = new VerifiedOwners();

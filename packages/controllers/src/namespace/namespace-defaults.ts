@@ -20,7 +20,7 @@ const mapDescription =
  * `kube-root-ca.crt`, with which pods verify the server. Pods mount both.
  */
 export class NamespaceDefaults implements Service {
-  readonly name = 'namespace-defaults';
+  readonly name = 'serviceaccount-controller';
   readonly #options: NamespaceDefaultsOptions;
   readonly #queue: WorkQueue;
   readonly #namespaces: Informer<KubeObject, string>;

@@ -29,7 +29,7 @@ interface PodToDelete {
  * pods beyond the threshold. Rules and times are those of the pod garbage collector of kube-controller-manager.
  */
 export class PodGarbageCollector implements Service {
-  readonly name = 'pod-garbage-collector';
+  readonly name = 'pod-garbage-collector-controller';
   readonly #options: PodGarbageCollectorOptions;
   readonly #pods: Informer<Pod, KeptPod>;
   readonly #nodes: Informer<Node, KeptNode>;

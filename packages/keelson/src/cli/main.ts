@@ -75,7 +75,8 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     if (command === 'serve' && options.agent === true)
       throw new UsageError('--agent is an option of keelson up; keelson serve runs no node');
     const withAgent = command === 'up' && options.agent !== false;
-    return await serve(options, withAgent, io);
+    const controllers = options.controllers ?? (command === 'up' ? ['*'] : ['api']);
+    return await serve({ ...options, controllers }, withAgent, io);
   } catch (error) {
     io.stderr(`keelson: ${describe(error)}\n`);
     return error instanceof UsageError ? ExitCode.Usage : ExitCode.Failed;
@@ -124,8 +125,8 @@ function describe(error: unknown): string {
 
 const usage = `Keelson, a control plane for Node.
 
-  keelson up     [options]   run an API server on the embedded store, its controllers and one node in one process
-  keelson serve  [options]   run an API server and its controllers on the configured storage
+  keelson up     [options]   run a small cluster in one process: an API server, all controllers and one node
+  keelson serve  [options]   run an API server and the controllers that it needs on the configured storage
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters

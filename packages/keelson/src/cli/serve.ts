@@ -6,6 +6,7 @@ import { authenticationOptions } from '../config/authentication-options.ts';
 import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
+import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
@@ -42,6 +43,9 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
+  const controllers = options.controllers ?? ['api'];
+  // Checked before anything is created.
+  chooseControllers(controllers, '--controllers');
   const kinds = await loadKinds(options.kinds);
   const oidcAuthority = options.oidcCaFile && (await readCertificates('--oidc-ca-file', options.oidcCaFile));
   const authority =
@@ -64,7 +68,7 @@ export async function startServer(
     ...(options.memoryBudgets ? { memoryBudgets: options.memoryBudgets } : {}),
     data,
     acceptNewStore: options.acceptNewStore,
-    controllers: options.controllers,
+    controllers,
     authorization: authorizationOptions(options),
     authentication: authenticationOptions(options, oidcAuthority),
     ...(audit ? { audit } : {}),

@@ -4,6 +4,7 @@ import {
   isJsonObject,
   listOf,
   type Option,
+  parseBool,
   rejectUnknownKeys,
   requiredText,
   textType,
@@ -39,6 +40,22 @@ export const modules: ValueType<readonly string[]> = listOf('MODULE', (text, sou
   const name = requiredText(text, source);
   return directory !== undefined && name.startsWith('.') ? resolve(directory, name) : name;
 });
+
+const names: ValueType<readonly string[]> = listOf('NAMES', (text, source) => requiredText(text.trim(), source));
+
+/** Names of controllers. True, also as a boolean of a config file, is the set `api`, and false no controller. */
+export const controllerNames: ValueType<readonly string[]> = {
+  name: 'NAMES',
+  parse(line, source, earlier) {
+    const all = parseBool(line);
+    return all === undefined ? names.parse(line, source, earlier) : all ? ['api'] : [];
+  },
+  fromFile(raw, source, directory) {
+    if (typeof raw === 'boolean') return raw ? ['api'] : [];
+    return names.fromFile(raw, source, directory);
+  },
+  format: (values) => (values.length === 0 ? 'false' : values.join(',')),
+};
 
 /** Host names and addresses without ports. */
 export const hosts: ValueType<readonly string[]> = listOf('HOST', (host, source) => {

@@ -6,7 +6,7 @@ import { type AuthorizationConfig, authorizationRows } from './authorization-opt
 import { type ConnectionLimits, parseConnectionLimits } from './connection-limits.ts';
 import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
-import { brand, type Declared, hosts, listenAddress, modules, path, storage } from './option-types.ts';
+import { brand, controllerNames, type Declared, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import { type ServiceAccountServerOptions, serviceAccountOptions } from './service-account-options.ts';
 import {
   type HistoryWindow,
@@ -37,8 +37,8 @@ export interface ServerOptions
   readonly reads: ReadMode;
   /** Accept a store other than the one recorded in the data directory. */
   readonly acceptNewStore: boolean;
-  /** Run the built-in controllers in this process. Of several servers on one store one runs them. */
-  readonly controllers: boolean;
+  /** The controllers that run in this process. Undefined: the default of the command. */
+  readonly controllers?: readonly string[];
   /** Run a node agent beside the server; an option of `keelson up`. Undefined: the default of the command. */
   readonly agent?: boolean;
   /** File with the authorities of node agents' certificates. Undefined: the authority of the data directory. */
@@ -123,9 +123,10 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
   controllers: {
     flag: '--controllers',
     variable: 'KEELSON_CONTROLLERS',
-    type: bool,
-    default: true,
-    help: 'run the built-in controllers in this process; use --controllers=false when another server runs them',
+    type: controllerNames,
+    default: undefined,
+    shownDefault: 'api with serve, * with up',
+    help: 'controllers to run in this process: *, NAME, -NAME; api: those that the API itself needs; false: none',
   },
   agent: {
     flag: '--agent',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { BootstrapTokenCleaner } from '@keelson/access';
 import { LeaderElector } from '@keelson/client';
+import { ControllerManager } from '@keelson/controller-kit';
 import {
   CertificateController,
   type CertificateSigner,
@@ -13,9 +14,13 @@ import {
   PodGarbageCollector,
 } from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core/runtime';
+import type { ApiControllerName, ControllerChoice } from './controller-choice.ts';
 
-/** The Lease by which one of several servers is elected to run the controllers. */
-export const controllersLease = { namespace: 'kube-system', name: 'keelson-controllers' } as const;
+/** The Leases by which one of several processes is elected: for the set `api`, and for all other controllers. */
+const leases = {
+  api: { namespace: 'kube-system', name: 'keelson-controllers' },
+  workloads: { namespace: 'kube-system', name: 'keelson-workload-controllers' },
+} as const;
 
 /**
  * A standby takes over at most one lease duration and two attempts after the last renewal: 9 s + 2 * 2.4 s, below the
@@ -23,31 +28,58 @@ export const controllersLease = { namespace: 'kube-system', name: 'keelson-contr
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/**
- * Creates the controllers of a plane, for each time they run. Without a signer no certificates are issued; without
- * service accounts namespaces get none.
- */
-export function builtinControllers(
-  options: ControllerOptions,
-  signer: CertificateSigner | undefined,
-  serviceAccounts: { readonly certificateAuthority?: string } | undefined,
-): Service[] {
-  return [
-    new GarbageCollector(options),
-    new NamespaceController(options),
-    new PodGarbageCollector(options),
-    new ClusterRoleAggregation(options),
-    new BootstrapTokenCleaner(options),
-    ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
-    ...(serviceAccounts === undefined ? [] : [namespaceDefaults(options, serviceAccounts)]),
-  ];
+/** What single controllers need beyond {@link ControllerOptions}. */
+export interface ControllerCredentials {
+  /** Absent: no certificates are issued. */
+  readonly signer?: CertificateSigner | undefined;
+  /** Absent: namespaces get no service account. */
+  readonly serviceAccounts?: { readonly certificateAuthority?: string } | undefined;
 }
+
+const makeApiController: Readonly<
+  Record<ApiControllerName, (options: ControllerOptions, credentials: ControllerCredentials) => Service | undefined>
+> = {
+  'certificatesigningrequest-signing-controller': (options, { signer }) =>
+    signer && new CertificateController({ ...options, signer }),
+  'clusterrole-aggregation-controller': (options) => new ClusterRoleAggregation(options),
+  'garbage-collector-controller': (options) => new GarbageCollector(options),
+  'namespace-controller': (options) => new NamespaceController(options),
+  'pod-garbage-collector-controller': (options) => new PodGarbageCollector(options),
+  'serviceaccount-controller': (options, { serviceAccounts }) =>
+    serviceAccounts && namespaceDefaults(options, serviceAccounts),
+  'token-cleaner-controller': (options) => new BootstrapTokenCleaner(options),
+};
 
 function namespaceDefaults(
   options: ControllerOptions,
   { certificateAuthority }: { readonly certificateAuthority?: string },
 ): Service {
   return new NamespaceDefaults({ ...options, ...(certificateAuthority === undefined ? {} : { certificateAuthority }) });
+}
+
+/**
+ * Returns the services that run the chosen controllers.
+ *
+ * @param elected true: several processes may run them, so that one is elected for each of both sets
+ */
+export function controllerServices(
+  { api, workloads }: ControllerChoice,
+  options: ControllerOptions,
+  credentials: ControllerCredentials,
+  elected: boolean,
+): Service[] {
+  const apiServices = () =>
+    api.flatMap((name) => {
+      const service = makeApiController[name](options, credentials);
+      return service === undefined ? [] : [service];
+    });
+  const workloadServices = () =>
+    workloads.length === 0 ? [] : [new ControllerManager({ ...options, controllers: workloads })];
+  if (!elected) return [...apiServices(), ...workloadServices()].map((service) => startedInTime(service, options));
+  return [
+    ...(api.length === 0 ? [] : [electedServices(options, leases.api, apiServices)]),
+    ...(workloads.length === 0 ? [] : [electedServices(options, leases.workloads, workloadServices)]),
+  ];
 }
 
 /** Longest time for which the start of the server waits for a controller, in milliseconds. */
@@ -93,14 +125,18 @@ function candidateName(): string {
 }
 
 /**
- * Runs the controllers while this server is the leader. A former leader and its successor may act at the same time for
+ * Runs controllers while this process is the leader. A former leader and its successor may act at the same time for
  * a moment; all deletions contain uid and resourceVersion as preconditions, so nothing is done twice.
  */
-export function electedControllers(options: ControllerOptions, makeServices: () => readonly Service[]): Service {
+function electedServices(
+  options: ControllerOptions,
+  lease: { readonly namespace: string; readonly name: string },
+  makeServices: () => readonly Service[],
+): Service {
   const { client, clock, logger } = options;
   const elector = new LeaderElector({
     client,
-    ...controllersLease,
+    ...lease,
     identity: candidateName(),
     lead: (signal) => runWhileLeading(makeServices(), signal, options, logger),
     ...times,
@@ -108,7 +144,7 @@ export function electedControllers(options: ControllerOptions, makeServices: () 
     logger,
   });
   return {
-    name: 'elected-controllers',
+    name: `elected ${lease.name}`,
     start: async () => elector.start(),
     stop: () => elector.stop(),
   };

@@ -40,7 +40,8 @@ import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
-import { builtinControllers, electedControllers, startedInTime } from './controllers.ts';
+import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
+import { controllerServices, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
 import { processAnchor, systemNamespaces } from './plane-services.ts';
 
@@ -103,10 +104,12 @@ export interface ControlPlaneOptions {
    */
   readonly certificateSigner?: CertificateSigner;
   /**
-   * Run the controllers: namespaces, garbage collection of objects and pods, certificates. Default true. When several
-   * processes may write to the store, one of the servers is elected to run them.
+   * The controllers to run. Default true: those that the API itself needs, for namespaces, garbage collection of
+   * objects and pods, certificates, roles and accounts. A list contains names as in the option `--controllers` of the program
+   * (`*`, `NAME`, `-NAME`, `api`) and controllers of your own: `['api', widgetController]`. When several processes may
+   * write to the store, one of the servers is elected to run them.
    */
-  readonly controllers?: boolean;
+  readonly controllers?: ControllersOption;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
@@ -153,6 +156,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const withBuiltin = options.builtinKinds !== false;
   const allKinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const context = { clock, logger, metrics };
+  const controllers = chooseControllers(options.controllers ?? true);
   const { encryptionConfigFile: configFile } = options;
   const encryption =
     configFile === undefined ? undefined : await Encryption.open({ configFile, kinds: allKinds, ...context });
@@ -197,9 +201,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
       },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
       ...services().map((service) => startedInTime(service, context)),
-      ...(withBuiltin && options.controllers !== false
-        ? controllersOn(stores, { client: api, ...context }, options)
-        : []),
+      ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options) : []),
     ],
     clock,
     logger,
@@ -269,9 +271,9 @@ function builtinAdmission(stores: PlaneStores, accounts: ServiceAccounts | undef
 function controllersOn(
   stores: PlaneStores,
   options: ControllerOptions,
-  { certificateSigner, serviceAccounts }: ControlPlaneOptions,
+  controllers: ControllerChoice,
+  { certificateSigner: signer, serviceAccounts }: ControlPlaneOptions,
 ): Service[] {
-  const services = () => builtinControllers(options, certificateSigner, serviceAccounts);
-  if (stores.of(Lease).capabilities.multiWriter) return [electedControllers(options, services)];
-  return services().map((service) => startedInTime(service, options));
+  const { multiWriter } = stores.of(Lease).capabilities;
+  return controllerServices(controllers, options, { signer, serviceAccounts }, multiWriter);
 }

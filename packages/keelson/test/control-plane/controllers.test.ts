@@ -1,0 +1,115 @@
+import { ownerReference } from '@keelson/controller-kit';
+import { UsageError } from '@keelson/core/internal';
+import { ConfigMap, Lease, Namespace, Secret } from '@keelson/kinds';
+import { MemoryStore } from '@keelson/storage-memory';
+import { until } from '@keelson/test-support';
+import test from 'ava';
+import { loadOptions } from '../../src/config/load-options.ts';
+import { type AnyController, chooseControllers } from '../../src/control-plane/controller-choice.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+
+/** Keeps a ConfigMap for each Secret. */
+const copier: AnyController = {
+  name: 'copy-controller',
+  kind: Secret,
+  owns: [ConfigMap],
+  reconcile: async (secret: Secret, { client, read }) => {
+    if (read(ConfigMap).controlledBy(secret).length > 0) return undefined;
+    const { name = '', namespace = '' } = secret.metadata ?? {};
+    const metadata = { name, ownerReferences: [ownerReference(Secret, secret)] };
+    await client.resource(ConfigMap).namespace(namespace).create({ metadata });
+    return undefined;
+  },
+};
+
+const names = (option: Parameters<typeof chooseControllers>[0]): string[] => {
+  const { api, workloads } = chooseControllers(option);
+  return [...api, ...workloads.map(({ name }) => name)];
+};
+
+test('the first entry that names a controller decides, otherwise its sets do', (t) => {
+  const api = names(['api']);
+  const all = names(['*', copier]);
+  t.true(api.includes('namespace-controller') && api.includes('garbage-collector-controller'));
+  t.deepEqual(names(true), api);
+  t.deepEqual(names(false), []);
+  t.deepEqual(names([]), []);
+  t.deepEqual(all.slice(0, api.length), api);
+  t.true(all.includes('copy-controller'));
+  t.deepEqual(names(['namespace-controller']), ['namespace-controller']);
+  t.deepEqual(
+    names(['*', '-namespace-controller', copier]),
+    all.filter((name) => name !== 'namespace-controller'),
+  );
+  t.deepEqual(
+    names(['*', '-api', 'namespace-controller', copier]),
+    all.filter((name) => name === 'namespace-controller' || !api.includes(name)),
+  );
+  t.deepEqual(names(['-copy-controller', 'api', copier]), api);
+  t.deepEqual(names(['namespace-controller', '-namespace-controller']), ['namespace-controller']);
+});
+
+test('unknown controllers and lists that select nothing are rejected', async (t) => {
+  const refused = (option: string[]) => t.throws(() => chooseControllers(option), { instanceOf: UsageError }).message;
+  t.is(
+    refused(['*', '-namespce-controller']),
+    'controllers: unknown controller "namespce-controller"; did you mean namespace-controller?',
+  );
+  t.regex(
+    refused(['quite-another-thing']),
+    /^controllers: unknown controller "quite-another-thing"; known are \*, api,/,
+  );
+  t.is(
+    refused(['-namespace-controller']),
+    'controllers "-namespace-controller" selects no controller; use "*,-namespace-controller"',
+  );
+  await t.throwsAsync(createControlPlane({ controllers: ['x'] }), { instanceOf: UsageError });
+});
+
+test('--controllers is a list of names; true and false are the set api and no controller', async (t) => {
+  const given = async (...words: string[]) => (await loadOptions(words, {})).controllers;
+  t.is(await given(), undefined);
+  t.deepEqual(await given('--controllers=*,-namespace-controller'), ['*', '-namespace-controller']);
+  t.deepEqual(await given('--controllers', '*', '--controllers', 'api'), ['*', 'api']);
+  t.deepEqual(await given('--controllers=false'), []);
+  t.deepEqual(await given('--controllers=true'), ['api']);
+  t.deepEqual((await loadOptions([], { KEELSON_CONTROLLERS: 'api' })).controllers, ['api']);
+});
+
+test('a controller of the program runs beside those of the API', async (t) => {
+  await using plane = await createControlPlane({ controllers: ['api', copier] });
+  await plane
+    .client(Secret)
+    .namespace('default')
+    .create({ metadata: { name: 'a' } });
+  await until(async () => (await plane.client(ConfigMap).namespace('default').list()).items.length === 1);
+  await plane.client(Namespace).create({ metadata: { name: 'short' } });
+  await plane.client(Namespace).delete('short');
+  await until(
+    async () => !(await plane.client(Namespace).list()).items.some(({ metadata }) => metadata?.name === 'short'),
+  );
+  t.pass();
+});
+
+test('on a store with several writers each set of controllers has a leader of its own', async (t) => {
+  const store = new MemoryStore();
+  const capabilities = { ...store.capabilities, multiWriter: true };
+  const shared = new Proxy(store, {
+    get(target, name) {
+      if (name === 'capabilities') return capabilities;
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  await using plane = await createControlPlane({ storage: shared, controllers: ['api', copier] });
+  const leases = plane.client(Lease).namespace('kube-system');
+  const holders = async () =>
+    (await leases.list()).items.filter(({ spec }) => spec?.holderIdentity).map(({ metadata }) => metadata?.name);
+  await until(async () => (await holders()).length === 2);
+  t.deepEqual(await holders(), ['keelson-controllers', 'keelson-workload-controllers']);
+  await plane
+    .client(Secret)
+    .namespace('default')
+    .create({ metadata: { name: 'a' } });
+  await until(async () => (await plane.client(ConfigMap).namespace('default').list()).items.length === 1);
+});
