@@ -1,0 +1,104 @@
+import type { NodeInfo } from '../cluster/node-info.ts';
+import { matchesTerm, untoleratedTaint } from '../cluster/node-rules.ts';
+import type { Resources } from '../cluster/resources.ts';
+import { maxScore, type Score, scaleInverted, scaleToHighest } from './plugin.ts';
+
+const scored = ['cpu', 'memory'] as const;
+
+/** Prefers nodes of which a small part is requested. */
+export const leastAllocated: Score = {
+  name: 'NodeResourcesFit',
+  weight: 1,
+  prepare: ({ requirements: { scoredRequests } }) => ({
+    score: ({ allocatable, scoredRequested }) => {
+      let sum = 0;
+      let counted = 0;
+      for (const name of scored) {
+        const capacity = allocatable[name] ?? 0;
+        if (capacity === 0) continue;
+        counted += 1;
+        const free = capacity - (scoredRequested[name] ?? 0) - (scoredRequests[name] ?? 0);
+        if (free > 0) sum += Math.trunc((free * maxScore) / capacity);
+      }
+      return counted === 0 ? 0 : Math.trunc(sum / counted);
+    },
+  }),
+};
+
+/** Prefers nodes of which similar parts of cpu and memory are requested. */
+export const balancedAllocation: Score = {
+  name: 'NodeResourcesBalancedAllocation',
+  weight: 1,
+  prepare: ({ requirements: { requests } }) =>
+    scored.every((name) => !requests[name])
+      ? undefined
+      : { score: ({ allocatable, requested }) => balanceOf(allocatable, requested, requests) },
+};
+
+function balanceOf(
+  allocatable: Readonly<Resources>,
+  requested: Readonly<Resources>,
+  requests: Readonly<Resources>,
+): number {
+  const fractions: number[] = [];
+  for (const name of scored) {
+    const capacity = allocatable[name] ?? 0;
+    if (capacity > 0) fractions.push(Math.min(1, ((requested[name] ?? 0) + (requests[name] ?? 0)) / capacity));
+  }
+  const [cpu, memory] = fractions;
+  const deviation = cpu === undefined || memory === undefined ? 0 : Math.abs(cpu - memory) / 2;
+  return Math.trunc((1 - deviation) * maxScore);
+}
+
+/** Prefers nodes by the weights of the preferred node affinity. */
+export const preferredNodeAffinity: Score = {
+  name: 'NodeAffinity',
+  weight: 2,
+  prepare: ({ requirements: { preferredNodes } }) => {
+    if (preferredNodes.length === 0) return undefined;
+    const score = (node: NodeInfo) => {
+      let sum = 0;
+      for (const { weight, preference } of preferredNodes) if (matchesTerm(preference, node)) sum += weight;
+      return sum;
+    };
+    return { score, normalize: scaleToHighest };
+  },
+};
+
+/** Avoids nodes with taints of effect PreferNoSchedule that the pod does not tolerate. */
+export const preferredTaints: Score = {
+  name: 'TaintToleration',
+  weight: 3,
+  prepare: ({ requirements: { tolerations } }) => ({
+    score: ({ taints }) => {
+      let count = 0;
+      for (const taint of taints) if (untoleratedTaint([taint], tolerations, ['PreferNoSchedule'])) count += 1;
+      return count;
+    },
+    normalize: scaleInverted,
+  }),
+};
+
+const smallest = 23 * 1024 * 1024;
+const largestPerContainer = 1000 * 1024 * 1024;
+
+/** Prefers nodes that have large images of the pod, scaled by how many nodes have them. */
+export const imageLocality: Score = {
+  name: 'ImageLocality',
+  weight: 1,
+  prepare: ({ requirements: { images } }, cluster) => {
+    const known = images.filter((image) => cluster.nodesWithImage(image) > 0);
+    if (known.length === 0) return undefined;
+    const total = cluster.nodes.length;
+    const largest = largestPerContainer * images.length;
+    return {
+      score: (node) => {
+        let sum = 0;
+        for (const image of known)
+          sum += Math.trunc(((node.images.get(image) ?? 0) * cluster.nodesWithImage(image)) / total);
+        const bounded = Math.min(largest, Math.max(smallest, sum));
+        return Math.trunc((maxScore * (bounded - smallest)) / (largest - smallest));
+      },
+    };
+  },
+};
