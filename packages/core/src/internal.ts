@@ -169,6 +169,7 @@ export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/a
 export type { AuditedRequest, Auditor, RequestAudit } from './registry/audit.ts';
 export { randomName } from './registry/create-operation.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';
+export type { Allocation, ObjectAllocator } from './registry/object-allocator.ts';
 export { selectionOf } from './registry/predicate.ts';
 export type { NameGenerator } from './registry/resource-binding.ts';
 export {

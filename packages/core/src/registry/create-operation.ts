@@ -7,6 +7,7 @@ import type { AnyObject } from '../meta/types.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
+import type { Allocation } from './object-allocator.ts';
 import {
   type NameGenerator,
   nextTurn,
@@ -42,6 +43,7 @@ interface NewObject {
   readonly ttlMs: number | undefined;
   /** The decoded object; present in a dry run only. */
   readonly object: AnyObject | undefined;
+  readonly allocation: Allocation | undefined;
 }
 
 /** POST of a collection: see docs/reference/api-rules.md#order-of-a-write. */
@@ -58,12 +60,14 @@ export class CreateOperation {
     this.#binding.requireVerb('create');
     for (let attempt = 1; ; attempt++) {
       const made = await this.#make(context, target, body, parameters);
-      context.signal?.throwIfAborted();
       try {
+        context.signal?.throwIfAborted();
         if (made.object !== undefined) return await this.#dryRun(context, made.key, made.object);
         const stored = await storage.create(made.key, made.json, writeOptions(context, made.ttlMs));
+        await made.allocation?.end(true);
         return { stored, kind, code: 201 };
       } catch (error) {
+        if (!isStorageError(error, StorageErrorCode.OutcomeUnknown)) await made.allocation?.end(false);
         if (!isStorageError(error, StorageErrorCode.AlreadyExists)) throw error;
         if (!made.generated) throw await this.#alreadyExists(made.key, made.name);
         if (attempt === nameAttempts) throw statusErrors.generateNameCollision(resource, made.name);
@@ -81,6 +85,7 @@ export class CreateOperation {
     const decoded = decode();
     const generated = !decoded.object.metadata?.name;
     const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
+    const allocation = await binding.allocator?.allocate(object, undefined, parameters.dryRun);
     const prepared = nextTurn(body.bytes.length);
     if (prepared) await prepared;
     const name = object.metadata?.name ?? '';
@@ -91,6 +96,7 @@ export class CreateOperation {
       json: binding.encode(object),
       ttlMs: kind.strategy.ttlMs?.(object),
       object: parameters.dryRun ? object : undefined,
+      allocation,
     };
   }
 

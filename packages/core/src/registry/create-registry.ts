@@ -13,6 +13,7 @@ import { AdmissionChain, type AdmissionPlugin } from './admission.ts';
 import { ConnectOperation } from './connect-operation.ts';
 import { CreateOperation, randomName } from './create-operation.ts';
 import { DeleteOperations } from './delete-operations.ts';
+import type { ObjectAllocator } from './object-allocator.ts';
 import { ObjectWriter, UpdateOperations } from './object-writer.ts';
 import { ReadOperations } from './read-operations.ts';
 import { type NameGenerator, type RegistryServices, ResourceBinding } from './resource-binding.ts';
@@ -45,6 +46,8 @@ export interface RegistryOptions {
   readonly authorizer?: Authorizer;
   /** Authenticates the tokens of token reviews. Default: no token is valid. */
   readonly authenticateToken?: AuthenticateToken;
+  /** Allocators by kind. */
+  readonly allocators?: ReadonlyMap<KindDefinition, ObjectAllocator>;
   /** Completes generateName; default: five random characters. */
   readonly generateName?: NameGenerator;
 }
@@ -101,6 +104,7 @@ class KindRegistry implements ResourceRegistry {
       selfLinks: options.selfLinks ?? false,
       authorizer: options.authorizer ?? mastersAuthorizer,
       authenticateToken: options.authenticateToken,
+      allocatorOf: (kind) => options.allocators?.get(kind),
       readObject: (...call) => this.#readObject(...call),
       createSubresource: (...call) => this.#createSubresource(...call),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),

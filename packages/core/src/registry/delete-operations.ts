@@ -75,7 +75,8 @@ export class DeleteOperations {
       await decide(await storage.get(target.key, { at: 'latest' }, signal));
       return { plan, object };
     }
-    const { object: stored } = await storage.update(target.key, decide, signal);
+    const { object: stored, outcome } = await storage.update(target.key, decide, signal);
+    if (outcome === 'deleted') await this.#binding.allocator?.release(object);
     return { plan, object, stored };
   }
 

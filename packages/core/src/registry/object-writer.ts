@@ -1,4 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
+import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { equalJson } from '../json/json.ts';
 import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
@@ -12,6 +13,7 @@ import { prepareNewObject } from './create-operation.ts';
 import { decodeBody, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
 import { isReleased } from './deletion-plan.ts';
+import type { Allocation } from './object-allocator.ts';
 import {
   isStorable,
   nextTurn,
@@ -61,6 +63,13 @@ export interface WrittenObject {
   readonly stored?: StoredObject;
 }
 
+/** One attempt of a write. */
+interface Decided {
+  readonly decision: UpdateDecision;
+  readonly object: AnyObject;
+  readonly allocation: Allocation | undefined;
+}
+
 /** Performs every change of an existing object: see docs/reference/api-rules.md#order-of-a-write. */
 export class ObjectWriter {
   readonly #binding: ResourceBinding;
@@ -75,10 +84,14 @@ export class ObjectWriter {
     const { key } = write.target;
     const signal = signalOption(write.context);
     let object: AnyObject = {};
+    let allocation: Allocation | undefined;
     const decide = async (current: StoredObject | undefined): Promise<UpdateDecision> => {
+      // The attempt before did not store the object.
+      await allocation?.end(false);
+      allocation = undefined;
       write.context.signal?.throwIfAborted();
       const decided = await (current === undefined ? this.#create(write) : this.#change(write, current));
-      object = decided.object;
+      ({ object, allocation } = decided);
       return decided.decision;
     };
     if (!isStorable(write.target)) {
@@ -90,19 +103,25 @@ export class ObjectWriter {
       const decision = await decide(current);
       return { object, outcome: dryOutcome(decision, current) };
     }
-    const { outcome, object: stored } = await storage.update(key, decide, signal);
+    const { outcome, object: stored } = await storage.update(key, decide, signal).catch(async (error: unknown) => {
+      if (!isStorageError(error, StorageErrorCode.OutcomeUnknown)) await allocation?.end(false);
+      throw error;
+    });
+    await allocation?.end(true);
     if (outcome !== 'deleted') return { object, outcome, stored };
+    await this.#binding.allocator?.release(object);
     // Watchers receive the last stored state with the deletion; the caller receives the state after its write.
     object.metadata = { ...object.metadata, resourceVersion: String(stored.revision) };
     return { object, outcome };
   }
 
-  async #create(write: ObjectWrite): Promise<{ decision: UpdateDecision; object: AnyObject }> {
+  async #create(write: ObjectWrite): Promise<Decided> {
     if (!write.create) throw statusErrors.notFound(this.#binding.resource, write.target.name);
     // The request was authorized as an update.
     await write.context.authorize?.('create');
     const object = await write.create();
-    return { object, decision: this.#put(object) };
+    const allocation = await this.#binding.allocator?.allocate(object, undefined, write.dryRun);
+    return { object, allocation, decision: this.#put(object) };
   }
 
   #put(object: AnyObject): UpdateDecision {
@@ -111,7 +130,7 @@ export class ObjectWriter {
     return { do: 'write', json, ...(ttlMs === undefined ? {} : { ttlMs }) };
   }
 
-  async #change(write: ObjectWrite, current: StoredObject): Promise<{ decision: UpdateDecision; object: AnyObject }> {
+  async #change(write: ObjectWrite, current: StoredObject): Promise<Decided> {
     const binding = this.#binding;
     const { kind, services } = binding;
     const { name } = write.target;
@@ -148,8 +167,9 @@ export class ObjectWriter {
     await nextTurn(bytes);
     const validating = services.admission.validate({ ...request, object });
     if (validating) await validating;
-    if (isReleased(object, kind.strategy)) return { object, decision: { do: 'delete' } };
-    return { object, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
+    if (isReleased(object, kind.strategy)) return { object, allocation: undefined, decision: { do: 'delete' } };
+    const allocation = write.mode === 'spec' ? await binding.allocator?.allocate(object, old, write.dryRun) : undefined;
+    return { object, allocation, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
   }
 
   /** Step 8: restores what this mode of write must not change, and sets the fields that only the server sets. */

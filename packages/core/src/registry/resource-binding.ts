@@ -19,6 +19,7 @@ import { maxKeyBytes } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionChain } from './admission.ts';
 import type { BodyType } from './decode-body.ts';
+import type { ObjectAllocator } from './object-allocator.ts';
 import { servedValue, type Target } from './resource-service.ts';
 
 /** Bodies and objects above this size are processed in several turns of the event loop. */
@@ -101,6 +102,7 @@ export interface RegistryServices {
   /** For kinds that report permissions, such as access reviews. The operations themselves authorize nothing. */
   readonly authorizer: Authorizer;
   readonly authenticateToken: AuthenticateToken | undefined;
+  readonly allocatorOf: (kind: KindDefinition) => ObjectAllocator | undefined;
   /**
    * Reads an object of any kind, for connect subresources that depend on other objects. Undefined when it does not
    * exist.
@@ -171,6 +173,7 @@ export class ResourceBinding {
   /** Name of the resource in error messages. */
   readonly resource: QualifiedResource;
   readonly bodyType: BodyType;
+  readonly allocator: ObjectAllocator | undefined;
   readonly #codec: ObjectCodec;
 
   constructor(kind: KindDefinition, storage: ResourceStorage, services: StoredKindServices) {
@@ -181,6 +184,7 @@ export class ResourceBinding {
     this.services = services;
     this.resource = { group: kind.group, resource: kind.names.plural };
     this.bodyType = kindBodyType(kind, services.isRegistered);
+    this.allocator = services.allocatorOf(kind);
     this.#codec = objectCodecOf(this.storedKind);
   }
 

@@ -69,6 +69,7 @@ export async function startServer(
     data,
     acceptNewStore: options.acceptNewStore,
     controllers,
+    services: options,
     authorization: authorizationOptions(options),
     authentication: authenticationOptions(options, oidcAuthority),
     ...(audit ? { audit } : {}),

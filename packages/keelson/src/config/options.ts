@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type AnyOption, bool, integer, oneOf, valueType } from '@keelson/core/internal';
+import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
 import { type AuditFlags, auditRows } from './audit-options.ts';
 import { type AuthenticationFlags, authenticationRows } from './authentication-options.ts';
 import { type AuthorizationConfig, authorizationRows } from './authorization-options.ts';
@@ -8,6 +9,7 @@ import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
 import { brand, controllerNames, type Declared, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import { type ServiceAccountServerOptions, serviceAccountOptions } from './service-account-options.ts';
+import { serviceOptions } from './service-options.ts';
 import {
   type HistoryWindow,
   parseHistory,
@@ -24,7 +26,8 @@ export interface ServerOptions
   extends AuditFlags,
     AuthenticationFlags,
     AuthorizationConfig,
-    ServiceAccountServerOptions {
+    ServiceAccountServerOptions,
+    ServiceServerOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */
@@ -175,6 +178,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
   ...authenticationRows,
   ...authorizationRows,
   ...serviceAccountOptions,
+  ...serviceOptions,
   data: {
     flag: '--data',
     variable: 'KEELSON_DATA',

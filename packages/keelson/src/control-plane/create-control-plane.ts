@@ -10,7 +10,7 @@ import {
   type ServiceAccounts,
 } from '@keelson/access';
 import { createInProcessClient } from '@keelson/client';
-import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
+import { type CertificateSigner, type ControllerOptions, ServiceAddressRepair } from '@keelson/controllers';
 import type {
   AdmissionPlugin,
   ApiClient,
@@ -27,16 +27,18 @@ import {
   type Logger,
   type Metrics,
   noMetrics,
-  type Service,
+  type Service as RunningService,
   ServiceHost,
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
-import { builtinKinds, Lease, Namespace, Node, Pod, Secret } from '@keelson/kinds';
+import { builtinKinds, Lease, Namespace, Node, Pod, Secret, Service } from '@keelson/kinds';
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
+import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
+import { planeServiceAddresses } from '../service-addresses/plane-service-addresses.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
@@ -103,6 +105,8 @@ export interface ControlPlaneOptions {
    * certificate is issued.
    */
   readonly certificateSigner?: CertificateSigner;
+  /** Ranges of the cluster addresses and node ports of services. Requires the built-in kinds. */
+  readonly services?: Partial<ServiceServerOptions>;
   /**
    * The controllers to run. Default true: those that the API itself needs, for namespaces, garbage collection of
    * objects and pods, certificates, roles and accounts. A list contains names as in the option `--controllers` of the program
@@ -178,10 +182,14 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   });
   const kinds = accounts ? allKinds.map((kind) => accounts.withTokens(kind)) : allKinds;
   const audit = options.audit && (await openAudit(options.audit, context));
+  const addresses = withBuiltin
+    ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
+    : undefined;
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
+    ...(addresses ? { allocators: new Map([[Service, addresses.allocator]]) } : {}),
     admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...admission, ...(options.admission ?? [])],
     authorizer,
     authenticateToken: authentication.authenticateToken,
@@ -200,6 +208,9 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         waitingFor: () => stores.waitingFor(),
       },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
+      ...(addresses
+        ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
+        : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options) : []),
     ],
@@ -273,7 +284,7 @@ function controllersOn(
   options: ControllerOptions,
   controllers: ControllerChoice,
   { certificateSigner: signer, serviceAccounts }: ControlPlaneOptions,
-): Service[] {
+): RunningService[] {
   const { multiWriter } = stores.of(Lease).capabilities;
   return controllerServices(controllers, options, { signer, serviceAccounts }, multiWriter);
 }

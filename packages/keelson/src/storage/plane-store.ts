@@ -66,6 +66,11 @@ export class PlaneStore implements Service {
     return this.#store.capabilities;
   }
 
+  /** The store itself, for records that are not objects; their keys begin with `!keelson/`. */
+  get store(): Store {
+    return this.#store;
+  }
+
   /** See {@link Store.failed}. */
   get failed(): Promise<StorageError> | undefined {
     return this.#store.failed;

@@ -23,8 +23,8 @@ const columns: readonly Column<ServiceType>[] = [
 ];
 
 /**
- * A stable name and address for a changing set of pods. The kind does not allocate addresses and node ports: a service
- * without `clusterIP` has none until a controller allocates one.
+ * A stable name and address for a changing set of pods. The kind does not allocate addresses and node ports; the server
+ * does.
  */
 export const Service: KindDefinition<ServiceType> = defineKind({
   group: '',

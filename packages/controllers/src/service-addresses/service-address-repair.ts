@@ -1,0 +1,203 @@
+import { randomBytes } from 'node:crypto';
+import type { Service as RunningService } from '@keelson/core/runtime';
+import { Event, Service } from '@keelson/kinds';
+import type { ControllerOptions } from '../controller-options.ts';
+
+/** What is allocated for services: cluster addresses, or node ports. */
+export type AddressKind = 'address' | 'port';
+
+/** The service that has an address or a port. */
+export interface ServiceAddressOwner {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** The record that an address or a port is allocated. */
+export interface ServiceAddressClaim extends ServiceAddressOwner {
+  readonly kind: AddressKind;
+  readonly value: string;
+  /** Changes when the record is written again. */
+  readonly revision: number;
+}
+
+/** The records of a server, and the values that its services have. */
+export interface ServiceAddressRecords {
+  list(kind: AddressKind): Promise<readonly ServiceAddressClaim[]>;
+  /** False when the value is allocated already. */
+  claim(kind: AddressKind, value: string, owner: ServiceAddressOwner): Promise<boolean>;
+  /** Removes a record unless it has changed. */
+  remove(claim: ServiceAddressClaim): Promise<void>;
+  valuesOf(service: Service): readonly { readonly kind: AddressKind; readonly value: string }[];
+  inRange(kind: AddressKind, value: string): boolean;
+}
+
+export interface ServiceAddressRepairOptions extends ControllerOptions {
+  readonly records: ServiceAddressRecords;
+}
+
+/** Interval of the passes, as in kube-apiserver. */
+const periodMs = 180_000;
+const pageSize = 500;
+
+/** Reasons and texts of events are those of kube-apiserver. */
+const reports = {
+  address: {
+    missing: ['ClusterIPNotAllocated', (value: string) => `Cluster IP ${value} is not allocated; repairing`],
+    repeated: [
+      'ClusterIPAlreadyAllocated',
+      (value: string) => `Cluster IP ${value} was assigned to multiple services; please recreate service`,
+    ],
+    outside: [
+      'ClusterIPOutOfRange',
+      (value: string) => `Cluster IP ${value} is not within the service CIDR; please recreate service`,
+    ],
+  },
+  port: {
+    missing: ['PortNotAllocated', (value: string) => `Port ${value} is not allocated; repairing`],
+    repeated: [
+      'PortAlreadyAllocated',
+      (value: string) => `Port ${value} was assigned to multiple services; please recreate service`,
+    ],
+    outside: [
+      'PortOutOfRange',
+      (value: string) => `Port ${value} is not within the port range; please recreate service`,
+    ],
+  },
+} as const;
+type Problem = keyof (typeof reports)['address'];
+
+/**
+ * Compares the allocated addresses and node ports with the services: records the values of services that have no
+ * record, reports values that two services have and values outside of the configured ranges, and releases values
+ * without a service. A value is released when two passes found the same record, because the service of a young one may
+ * not be stored yet. All servers of a store may run it at the same time.
+ */
+export class ServiceAddressRepair implements RunningService {
+  readonly name = 'service-address-repair';
+  readonly #options: ServiceAddressRepairOptions;
+  /** Revisions of records without a service in the pass before, by kind and value. */
+  #unused = new Map<string, number>();
+  /** Reported problems, so that an event is not repeated by each pass. */
+  #reported = new Set<string>();
+  #cancel: () => void = () => {};
+  #stopped = false;
+  #pass: Promise<void> = Promise.resolve();
+
+  constructor(options: ServiceAddressRepairOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves after the first pass, so that values of stored services are recorded before others are created. */
+  async start(): Promise<void> {
+    this.#run();
+    await this.#pass;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    await this.#pass;
+  }
+
+  #run(): void {
+    if (this.#stopped) return;
+    const { clock, logger } = this.#options;
+    this.#pass = this.repair()
+      .catch((err: unknown) => logger.warn('addresses of services could not be checked', { err }))
+      .finally(() => {
+        if (!this.#stopped) this.#cancel = clock.after(periodMs, () => this.#run());
+      });
+  }
+
+  /** One pass. */
+  async repair(): Promise<void> {
+    const { records, logger } = this.#options;
+    // Records are read before services: the service of each record was stored, or is being stored.
+    const claims = new Map<string, ServiceAddressClaim>();
+    for (const kind of ['address', 'port'] as const)
+      for (const claim of await records.list(kind)) claims.set(`${kind}/${claim.value}`, claim);
+    const owners = new Map<string, { service: Service; kind: AddressKind; value: string }[]>();
+    for await (const service of this.#services())
+      for (const { kind, value } of records.valuesOf(service)) {
+        const id = `${kind}/${value}`;
+        owners.set(id, [...(owners.get(id) ?? []), { service, kind, value }]);
+      }
+    const reported = new Set<string>();
+    for (const [id, holders] of owners) await this.#check(claims.get(id), holders, reported);
+    this.#reported = reported;
+    const unused = new Map<string, number>();
+    for (const [id, claim] of claims) {
+      if (owners.has(id)) continue;
+      if (this.#unused.get(id) === claim.revision) {
+        logger.warn('an address without a service was released', { kind: claim.kind, value: claim.value });
+        await records.remove(claim);
+      } else unused.set(id, claim.revision);
+    }
+    this.#unused = unused;
+  }
+
+  async *#services(): AsyncGenerator<Service> {
+    const services = this.#options.client.resource(Service);
+    let token: string | undefined;
+    do {
+      const page = await services.list({ limit: pageSize, ...(token ? { continue: token } : {}) });
+      yield* page.items;
+      token = page.metadata?.continue;
+    } while (token);
+  }
+
+  async #check(
+    claim: ServiceAddressClaim | undefined,
+    holders: readonly { service: Service; kind: AddressKind; value: string }[],
+    reported: Set<string>,
+  ): Promise<void> {
+    const { records } = this.#options;
+    const [first] = holders;
+    if (first === undefined) return;
+    const { kind, value } = first;
+    const owner = holders.find(({ service }) => service.metadata?.uid === claim?.uid) ?? first;
+    if (!records.inRange(kind, value))
+      for (const { service } of holders) await this.#report('outside', kind, value, service, reported);
+    else if (claim?.uid !== owner.service.metadata?.uid) {
+      // The service of the record does not exist, or has other values now.
+      if (claim !== undefined) await records.remove(claim);
+      const { namespace = '', name = '', uid = '' } = owner.service.metadata ?? {};
+      if (await records.claim(kind, value, { namespace, name, uid }))
+        await this.#report('missing', kind, value, owner.service, reported);
+    }
+    for (const holder of holders)
+      if (holder !== owner) await this.#report('repeated', kind, value, holder.service, reported);
+  }
+
+  async #report(
+    problem: Problem,
+    kind: AddressKind,
+    value: string,
+    { metadata }: Service,
+    reported: Set<string>,
+  ): Promise<void> {
+    const { client, clock, logger } = this.#options;
+    const [reason, text] = reports[kind][problem];
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata ?? {};
+    const id = `${uid}/${reason}/${value}`;
+    reported.add(id);
+    if (this.#reported.has(id)) return;
+    const message = text(value);
+    logger.warn(message, { service: `${namespace}/${name}`, reason });
+    const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const reference = { kind: 'Service', apiVersion: 'v1', namespace, name, uid, resourceVersion };
+    await client
+      .resource(Event)
+      .namespace(namespace)
+      .create({
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
+        involvedObject: reference,
+        ...{ type: 'Warning', reason, message, count: 1, firstTimestamp: now, lastTimestamp: now },
+        source: { component: this.name },
+      })
+      .catch((err: unknown) => logger.debug('an event was not recorded', { err }));
+  }
+}
