@@ -1,7 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
-
-const waitMs = 30_000;
+import { until } from './test-helpers.ts';
 
 /** Of a process that has ended it is empty, whether its parent has heard of that or not. */
 async function commandLine(pid: string): Promise<string> {
@@ -17,20 +15,12 @@ async function processWith(words: readonly string[]): Promise<string | undefined
   return undefined;
 }
 
-async function until<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
-  for (const deadline = performance.now() + waitMs; ; await delay(5)) {
-    const found = await probe();
-    if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`not within ${waitMs / 1000} s: ${what}`);
-  }
-}
-
 /**
  * Kills the process whose command line has all the words, as soon as there is one, and resolves when it runs no more.
  * @throws Error after half a minute
  */
 export async function killProcessWith(...words: readonly string[]): Promise<void> {
-  const pid = await until(`a process with ${words.join(', ')}`, () => processWith(words));
+  const pid = await until(() => processWith(words), `a process with ${words.join(', ')}`);
   process.kill(Number(pid), 'SIGKILL');
-  await until(`the end of process ${pid}`, async () => ((await commandLine(pid)) === '' ? true : undefined));
+  await until(async () => (await commandLine(pid)) === '', `the end of process ${pid}`);
 }

@@ -23,6 +23,9 @@ ${extra}  containers:
 `;
 }
 
+/** Pauses between probes grow up to this time, so that waiting costs little processor time. */
+const longestPauseMs = 50;
+
 /**
  * Polls in real time until `probe` returns a value other than undefined and false, and returns that value. An exception
  * counts as false; the last one is the cause of the failure at the end of the time, whose message names `what`.
@@ -33,7 +36,8 @@ export async function until<T>(
   timeoutMs = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (let cause: unknown; ; ) {
+  let cause: unknown;
+  for (let pauseMs = 2; ; pauseMs = Math.min(longestPauseMs, pauseMs * 1.5)) {
     try {
       const value = await probe();
       if (value !== undefined && value !== false) return value;
@@ -41,7 +45,7 @@ export async function until<T>(
       cause = error;
     }
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

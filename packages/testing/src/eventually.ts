@@ -1,4 +1,5 @@
-const pollMs = 5;
+/** Pauses between probes grow up to this time. */
+const longestPauseMs = 50;
 
 /**
  * Waits until `probe` gives something other than undefined or false, and returns it. A probe that throws counts as "not
@@ -10,7 +11,7 @@ export async function eventually<T>(
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let failure: unknown = new Error('the condition was never met');
-  for (;;) {
+  for (let pauseMs = 2; ; pauseMs = Math.min(longestPauseMs, pauseMs * 1.5)) {
     try {
       const value = await probe();
       if (value !== undefined && value !== false) return value;
@@ -18,6 +19,6 @@ export async function eventually<T>(
       failure = error;
     }
     if (performance.now() >= deadline) throw new Error(`not met within ${timeoutMs} ms`, { cause: failure });
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -1,7 +1,8 @@
 import { cp, readFile, rm } from 'node:fs/promises';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type OwnDatabase, startEtcdDatabase, startPostgresDatabase } from '../../src/faults/databases.ts';
-import { directoryFor, until } from '../../src/faults/fault-run.ts';
+import { directoryFor } from '../../src/faults/fault-run.ts';
 import { startKeelson } from '../../src/keelson-process.ts';
 import { RestoredStore } from '../../src/restored-store.ts';
 
@@ -39,13 +40,8 @@ async function restored(
   t.is((await second.api.watchStatus(kept)).code, 200, 'what is not restored goes on');
   let last = 0;
   for (let i = 0; i < 30; i++) last = await second.api.create(`lost-${i}`);
-  const noted = async () => ((await recordOf(data))?.revision ?? 0) >= last;
-  let done = false;
-  const waiting = (async () => {
-    while (!done) done = await noted();
-  })();
-  t.true(await until(() => done, 15_000), 'the revision is written down while the server runs');
-  await waiting;
+  // The revision is written down while the server runs.
+  await until(async () => ((await recordOf(data))?.revision ?? 0) >= last);
   await second.server.kill();
   await putBack();
 
@@ -158,23 +154,8 @@ test('etcd: an older copy put in place of the store under two running servers re
   let last = 0;
   for (let i = 0; i < 10; i++) last = (await [first, second][i % 2]?.create(`lost-${i}`)) ?? 0;
   await database.putBack();
-  let next = 0;
-  let failure: unknown;
-  const create = async () => {
-    for (let i = 0; next === 0; i++) {
-      await first.create(`next-${i}`).then(
-        (revision) => {
-          next = revision;
-        },
-        (error: unknown) => {
-          failure = error;
-        },
-      );
-    }
-  };
-  const creating = create();
-  t.true(await until(() => next > 0, 60_000), String(failure));
-  await creating;
+  let attempts = 0;
+  const next = await until(() => first.create(`next-${attempts++}`), 'a create succeeds', 60_000);
   t.true(next > last, `${next} after ${last}`);
   for (const { api, server } of servers) {
     t.is((await api.watchStatus(last - 2)).code, 410, 'a client that was away meanwhile has to list again');

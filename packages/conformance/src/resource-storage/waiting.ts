@@ -17,12 +17,15 @@ export async function turns(count = 20): Promise<void> {
   for (let i = 0; i < count; i++) await turn();
 }
 
-/** Resolves when the condition is true. */
+/**
+ * Resolves when the condition is true. What happens in this process is noticed within a few turns of the event loop;
+ * answers of a database are waited for with pauses, which leave the processor to it.
+ */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + timeoutMs;
-  while (!(await condition())) {
+  for (let checks = 0; !(await condition()); checks += 1) {
     if (Date.now() > end) assert.fail(`not reached: ${what}`);
-    await turn();
+    await (checks < 50 ? turn() : new Promise((resolve) => setTimeout(resolve, 5)));
   }
 }
 

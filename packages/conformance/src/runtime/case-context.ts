@@ -22,7 +22,8 @@ import type { Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement 
 
 /** Time limit for expected changes; much longer than a busy machine needs. */
 export const conditionTimeoutMs = 20_000;
-const pollMs = 10;
+/** Pauses between checks grow up to this time, so that waiting costs a runtime little. */
+const longestPauseMs = 100;
 
 export type ContainerOverrides = Partial<Omit<ContainerConfig, 'image' | 'command' | 'args'>>;
 
@@ -138,11 +139,11 @@ export class RuntimeCaseContext {
   /** Polls `check` until its result is neither undefined nor false, and returns the result. */
   readonly until = async <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> => {
     const deadline = performance.now() + conditionTimeoutMs;
-    for (;;) {
+    for (let pauseMs = 10; ; pauseMs = Math.min(longestPauseMs, pauseMs * 1.5)) {
       const result = await check();
       if (result !== undefined && result !== false) return result;
       if (performance.now() > deadline) assert.fail(`waited ${conditionTimeoutMs} ms for: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
 
