@@ -1,3 +1,11 @@
+export type { EventSubject } from './events/event-correlator.ts';
+export {
+  ApiEventRecorder,
+  type ApiEventRecorderOptions,
+  type EventRecorder,
+  type EventSource,
+  noEvents,
+} from './events/event-recorder.ts';
 export { isTooLargeResourceVersion } from './http/answer-error.ts';
 export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
 export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
@@ -27,4 +35,5 @@ export {
   type Lister,
 } from './lister.ts';
 export { Backoff, pause } from './retry/backoff.ts';
+export { TokenBucket } from './retry/token-bucket.ts';
 export { WorkQueue, type WorkQueueOptions, type WorkResult } from './work-queue.ts';

@@ -1,4 +1,7 @@
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { isStatusError, StatusReason } from '@keelson/core';
+import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import { TokenBucket } from './retry/token-bucket.ts';
+import { type QueueMetrics, queueMetrics } from './work-queue-metrics.ts';
 
 export interface WorkQueueOptions {
   readonly name: string;
@@ -6,10 +9,15 @@ export interface WorkQueueOptions {
   readonly work: (key: string, signal: AbortSignal) => Promise<WorkResult>;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics?: Metrics;
   /** Number of keys processed concurrently. Default 1. */
   readonly workers?: number;
   readonly firstRetryMs?: number;
   readonly maxRetryMs?: number;
+  /** Average number of retries per second of all keys together. Default 10, as in Kubernetes. */
+  readonly retriesPerSecond?: number;
+  /** Number of retries at once before `retriesPerSecond` applies. Default 100. */
+  readonly retryBurst?: number;
 }
 
 /** Undefined: the key is done. Otherwise it is processed again after a pause. */
@@ -20,10 +28,14 @@ export type WorkResult = undefined | { readonly againAfterMs: number };
  * processed is processed once more afterwards, so that no change is missed and bursts are combined.
  */
 export class WorkQueue {
-  readonly #options: Required<WorkQueueOptions>;
-  readonly #waiting = new Set<string>();
+  readonly #options: Required<Pick<WorkQueueOptions, 'workers' | 'firstRetryMs' | 'maxRetryMs'>> & WorkQueueOptions;
+  readonly #retryBucket: TokenBucket;
+  readonly #metrics: QueueMetrics | undefined;
+  /** Waiting keys with the monotonic time since which they wait. */
+  readonly #waiting = new Map<string, number>();
   readonly #running = new Set<string>();
-  readonly #again = new Set<string>();
+  /** Keys that were added while they are processed, and when. */
+  readonly #again = new Map<string, number>();
   readonly #delayed = new Map<string, () => void>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -31,14 +43,20 @@ export class WorkQueue {
 
   constructor(options: WorkQueueOptions) {
     this.#options = { workers: 1, firstRetryMs: 50, maxRetryMs: 30_000, ...options };
+    const { clock, retriesPerSecond = 10, retryBurst = 100, metrics, name } = options;
+    this.#retryBucket = new TokenBucket(clock, retriesPerSecond, retryBurst);
+    this.#metrics = metrics && queueMetrics(metrics, name);
   }
 
   add(key: string): void {
     if (this.#stop.signal.aborted) return;
     this.#delayed.get(key)?.();
     this.#delayed.delete(key);
-    if (this.#running.has(key)) this.#again.add(key);
-    else this.#waiting.add(key);
+    const keys = this.#running.has(key) ? this.#again : this.#waiting;
+    if (!keys.has(key)) {
+      keys.set(key, this.#options.clock.monotonic());
+      this.#metrics?.added();
+    }
     this.#dispatch();
   }
 
@@ -54,6 +72,24 @@ export class WorkQueue {
     );
   }
 
+  /**
+   * Drops the repetition of a key that was added since its processing began. For work that waits before it reads the
+   * state that it processes.
+   */
+  readsNow(key: string): void {
+    if (this.#again.delete(key)) this.#reportDepth();
+  }
+
+  /** Resets the delay of a key that has failed, for example because the cause no longer exists. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** Number of consecutive failures of a key. */
+  failuresOf(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
   /** Number of keys that are waiting, being processed, or scheduled. */
   get size(): number {
     return this.#waiting.size + this.#running.size + this.#delayed.size;
@@ -66,19 +102,24 @@ export class WorkQueue {
     this.#delayed.clear();
     this.#waiting.clear();
     this.#again.clear();
+    this.#reportDepth();
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   #dispatch(): void {
-    for (const key of this.#waiting) {
-      if (this.#running.size >= this.#options.workers) return;
+    for (const [key, since] of this.#waiting) {
+      if (this.#running.size >= this.#options.workers) break;
       this.#waiting.delete(key);
       this.#running.add(key);
+      this.#metrics?.began(this.#options.clock.monotonic() - since);
       void this.#work(key);
     }
+    this.#reportDepth();
   }
 
   async #work(key: string): Promise<void> {
+    const { clock, logger, name } = this.#options;
+    const began = clock.monotonic();
     let again: number | undefined;
     try {
       const result = await this.#options.work(key, this.#stop.signal);
@@ -86,11 +127,14 @@ export class WorkQueue {
       again = result?.againAfterMs;
     } catch (err) {
       again = this.#retryDelay(key);
-      if (!this.#stop.signal.aborted)
-        this.#options.logger.warn('work failed, will retry', { component: this.#options.name, key, err });
+      // Another client was faster; with the new state the next attempt succeeds.
+      const level = isStatusError(err, StatusReason.Conflict) ? 'debug' : 'warn';
+      if (!this.#stop.signal.aborted) logger[level]('work failed, will retry', { component: name, key, err });
     }
+    this.#metrics?.ended(clock.monotonic() - began, this.#failures.has(key));
     this.#running.delete(key);
-    if (this.#again.delete(key)) this.#waiting.add(key);
+    const since = this.#again.get(key);
+    if (this.#again.delete(key)) this.#waiting.set(key, since ?? clock.monotonic());
     else if (again !== undefined) this.addAfter(key, again);
     if (this.#stop.signal.aborted) {
       if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -99,9 +143,15 @@ export class WorkQueue {
     this.#dispatch();
   }
 
+  #reportDepth(): void {
+    this.#metrics?.depth(this.#waiting.size + this.#again.size);
+  }
+
+  /** The longer of the delay of the key and that of the limit of all keys. */
   #retryDelay(key: string): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    return Math.min(this.#options.maxRetryMs, this.#options.firstRetryMs * 2 ** Math.min(failures, 20));
+    const { firstRetryMs, maxRetryMs } = this.#options;
+    return Math.max(Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(failures, 20)), this.#retryBucket.reserve());
   }
 }

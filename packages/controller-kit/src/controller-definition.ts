@@ -1,6 +1,6 @@
 import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
-import type { ObjectReader } from './shared-informer.ts';
+import type { ObjectReader, Selection } from './shared-informer.ts';
 
 /** What controllers need from the process that runs them. */
 export interface ControllerHost {
@@ -34,16 +34,22 @@ export type Reconcile<T extends KubeObject> = (object: T, run: ReconcileRun) => 
 /** Another kind whose changes lead to runs. */
 export interface RelatedKind {
   readonly kind: KindDefinition;
-  /** Keys of the objects to reconcile after a change. `before` is undefined for a new object. */
+  /** Keys of the objects to reconcile after a change. `before` is undefined for a new or a deleted object. */
   readonly keys: (object: KubeObject, before: KubeObject | undefined, read: ReconcileRun['read']) => readonly string[];
+  readonly select?: Selection;
 }
 
-/** Declares that changes of objects of `kind` lead to runs for the returned keys. */
+/**
+ * Declares that changes of objects of `kind` lead to runs for the returned keys; without `keys` the kind is only read.
+ *
+ * @param select limits the local copy of the kind
+ */
 export function relatedKind<T extends KubeObject>(
   kind: KindDefinition<T>,
   keys: (object: T, before: T | undefined, read: ReconcileRun['read']) => readonly string[] = () => [],
+  select?: Selection,
 ): RelatedKind {
-  return { kind, keys: keys as RelatedKind['keys'] };
+  return { kind, keys: keys as RelatedKind['keys'], ...(select === undefined ? {} : { select }) };
 }
 
 /** A controller: it is called with each object of `kind` after every change that may concern it. */
@@ -51,6 +57,8 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   /** Appears in logs, metrics and events, for example `replicaset-controller`. */
   readonly name: string;
   readonly kind: KindDefinition<T>;
+  /** Limits the local copy of `kind`; other objects are not reconciled. */
+  readonly select?: Selection;
   /** Kinds whose objects this controller creates; a change of one leads to a run for its controlling owner. */
   readonly owns?: readonly KindDefinition[];
   /** Other kinds that are read, or whose changes lead to runs. */
@@ -59,6 +67,13 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   readonly workers?: number;
   /** Brings the world closer to what the object requests. A failure is logged and the run is repeated with back-off. */
   readonly reconcile: Reconcile<T>;
-  /** Called after the object was deleted, with its key. */
+  /**
+   * Called after the object was deleted, with its key. Not called when an object with the same name was created in the
+   * meantime, and not for objects that were deleted while the controller did not run; use a finalizer for these.
+   */
   readonly deleted?: (run: ReconcileRun) => Promise<ReconcileResult>;
 }
+
+/** A controller of a kind of any type. */
+// biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
+export type AnyController = ControllerDefinition<any>;

@@ -1,133 +1,95 @@
-import { keyOf, WorkQueue, type WorkResult } from '@keelson/client';
-import type { GroupVersionResource, KindDefinition, KubeObject } from '@keelson/core';
+import { ApiEventRecorder } from '@keelson/client';
+import type { KindDefinition, KubeObject } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
-import type { ControllerDefinition, ControllerHost, ReconcileRun } from './controller-definition.ts';
-import { ObservedWrites } from './observed-writes.ts';
-import { controllerOf } from './owner-references.ts';
-import { SharedInformer } from './shared-informer.ts';
+import type { AnyController, ControllerDefinition, ControllerHost } from './controller-definition.ts';
+import { ControllerRunner, type Copies } from './controller-runner.ts';
+import type { ReconcileRecord } from './reconcile-trace.ts';
+import { type Selection, SharedInformer } from './shared-informer.ts';
 
 export interface ControllerManagerOptions extends ControllerHost {
-  // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
-  readonly controllers: readonly ControllerDefinition<any>[];
+  readonly controllers: readonly AnyController[];
 }
 
-/** Longest time for which a run waits until informers have observed the writes of the run before. */
-const observeTimeoutMs = 60_000;
+/** A limit of the events of one controller; see also the limit per object in `ApiEventRecorder`. */
+const eventLimit = { qps: 50, burst: 200 };
 
 /**
- * Runs controllers: one informer for each kind that any of them reads, and one work queue for each controller. All
- * informers have completed their first list before the first run.
+ * Runs controllers: one informer for each kind that any of them reads, and one work queue for each controller. A
+ * controller begins when all informers of its kinds have completed their first list; a kind that cannot be listed
+ * delays only its own controllers.
  */
 export class ControllerManager implements Service {
   readonly name = 'controllers';
-  readonly #options: ControllerManagerOptions;
   readonly #informers = new Map<string, SharedInformer>();
-  readonly #queues: WorkQueue[] = [];
+  readonly #runners: ControllerRunner[] = [];
+  readonly #recorders: ApiEventRecorder[] = [];
   #stopped = false;
 
+  /** @throws Error when two controllers have the same name, or one declares a kind with different selections */
   constructor(options: ControllerManagerOptions) {
-    this.#options = options;
+    const { controllers, ...host } = options;
+    for (const definition of controllers) {
+      if (this.#runners.some(({ name }) => name === definition.name))
+        throw new Error(`two controllers have the name ${definition.name}`);
+      const recorder = new ApiEventRecorder({ ...host, ...eventLimit, source: { component: definition.name } });
+      this.#recorders.push(recorder);
+      this.#runners.push(new ControllerRunner(definition, this.#copiesOf(definition, host), host, recorder));
+    }
   }
 
   async start(): Promise<void> {
-    const { controllers } = this.#options;
-    for (const { kind, owns = [], related = [] } of controllers)
-      for (const read of [kind, ...owns, ...related.map((other) => other.kind)]) this.#informer(read);
-    await Promise.all([...this.#informers.values()].map(({ informer }) => informer.start()));
-    if (this.#stopped) return;
-    for (const controller of controllers) this.#run(controller);
+    await Promise.all(
+      this.#runners.map(async (runner) => {
+        await Promise.all(runner.informers.map(({ informer }) => informer.start()));
+        if (!this.#stopped) runner.run();
+      }),
+    );
   }
 
+  /** The kinds that have not been listed yet. */
+  waitingFor(): string | undefined {
+    const kinds = [...this.#informers.values()].filter(({ informer }) => !informer.synced);
+    return kinds.length === 0
+      ? undefined
+      : `the first list of ${kinds.map(({ kind }) => kind.names.plural).join(', ')}`;
+  }
+
+  /** Aborts the signals of running reconciles and waits for them. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all(this.#queues.map((queue) => queue.stop()));
+    await Promise.all(this.#runners.map((runner) => runner.stop()));
     await Promise.all([...this.#informers.values()].map(({ informer }) => informer.stop()));
+    await Promise.all(this.#recorders.map((recorder) => recorder.stop()));
   }
 
-  #informer<T extends KubeObject>(kind: KindDefinition<T>): SharedInformer<T> {
-    const id = `${kind.group}/${kind.names.plural}`;
-    const known = this.#informers.get(id) ?? new SharedInformer<T>(kind, this.#options);
-    this.#informers.set(id, known as SharedInformer);
-    return known as SharedInformer<T>;
+  /** The last 100 runs of a controller, the oldest first. */
+  trace(controller: string): readonly ReconcileRecord[] {
+    return this.#runners.find(({ name }) => name === controller)?.trace ?? [];
   }
 
-  readonly #find = ({ group, resource }: GroupVersionResource) => this.#informers.get(`${group}/${resource}`);
-
-  readonly #read: ReconcileRun['read'] = (kind) => {
-    if (!this.#informers.has(`${kind.group}/${kind.names.plural}`))
-      throw new Error(`no controller declares that it reads ${kind.names.plural}; add relatedKind(${kind.kind})`);
-    return this.#informer(kind);
-  };
-
-  #run(controller: ControllerDefinition): void {
-    const { clock, logger } = this.#options;
-    const { name, kind, owns = [], related = [], workers = 1 } = controller;
-    const written = new Map<string, ObservedWrites>();
-    const queue = new WorkQueue({
-      name,
-      workers,
-      clock,
-      logger,
-      work: async (key, signal) => {
-        await written.get(key)?.visible(AbortSignal.any([signal, AbortSignal.timeout(observeTimeoutMs)]));
-        const writes = new ObservedWrites(this.#find);
-        written.set(key, writes);
-        return this.#reconcile(controller, key, writes, signal);
-      },
-    });
-    this.#queues.push(queue);
-    const own = this.#informer(kind).informer;
-    own.addHandlers({
-      added: (_object, key) => queue.add(key),
-      updated: (_object, _before, key) => queue.add(key),
-      deleted: (_object, key) => queue.add(key),
-    });
-    for (const owned of owns)
-      this.#follow(owned, (object) => {
-        const owner = controllerOf(object);
-        if (owner?.kind !== kind.kind || !isSameGroup(owner.apiVersion, kind.group)) return;
-        queue.add(keyOf({ metadata: { ...object.metadata, name: owner.name } }));
-      });
-    for (const { kind: other, keys } of related)
-      this.#follow(other, (object, before) => {
-        for (const key of keys(object, before, this.#read)) queue.add(key);
-      });
+  /** The local copies that a controller declares, by {@link resourceId}. */
+  #copiesOf({ name, kind, select, owns = [], related = [] }: ControllerDefinition, host: ControllerHost): Copies {
+    const copies = new Map<string, SharedInformer>();
+    const declared = [{ kind, select }, ...owns.map((owned) => ({ kind: owned, select: undefined })), ...related];
+    for (const entry of declared) {
+      const id = resourceId(entry.kind);
+      const copy = this.#informer(entry.kind, host, entry.select);
+      if (copies.has(id) && copies.get(id) !== copy)
+        throw new Error(`the controller ${name} declares ${entry.kind.names.plural} with different selections`);
+      copies.set(id, copy);
+    }
+    return copies;
   }
 
-  #follow(kind: KindDefinition, changed: (object: KubeObject, before?: KubeObject) => void): void {
-    this.#informer(kind).informer.addHandlers({
-      added: (object) => changed(object),
-      updated: (object, before) => {
-        changed(object, before);
-        if (controllerOf(before)?.uid !== controllerOf(object)?.uid) changed(before);
-      },
-      deleted: (object) => changed(object),
-    });
-  }
-
-  async #reconcile(
-    { name, kind, reconcile, deleted }: ControllerDefinition,
-    key: string,
-    writes: ObservedWrites,
-    signal: AbortSignal,
-  ): Promise<WorkResult> {
-    const { client, clock, logger } = this.#options;
-    const run: ReconcileRun = {
-      key,
-      client: writes.client(client),
-      clock,
-      logger,
-      signal,
-      read: this.#read,
-      event: (object, type, reason, message) => {
-        logger.debug(message, { component: name, type, reason, object: keyOf(object) });
-      },
-    };
-    const object = this.#informer(kind).get(key);
-    return object === undefined ? await deleted?.(run) : await reconcile(object, run);
+  #informer(kind: KindDefinition<KubeObject>, host: ControllerHost, select: Selection = {}): SharedInformer {
+    const { labelSelector = '', fieldSelector = '', metadataOnly = false } = select;
+    const id = JSON.stringify([resourceId(kind), labelSelector, fieldSelector, metadataOnly]);
+    const known = this.#informers.get(id) ?? new SharedInformer(kind, host, select);
+    this.#informers.set(id, known);
+    return known;
   }
 }
 
-function isSameGroup(apiVersion: string, group: string): boolean {
-  return (apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '') === group;
+function resourceId({ group, version, names }: KindDefinition): string {
+  return `${group}/${version}/${names.plural}`;
 }

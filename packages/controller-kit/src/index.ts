@@ -1,5 +1,10 @@
 /** @public */
+export { type ClaimOptions, claim } from './claim.ts';
+/** @public */
+export { type ConditionFields, conditionOf, isConditionTrue, withCondition } from './conditions.ts';
+/** @public */
 export {
+  type AnyController,
   type ControllerDefinition,
   type ControllerHost,
   type Reconcile,
@@ -9,8 +14,14 @@ export {
   relatedKind,
 } from './controller-definition.ts';
 /** @public */
-export { ControllerManager } from './controller-manager.ts';
+export { ControllerManager, type ControllerManagerOptions } from './controller-manager.ts';
+/** @public */
+export { addFinalizer, patchStatus, removeFinalizer } from './object-patches.ts';
+/** @public */
+export type { RecordedWrite } from './observed-writes.ts';
 /** @public */
 export { controllerOf, isControlledBy, ownerReference } from './owner-references.ts';
 /** @public */
-export type { ObjectReader } from './shared-informer.ts';
+export type { ReconcileRecord, Trigger } from './reconcile-trace.ts';
+/** @public */
+export type { ObjectReader, Selection } from './shared-informer.ts';

@@ -13,5 +13,6 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
 
 /** True when `owner` controls the object. */
 export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
-  return controllerOf(object)?.uid === owner.metadata?.uid;
+  const uid = controllerOf(object)?.uid;
+  return uid !== undefined && uid === owner.metadata?.uid;
 }

@@ -1,5 +1,21 @@
-import { byControllerUid, byNamespace, createLister, type IndexFunction, Informer, type Lister } from '@keelson/client';
-import type { KindDefinition, KubeObject } from '@keelson/core';
+import {
+  Backoff,
+  byControllerUid,
+  byNamespace,
+  createLister,
+  type IndexFunction,
+  Informer,
+  type Lister,
+} from '@keelson/client';
+import {
+  isStatusError,
+  type KindDefinition,
+  type KubeObject,
+  parseFieldSelector,
+  parseLabelSelector,
+  type ResourceClient,
+} from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import type { ControllerHost } from './controller-definition.ts';
 
 /** Reads from the local copy of a kind. Objects are shared and must not be modified. */
@@ -10,8 +26,21 @@ export interface ObjectReader<T extends KubeObject> {
   inNamespace(namespace: string): T[];
   /** The objects that `owner` controls. */
   controlledBy(owner: KubeObject): T[];
-  /** The objects for which `values` returns `value`. The index is built at the first use of this function. */
+  /**
+   * The objects for which `values` returns `value`. The index is built at the first use of this function, so that the
+   * function must be a constant; a kind has at most 32 indexes.
+   *
+   * @throws Error for a further function
+   */
   by(values: IndexFunction<T>, value: string): T[];
+}
+
+/** Limits a local copy, to save memory. Default: all objects, complete. */
+export interface Selection {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Only apiVersion, kind and metadata are kept. */
+  readonly metadataOnly?: boolean;
 }
 
 /** A condition on the local copy, and who waits for it. */
@@ -20,18 +49,36 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** A function that is created for each call would create an index for each call. */
+const maxIndexes = 32;
+
 /** The one informer of a kind that all controllers of a process share. */
 export class SharedInformer<T extends KubeObject = KubeObject> implements ObjectReader<T> {
+  readonly kind: KindDefinition<T>;
   readonly informer: Informer<T>;
+  /** True when an object belongs to this copy. */
+  readonly selects: (object: T) => boolean;
+  readonly #client: ResourceClient<T>;
+  readonly #clock: Clock;
   readonly #lister: Lister<T, 'namespace' | 'controller'>;
   readonly #indexes = new Map<IndexFunction<T>, Lister<T, 'index'>>();
   #waiters: Waiter[] = [];
 
-  constructor(kind: KindDefinition<T>, { client, clock, logger }: ControllerHost) {
+  constructor(kind: KindDefinition<T>, host: ControllerHost, selection: Selection = {}) {
+    const { client, clock, logger } = host;
+    const { metadataOnly, ...selectors } = selection;
+    const { group, version, names } = kind;
+    this.kind = kind;
+    this.#client = metadataOnly
+      ? (client.dynamic({ group, version, resource: names.plural }, { metadataOnly }) as ResourceClient<T>)
+      : client.resource(kind);
+    this.#clock = clock;
+    this.selects = selects(kind, selectors);
     this.informer = new Informer<T>({
-      client: client.resource(kind),
-      keep: withoutManagedFields,
+      client: this.#client,
+      keep: (object) => withoutManagedFields(kind, object),
       progressed: () => this.#notify(),
+      ...selectors,
       clock,
       logger,
     });
@@ -57,6 +104,10 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
   by(values: IndexFunction<T>, value: string): T[] {
     let lister = this.#indexes.get(values);
     if (lister === undefined) {
+      if (this.#indexes.size >= maxIndexes)
+        throw new Error(
+          `more than ${maxIndexes} index functions for ${this.kind.names.plural}; pass constants to by()`,
+        );
       lister = createLister(this.informer, { indexes: { index: values } });
       this.#indexes.set(values, lister);
     }
@@ -67,13 +118,39 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
   until(condition: () => boolean, signal: AbortSignal): Promise<void> {
     if (condition() || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const waiter = { condition, resolve };
-      this.#waiters.push(waiter);
-      signal.addEventListener('abort', () => {
+      const leave = () => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
         resolve();
-      });
+      };
+      const waiter: Waiter = {
+        condition,
+        resolve: () => {
+          removeAbortListener(signal, leave);
+          resolve();
+        },
+      };
+      this.#waiters.push(waiter);
+      addAbortListener(signal, leave);
     });
+  }
+
+  /** Number of callers that wait for a condition. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  /** Calls `request` with the client of this kind until it succeeds, is rejected, or the signal aborts. */
+  async ask<R>(request: (client: ResourceClient<T>) => Promise<R>, signal: AbortSignal): Promise<R | undefined> {
+    const backoff = new Backoff(this.#clock);
+    while (!signal.aborted) {
+      try {
+        return await request(this.#client);
+      } catch (error) {
+        if (isStatusError(error) && error.code < 500 && error.code !== 429) return undefined;
+        await backoff.wait(signal);
+      }
+    }
+    return undefined;
   }
 
   #notify(): void {
@@ -86,7 +163,21 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
   }
 }
 
-function withoutManagedFields<T extends KubeObject>(object: T): T {
+function selects<T extends KubeObject>(
+  kind: KindDefinition<T>,
+  { labelSelector, fieldSelector }: Selection,
+): (object: T) => boolean {
+  const labels = labelSelector === undefined ? undefined : parseLabelSelector(labelSelector);
+  const fields = fieldSelector === undefined ? undefined : parseFieldSelector(fieldSelector);
+  return (object) =>
+    labels?.matches(object.metadata?.labels) !== false &&
+    fields?.matches((field) => kind.selectableFields.get(field)?.(object) ?? '') !== false;
+}
+
+/** Lists of some servers contain objects without apiVersion and kind. */
+function withoutManagedFields<T extends KubeObject>({ apiVersion, kind }: KindDefinition, object: T): T {
+  object.apiVersion ??= apiVersion;
+  object.kind ??= kind;
   if (object.metadata?.managedFields !== undefined) delete object.metadata.managedFields;
   return object;
 }

@@ -1,8 +1,10 @@
+import { ApiEventRecorder } from '@keelson/client';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
+import { agentName } from '../base/agent-name.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
-import { ApiEventRecorder, noEvents } from '../base/events/event-recorder.ts';
+import { noEvents } from '../base/events/event-recorder.ts';
 import { agentVersion } from '../base/version.ts';
 import type { CgroupAccess } from '../machine/cgroups/node-cgroups.ts';
 import { readMachine } from '../machine/host/machine.ts';
@@ -97,7 +99,13 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
   const recorder =
     clients === undefined
       ? undefined
-      : new ApiEventRecorder({ client: clients.events, nodeName: config.nodeName, ...config.events, clock, logger });
+      : new ApiEventRecorder({
+          client: clients.events,
+          source: { component: agentName, host: config.nodeName },
+          ...config.events,
+          clock,
+          logger,
+        });
   const events = recorder ?? noEvents;
   const sources = createSources({ config, client: clients?.main, events, clock, logger });
   let servers: AgentServers | undefined;

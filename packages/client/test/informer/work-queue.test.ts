@@ -124,3 +124,61 @@ test('stopping aborts running work, waits for it, and starts no more', async (t)
   keys.add('d');
   t.is(running.length, 1);
 });
+
+test('retries of all keys together are limited; forget resets the delay of one key', async (t) => {
+  const { queue: keys, running, keys: worked, clock } = queue(t, { workers: 10, retriesPerSecond: 1, retryBurst: 2 });
+  for (const key of ['a', 'b', 'c', 'd']) keys.add(key);
+  for (const { fail } of running) fail();
+  await turn();
+  clock.advance(50);
+  await turn();
+  t.deepEqual(worked().slice(4), ['a', 'b'], 'the burst');
+  clock.advance(950);
+  await turn();
+  t.deepEqual(worked().slice(6), ['c']);
+  clock.advance(1_000);
+  await turn();
+  t.deepEqual(worked().slice(7), ['d']);
+  t.is(keys.failuresOf('a'), 1);
+  keys.forget('a');
+  t.is(keys.failuresOf('a'), 0);
+});
+
+test('a repetition that was added before the state is read is not processed twice', async (t) => {
+  const { queue: keys, running, keys: worked } = queue(t);
+  keys.add('a');
+  keys.add('a');
+  keys.readsNow('a');
+  running[0]?.done();
+  await turn();
+  t.deepEqual([worked(), keys.size], [['a'], 0]);
+});
+
+test('metrics: depth, added keys, waiting time, working time and retries by queue', async (t) => {
+  const values = new Map<string, number[]>();
+  const queues = new Set<string | undefined>();
+  const note = ({ name }: { readonly name: string }) => {
+    const record = (value: number, labels?: Readonly<Record<string, string>>) => {
+      queues.add(labels?.['name']);
+      values.set(name, [...(values.get(name) ?? []), value]);
+    };
+    return { add: record, set: record, observe: record };
+  };
+  const metrics = { counter: note, gauge: note, histogram: note, text: async () => '' };
+  const { queue: keys, running, clock } = queue(t, { metrics });
+  keys.add('a');
+  keys.add('b');
+  clock.advance(2_000);
+  running[0]?.fail();
+  await turn();
+  clock.advance(500);
+  running[1]?.done();
+  await turn();
+  t.deepEqual(values.get('keelson_workqueue_adds_total'), [1, 1, 1]);
+  t.deepEqual(values.get('keelson_workqueue_queue_duration_seconds'), [0, 2, 0.45]);
+  t.deepEqual(values.get('keelson_workqueue_work_duration_seconds'), [2, 0.5]);
+  t.deepEqual(values.get('keelson_workqueue_retries_total'), [1]);
+  t.is(Math.max(...(values.get('keelson_workqueue_depth') ?? [])), 1);
+  t.is(values.get('keelson_workqueue_depth')?.at(-1), 0);
+  t.deepEqual([...queues], ['test']);
+});

@@ -1,3 +1,4 @@
+import { TokenBucket } from '@keelson/client';
 import {
   type CallOptions,
   type Image,
@@ -11,7 +12,6 @@ import type { ImageConfig } from '../../base/config/agent-config.ts';
 import type { PodEvents } from '../../base/events/event-recorder.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { RestartBackoff } from '../../base/restart-backoff.ts';
-import { TokenBucket } from '../../base/token-bucket.ts';
 import { type CloudCredentials, pullCredentials } from './pull-credentials.ts';
 
 /** The image of a container is not available; `reason` is the reason of its waiting state. */

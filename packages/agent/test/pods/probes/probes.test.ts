@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { TokenBucket } from '@keelson/client';
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
 import type { coreV1 } from '@keelson/kinds';
 import test from 'ava';
-import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { withProgressDeadline } from '../../../src/machine/images/image-puller.ts';
 import { ProbeWorker } from '../../../src/pods/probes/probe-worker.ts';
 import { createProber, type Observation } from '../../../src/pods/probes/prober.ts';

@@ -1,34 +1,36 @@
-import { ConnectionError } from '@keelson/client';
-import { type ApiClient, statusErrors } from '@keelson/core';
+import { type ApiClient, type KubeObject, statusErrors } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
-import type { Event, Pod } from '@keelson/kinds';
 import { listeningLogger, until } from '@keelson/test-support';
 import test from 'ava';
-import { ApiEventRecorder, EventCorrelator, podEvents, podSubject } from '../../../src/base/events/event-recorder.ts';
+import { EventCorrelator, type EventSubject } from '../../src/events/event-correlator.ts';
+import { ApiEventRecorder } from '../../src/events/event-recorder.ts';
+import { ConnectionError } from '../../src/index.ts';
 
-const pod = (name: string): Pod => ({
-  metadata: { name, namespace: 'shop', uid: `uid-${name}` },
-  spec: {
-    containers: [{ name: 'main', image: 'host' }],
-    initContainers: [{ name: 'init', image: 'host' }],
-  } as Pod['spec'],
+const podSubject = (name: string, fieldPath?: string): EventSubject => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name, uid: `uid-${name}` },
+  ...(fieldPath === undefined ? {} : { fieldPath }),
 });
+
+interface SentEvent extends KubeObject {
+  readonly involvedObject?: { readonly fieldPath?: string };
+  readonly message?: string;
+}
 
 /** An API that records writes, and fails as configured. */
 function fakeApi() {
-  const calls: { verb: string; namespace: string; name: string; body: Partial<Event> }[] = [];
+  const calls: { verb: string; namespace: string; name: string; body: SentEvent }[] = [];
   const failures: unknown[] = [];
-  const answer = async (verb: string, namespace: string, name: string, body: Partial<Event>) => {
+  const answer = async (verb: string, namespace: string, name: string, body: SentEvent) => {
     const failure = failures.shift();
     if (failure !== undefined) throw failure;
     calls.push({ verb, namespace, name, body });
     return body;
   };
   const client = {
-    resource: () => ({
+    dynamic: () => ({
       namespace: (namespace: string) => ({
-        create: (event: Event) => answer('create', namespace, event.metadata?.name ?? '', event),
-        patch: (name: string, _: string, patch: Partial<Event>) => answer('patch', namespace, name, patch),
+        create: (event: SentEvent) => answer('create', namespace, event.metadata?.name ?? '', event),
+        patch: (name: string, _: string, patch: SentEvent) => answer('patch', namespace, name, patch),
       }),
     }),
   } as unknown as ApiClient;
@@ -39,7 +41,14 @@ function open({ qps = 0, burst = 10 } = {}) {
   const clock = new FakeClock();
   const logger = listeningLogger();
   const api = fakeApi();
-  const recorder = new ApiEventRecorder({ client: api.client, nodeName: 'n1', qps, burst, clock, logger });
+  const recorder = new ApiEventRecorder({
+    client: api.client,
+    source: { component: 'tester', host: 'n1' },
+    qps,
+    burst,
+    clock,
+    logger,
+  });
   return { clock, logger, recorder, ...api };
 }
 
@@ -47,8 +56,8 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('an event says what, about what, who says so and when', async (t) => {
   const { recorder, calls } = open();
-  podEvents(recorder).record(pod('web'), 'Warning', 'BackOff', 'again', 'main');
-  podEvents(recorder).record(pod('web'), 'Normal', 'Started', 'on', 'init');
+  recorder.record(podSubject('web', 'spec.containers{main}'), 'Warning', 'BackOff', 'again');
+  recorder.record(podSubject('web'), 'Normal', 'Started', 'on');
   recorder.record({ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n1' }, 'Normal', 'Starting', 'up');
   await until(() => calls.length === 3);
   t.like(calls[0], {
@@ -56,7 +65,7 @@ test('an event says what, about what, who says so and when', async (t) => {
     namespace: 'shop',
     body: {
       involvedObject: { kind: 'Pod', name: 'web', uid: 'uid-web', fieldPath: 'spec.containers{main}' },
-      source: { component: 'keelson-agent', host: 'n1' },
+      source: { component: 'tester', host: 'n1' },
       type: 'Warning',
       reason: 'BackOff',
       message: 'again',
@@ -65,14 +74,14 @@ test('an event says what, about what, who says so and when', async (t) => {
     },
   });
   t.regex(calls[0]?.name ?? '', /^web\.[0-9a-f]+$/);
-  t.is(calls[1]?.body.involvedObject?.fieldPath, 'spec.initContainers{init}');
+  t.is(calls[1]?.body.involvedObject?.fieldPath, undefined);
   t.is(calls[2]?.namespace, 'default');
   t.is(new Set(calls.map(({ name }) => name)).size, 3);
 });
 
 test('an exact repeat counts up the event that is there, and makes it anew when the server has forgotten it', async (t) => {
   const { recorder, calls, clock, failures } = open();
-  const tell = () => recorder.record(podSubject(pod('web')), 'Warning', 'BackOff', 'again');
+  const tell = () => recorder.record(podSubject('web'), 'Warning', 'BackOff', 'again');
   tell();
   clock.advance(5000);
   tell();
@@ -88,7 +97,7 @@ test('more than ten messages of one kind within ten minutes become one combined 
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
   const tell = (message: string) =>
-    correlator.take({ subject: podSubject(pod('web')), type: 'Warning', reason: 'Failed', message });
+    correlator.take({ subject: podSubject('web'), type: 'Warning', reason: 'Failed', message });
   const first = Array.from({ length: 10 }, (_, index) => tell(`m${index}`));
   t.true(first.every((event) => event?.count === 1 && !event.message.startsWith('(combined')));
   const eleventh = tell('m10');
@@ -104,7 +113,7 @@ test('a subject may tell 25 things at once, then one every five minutes; others 
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
   const tell = (name: string) =>
-    correlator.take({ subject: podSubject(pod(name)), type: 'Normal', reason: 'Same', message: 'same' });
+    correlator.take({ subject: podSubject(name), type: 'Normal', reason: 'Same', message: 'same' });
   t.is(Array.from({ length: 40 }, () => tell('web')).filter((event) => event !== undefined).length, 25);
   t.is(tell('other')?.count, 1);
   clock.advance(300_000);
@@ -114,7 +123,7 @@ test('a subject may tell 25 things at once, then one every five minutes; others 
 
 test('--event-qps and --event-burst: so many at once, then so many per second, none lost', async (t) => {
   const { recorder, calls, clock } = open({ qps: 5, burst: 10 });
-  for (let index = 0; index < 20; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  for (let index = 0; index < 20; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');
   await until(() => calls.length === 10);
   await settled();
   t.is(calls.length, 10);
@@ -130,7 +139,7 @@ test('--event-qps and --event-burst: so many at once, then so many per second, n
 
 test('--event-qps=0 is no limit', async (t) => {
   const { recorder, calls } = open({ qps: 0, burst: 1 });
-  for (let index = 0; index < 200; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  for (let index = 0; index < 200; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');
   await until(() => calls.length === 200);
   t.pass();
 });
@@ -138,20 +147,20 @@ test('--event-qps=0 is no limit', async (t) => {
 test('without an answer an event is tried again every ten seconds, twelve times; a refused one is given up at once', async (t) => {
   const { recorder, calls, clock, failures, logger } = open();
   failures.push(...Array.from({ length: 3 }, () => new ConnectionError('Unreachable', 'gone')));
-  recorder.record(podSubject(pod('a')), 'Normal', 'R', 'm');
+  recorder.record(podSubject('a'), 'Normal', 'R', 'm');
   await until(() => {
     clock.advance(10_000);
     return calls.length === 1;
   });
   t.deepEqual(logger.lines, []);
   failures.push(statusErrors.badRequest('no'));
-  recorder.record(podSubject(pod('b')), 'Normal', 'R', 'm');
-  recorder.record(podSubject(pod('c')), 'Normal', 'R', 'm');
+  recorder.record(podSubject('b'), 'Normal', 'R', 'm');
+  recorder.record(podSubject('c'), 'Normal', 'R', 'm');
   await until(() => calls.length === 2);
   t.regex(calls[1]?.name ?? '', /^c\./);
   t.is(logger.lines.length, 1);
   failures.push(...Array.from({ length: 12 }, () => new ConnectionError('Unreachable', 'gone')));
-  recorder.record(podSubject(pod('d')), 'Normal', 'R', 'm');
+  recorder.record(podSubject('d'), 'Normal', 'R', 'm');
   await until(() => {
     clock.advance(10_000);
     return logger.lines.length === 2;
@@ -162,7 +171,7 @@ test('without an answer an event is tried again every ten seconds, twelve times;
 test('a thousand events wait at most; the rest is dropped, and nobody who records waits', async (t) => {
   const { recorder, calls, clock, failures, logger } = open();
   failures.push(new ConnectionError('Unreachable', 'gone'));
-  for (let index = 0; index < 1500; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  for (let index = 0; index < 1500; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');
   t.deepEqual(
     logger.lines.map(({ message }) => message),
     ['events are dropped because the queue is full'],
@@ -174,7 +183,7 @@ test('a thousand events wait at most; the rest is dropped, and nobody who record
   await settled();
   t.is(calls.length, 1001);
   await recorder.stop();
-  recorder.record(podSubject(pod('late')), 'Normal', 'R', 'm');
+  recorder.record(podSubject('late'), 'Normal', 'R', 'm');
   await settled();
   t.is(calls.length, 1001);
 });

@@ -1,0 +1,64 @@
+import type { Clock } from '@keelson/core/runtime';
+import { pause } from './backoff.ts';
+
+/**
+ * Limits a rate to `perSecond` on average and `burst` at once. Callers of `take` are served in order; one that aborts
+ * releases its token.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #perSecond: number;
+  readonly #burst: number;
+  /** Negative: number of tokens promised in advance. */
+  #tokens: number;
+  #at: number;
+
+  /** @throws Error when `perSecond` is not positive */
+  constructor(clock: Clock, perSecond: number, burst: number) {
+    if (!(perSecond > 0)) throw new Error('the rate of a token bucket must be greater than 0');
+    this.#clock = clock;
+    this.#perSecond = perSecond;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#at = clock.monotonic();
+  }
+
+  /** Waits for a token; false when the signal aborted first. */
+  async take(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    const waitMs = this.reserve();
+    if (waitMs === 0) return true;
+    await pause(this.#clock, waitMs, signal);
+    if (!signal.aborted) return true;
+    this.#refill();
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+    return false;
+  }
+
+  /** Takes a token, also one of the future; returns the milliseconds until it may be used. */
+  reserve(): number {
+    this.#refill();
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
+  }
+
+  /** Takes a token if one is available. */
+  tryTake(): boolean {
+    this.#refill();
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  /** Milliseconds until a token is available. */
+  waitMs(): number {
+    this.#refill();
+    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) / this.#perSecond) * 1000);
+  }
+
+  #refill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#perSecond);
+    this.#at = now;
+  }
+}

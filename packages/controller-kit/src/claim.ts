@@ -1,0 +1,107 @@
+import { isStatusError, type KindDefinition, type KubeObject, type LabelSelector, StatusReason } from '@keelson/core';
+import type { ReconcileRun } from './controller-definition.ts';
+import { controllerOf, isControlledBy, ownerReference } from './owner-references.ts';
+
+export interface ClaimOptions<O extends KubeObject, T extends KubeObject> {
+  /** Kind of the owner. */
+  readonly owner: KindDefinition<O>;
+  /** The object that claims, from the local copy. */
+  readonly object: O;
+  /** Kind of the claimed objects; the controller must read it. */
+  readonly kind: KindDefinition<T>;
+  /** Selects the labels of claimed objects. */
+  readonly selector: LabelSelector;
+  /** A further condition besides the selector. */
+  readonly matches?: (candidate: T) => boolean;
+}
+
+/**
+ * Returns the objects that `object` controls after claiming: objects without controller that match are adopted, and
+ * controlled objects that no longer match are released. Nothing is adopted or released while `object` is being deleted,
+ * and an object that is being deleted is not adopted. Before the first adoption the server is asked whether `object`
+ * still exists with the same uid. These are the rules of the controllers of Kubernetes.
+ *
+ * @throws Error when `object` was replaced or is being deleted, according to the server
+ */
+export async function claim<O extends KubeObject, T extends KubeObject>(
+  run: ReconcileRun,
+  { owner, object, kind, selector, matches = () => true }: ClaimOptions<O, T>,
+): Promise<T[]> {
+  const reader = run.read(kind);
+  const { namespace = '', deletionTimestamp } = object.metadata ?? {};
+  const isDeleting = deletionTimestamp !== undefined;
+  const isMatch = (candidate: T) => selector.matches(candidate.metadata?.labels) && matches(candidate);
+  const claimed: T[] = [];
+  for (const candidate of reader.controlledBy(object)) {
+    if (isMatch(candidate)) claimed.push(candidate);
+    else if (!isDeleting) await release(run, kind, candidate, object);
+  }
+  if (isDeleting) return claimed;
+  let checked = false;
+  for (const candidate of reader.by(namespaceWithoutController, namespace)) {
+    if (candidate.metadata?.deletionTimestamp !== undefined || !isMatch(candidate)) continue;
+    if (!checked) await checkExists(run, owner, object);
+    checked = true;
+    const adopted = await adopt(run, kind, candidate, owner, object);
+    if (adopted !== undefined) claimed.push(adopted);
+  }
+  return claimed;
+}
+
+/** Index of the objects that can be adopted. Empty text: cluster-scoped. */
+function namespaceWithoutController(object: KubeObject): readonly string[] {
+  return controllerOf(object) === undefined ? [object.metadata?.namespace ?? ''] : [];
+}
+
+/** The local copy may be behind: an owner that is being deleted must not adopt. */
+async function checkExists<O extends KubeObject>(run: ReconcileRun, kind: KindDefinition<O>, object: O): Promise<void> {
+  const { namespace, name = '', uid } = object.metadata ?? {};
+  const owners = run.client.resource(kind);
+  const { metadata } = await (namespace === undefined ? owners : owners.namespace(namespace)).get(name);
+  if (metadata?.uid !== uid)
+    throw new Error(`original ${kind.kind} ${run.key} is gone: got uid ${metadata?.uid}, wanted ${uid}`);
+  if (metadata?.deletionTimestamp !== undefined)
+    throw new Error(`${kind.kind} ${run.key} has just been deleted at ${metadata.deletionTimestamp}`);
+}
+
+/** Undefined when the object was deleted in the meantime, or got another controller. */
+async function adopt<T extends KubeObject>(
+  run: ReconcileRun,
+  kind: KindDefinition<T>,
+  candidate: T,
+  owner: KindDefinition,
+  object: KubeObject,
+): Promise<T | undefined> {
+  const others = (candidate.metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== object.metadata?.uid);
+  return patchOwners(run, kind, candidate, [...others, ownerReference(owner, object)]);
+}
+
+async function release<T extends KubeObject>(
+  run: ReconcileRun,
+  kind: KindDefinition<T>,
+  candidate: T,
+  object: KubeObject,
+): Promise<void> {
+  if (!isControlledBy(candidate, object)) return;
+  const others = (candidate.metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== object.metadata?.uid);
+  await patchOwners(run, kind, candidate, others);
+}
+
+/** A merge patch replaces the whole list, so the version is a precondition besides the uid. */
+async function patchOwners<T extends KubeObject>(
+  run: ReconcileRun,
+  kind: KindDefinition<T>,
+  candidate: T,
+  ownerReferences: readonly object[],
+): Promise<T | undefined> {
+  const { namespace, name = '', uid, resourceVersion } = candidate.metadata ?? {};
+  const objects = run.client.resource(kind);
+  try {
+    return await (namespace === undefined ? objects : objects.namespace(namespace)).patch(name, 'merge', {
+      metadata: { uid, resourceVersion, ownerReferences },
+    });
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return undefined;
+    throw error;
+  }
+}
