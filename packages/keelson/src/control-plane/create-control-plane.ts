@@ -109,9 +109,9 @@ export interface ControlPlaneOptions {
   readonly services?: Partial<ServiceServerOptions>;
   /**
    * The controllers to run. Default true: those that the API itself needs, for namespaces, garbage collection of
-   * objects and pods, certificates, roles and accounts. A list contains names as in the option `--controllers` of the program
-   * (`*`, `NAME`, `-NAME`, `api`) and controllers of your own: `['api', widgetController]`. When several processes may
-   * write to the store, one of the servers is elected to run them.
+   * objects and pods, certificates, roles and accounts. A list contains names as in the option `--controllers` of the
+   * command (`*`, `NAME`, `-NAME`, `api`) and controllers of your own: `['api', widgetController]`. When several
+   * processes may write to the store, one of the servers is elected to run them.
    */
   readonly controllers?: ControllersOption;
   readonly clock?: Clock;
