@@ -1,8 +1,10 @@
 import type { KindDefinition } from '@keelson/core';
 import { CustomResourceDefinition } from './apiextensions/v1/custom-resource-definition.ts';
+import { ControllerRevision } from './apps/v1/controller-revision.ts';
 import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
 import { ReplicaSet } from './apps/v1/replica-set.ts';
+import { StatefulSet } from './apps/v1/stateful-set.ts';
 import { SelfSubjectReview, TokenReview } from './authentication/v1/reviews.ts';
 import { AuthenticationV1beta1TokenReview } from './authentication/v1beta1/reviews.ts';
 import {
@@ -35,6 +37,7 @@ import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts'
 import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
+import { PodDisruptionBudget } from './policy/v1/pod-disruption-budget.ts';
 import { ClusterRoleBinding, RoleBinding } from './rbac/v1/bindings.ts';
 import { ClusterRole, Role } from './rbac/v1/roles.ts';
 import {
@@ -90,6 +93,7 @@ export {
   ClusterRole,
   ClusterRoleBinding,
   ConfigMap,
+  ControllerRevision,
   CustomResourceDefinition,
   DaemonSet,
   Deployment,
@@ -106,6 +110,7 @@ export {
   NetworkingV1Ingress,
   Node,
   Pod,
+  PodDisruptionBudget,
   RbacV1beta1ClusterRole,
   RbacV1beta1ClusterRoleBinding,
   RbacV1beta1Role,
@@ -119,6 +124,7 @@ export {
   SelfSubjectRulesReview,
   Service,
   ServiceAccount,
+  StatefulSet,
   SubjectAccessReview,
   TokenReview,
 };
@@ -134,14 +140,17 @@ export const builtinKinds: readonly KindDefinition[] = [
   Secret,
   Service,
   ServiceAccount,
+  ControllerRevision,
   DaemonSet,
   Deployment,
   ReplicaSet,
+  StatefulSet,
   CertificateSigningRequest,
   CustomResourceDefinition,
   Lease,
   EventsV1Event,
   NetworkingV1Ingress,
+  PodDisruptionBudget,
   ClusterRole,
   ClusterRoleBinding,
   Role,

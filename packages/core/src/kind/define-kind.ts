@@ -74,6 +74,8 @@ function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, w
   const declared = messageNode(own);
   if (!declared) throw new Error(`${where}: the schema must be a message`);
   const message = nameMessages(declared, gvk);
+  // A kind whose objects also stand inside other objects has these fields already, so that both are one message.
+  if (message.fields['kind'] === typeMetaFields.kind) return { node: message };
   for (const name of ['kind', 'apiVersion', 'metadata']) {
     if (name in message.fields)
       throw new Error(`${where}: the field ${name} is added by itself and must not be declared`);

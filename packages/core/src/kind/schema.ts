@@ -93,7 +93,11 @@ export interface Field<T, Present extends boolean> {
   readonly default?: unknown;
   /** The fields of the nested message appear directly in the parent's JSON object; in protobuf they stay nested. */
   readonly inline?: boolean;
-  readonly patchStrategy?: 'retainKeys';
+  /**
+   * Strategic merge of a message: `replace` = a patch replaces it whole; `retainKeys` = clients state the keys that
+   * remain.
+   */
+  readonly patchStrategy?: 'retainKeys' | 'replace';
   /**
    * Exists in JSON alone, like `kind` and `apiVersion` of an object: has no number, and the message has a protobuf form
    * all the same.
@@ -135,7 +139,7 @@ type ObjectFieldsOf<F extends ObjectFields> = {
 /** Options of a field besides number, schema and description. */
 export interface FieldOptions {
   readonly default?: unknown;
-  readonly patchStrategy?: 'retainKeys';
+  readonly patchStrategy?: 'retainKeys' | 'replace';
   readonly jsonOnly?: boolean;
   readonly presence?: boolean;
 }

@@ -1,6 +1,6 @@
 import { getOwn, isJsonObject, type JsonObject, setOwn } from '../json/json.ts';
 import type { Schema } from '../kind/schema.ts';
-import { childSchema } from '../kind/schema-walk.ts';
+import { childField, childSchema } from '../kind/schema-walk.ts';
 import { checkOrder, checkOrderFormat, orderElements } from './element-order.ts';
 import {
   deleteValues,
@@ -68,21 +68,22 @@ function mergeMaps(original: JsonObject, patch: JsonObject, place: Place): JsonO
   }
   for (const key of Object.keys(patch)) {
     if (isDirective(key)) continue;
-    mergeField(result, key, patch[key], below(place, key));
+    const replaced = place.schema !== undefined && childField(place.schema, key)?.patchStrategy === 'replace';
+    mergeField(result, key, patch[key], below(place, key), replaced);
   }
   applyOrders(result, original, patch, directives, place);
   return result;
 }
 
-/** Merges one value of the patch into `result`, which is ours to change. */
-function mergeField(result: JsonObject, key: string, wanted: unknown, place: Place): void {
+/** Merges one value of the patch into `result`, which is ours to change; with `replaced` it is written as it is. */
+function mergeField(result: JsonObject, key: string, wanted: unknown, place: Place, replaced: boolean): void {
   if (wanted === null) {
     delete result[key];
     return;
   }
   const current = getOwn(result, key);
   let merged: unknown;
-  if (isJsonObject(current) && isJsonObject(wanted)) {
+  if (isJsonObject(current) && isJsonObject(wanted) && !replaced) {
     merged = mergeMaps(current, wanted, place);
   } else if (Array.isArray(current) && Array.isArray(wanted) && listRule(place.schema).merge) {
     const { mergeKey, items } = listRule(place.schema);

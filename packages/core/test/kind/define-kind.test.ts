@@ -1,5 +1,6 @@
 import test from 'ava';
 import { defineKind } from '../../src/kind/define-kind.ts';
+import { objectMetaSchema } from '../../src/kind/object-meta-schema.ts';
 import { always, inline, optional, s } from '../../src/kind/schema.ts';
 import { childSchema, jsonFields, messageNode } from '../../src/kind/schema-walk.ts';
 import { typeMetaFields } from '../../src/kind/type-meta-fields.ts';
@@ -41,6 +42,15 @@ test('the schema begins with kind, apiVersion and metadata', (t) => {
     'status',
   ]);
   t.is(messageNode(Widget.schema)?.fields['metadata']?.number, 1);
+});
+
+test('a message that also stands inside other objects has these fields already and is used as it is', (t) => {
+  const schema = s.message('x.y.Policy', '', {
+    ...typeMetaFields,
+    metadata: optional(1, objectMetaSchema, ''),
+    spec: optional(2, s.message('x.y.PolicySpec', '', {}), ''),
+  });
+  t.is(defineKind({ ...minimal, schema }).schema.node, schema.node);
 });
 
 test('selectable fields read the object', (t) => {

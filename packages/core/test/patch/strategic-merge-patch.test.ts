@@ -324,6 +324,14 @@ test('a new item is inserted before a server item that followed its predecessor'
   t.is(names((once as { spec: Json }).spec['containers']), 'a,c,b');
 });
 
+test('a message with the strategy replace is replaced whole', (t) => {
+  const selector = optional(undefined, message({ matchLabels: s.map(s.string()) }), '', { patchStrategy: 'replace' });
+  const budget = s.message('budget', '', { selector });
+  const before = deepFreeze({ selector: { matchLabels: { app: 'web', tier: 'front' } } });
+  const patch = deepFreeze({ selector: { matchLabels: { app: 'db' } } });
+  t.deepEqual(applyStrategicMergePatch(before, patch, budget), patch);
+});
+
 test(
   '$retainKeys drops the other keys: change of strategy',
   gives,

@@ -12,7 +12,7 @@ interface DaemonSetSpec extends WorkloadSpec {
 
 /** Validates the spec of a DaemonSet of all versions. */
 export function checkDaemonSet(spec: DaemonSetSpec, errors: Errors): void {
-  checkWorkload(spec, 'daemonset', errors);
+  checkWorkload(spec, 'DaemonSet', errors);
   checkNonNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit', errors);
   const strategy = spec.updateStrategy ?? {};
   const path = 'spec.updateStrategy';

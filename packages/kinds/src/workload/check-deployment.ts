@@ -15,7 +15,7 @@ interface DeploymentSpec extends WorkloadSpec {
 /** Validates the spec of a Deployment of all versions. */
 export function checkDeployment(spec: DeploymentSpec, errors: Errors): void {
   checkNonNegative(spec.replicas, 'spec.replicas', errors);
-  checkWorkload(spec, 'deployment', errors);
+  checkWorkload(spec, 'ReplicaSet', errors);
   checkStrategy(spec.strategy ?? {}, 'spec.strategy', errors);
   checkNonNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit', errors);
   const deadline = spec.progressDeadlineSeconds;
@@ -73,7 +73,7 @@ export function checkDeploymentStatus(
   checkNotAbove(status, 'updatedReplicas', 'replicas', errors);
   checkNotAbove(status, 'readyReplicas', 'replicas', errors);
   checkNotAbove(status, 'availableReplicas', 'replicas', errors);
-  checkNotAbove(status, 'availableReplicas', 'readyReplicas', errors);
+  checkNotAbove(status, 'availableReplicas', 'readyReplicas', errors, 'readyReplicas');
   if ((status.collisionCount ?? 0) < (old?.collisionCount ?? 0)) {
     errors.push(fieldError.invalid('status.collisionCount', status.collisionCount ?? 0, 'cannot be decremented'));
   }

@@ -10,7 +10,7 @@ interface ReplicaSetSpec extends WorkloadSpec {
 /** Validates the spec of a ReplicaSet of all versions. */
 export function checkReplicaSet(spec: ReplicaSetSpec, errors: Errors): void {
   checkNonNegative(spec.replicas, 'spec.replicas', errors);
-  checkWorkload(spec, 'replicaset', errors);
+  checkWorkload(spec, 'ReplicaSet', errors);
 }
 
 interface ReplicaSetStatus {
@@ -32,5 +32,5 @@ export function checkReplicaSetStatus(status: ReplicaSetStatus | undefined, erro
   checkNotAbove(status, 'fullyLabeledReplicas', 'replicas', errors);
   checkNotAbove(status, 'readyReplicas', 'replicas', errors);
   checkNotAbove(status, 'availableReplicas', 'replicas', errors);
-  checkNotAbove(status, 'availableReplicas', 'readyReplicas', errors);
+  checkNotAbove(status, 'availableReplicas', 'readyReplicas', errors, 'readyReplicas');
 }

@@ -11,23 +11,28 @@ export interface WorkloadSpec {
   readonly minReadySeconds?: number;
 }
 
-/** Validates selector and template of a workload; `kind` is the lower-case kind for messages. */
-export function checkWorkload(spec: WorkloadSpec, kind: string, errors: Errors): void {
+/** What a workload makes its pods with. Kubernetes names it in messages: deployments make pods with replica sets. */
+export type PodMaker = 'DaemonSet' | 'ReplicaSet' | 'StatefulSet';
+
+/** The same in the messages about selectors. */
+const selecting = { DaemonSet: 'daemonset', ReplicaSet: 'deployment', StatefulSet: 'statefulset' } as const;
+
+/** Validates selector and template of a workload. */
+export function checkWorkload(spec: WorkloadSpec, maker: PodMaker, errors: Errors): void {
   checkNonNegative(spec.minReadySeconds, 'spec.minReadySeconds', errors);
-  checkSelector(spec, kind, errors);
+  checkSelector(spec, selecting[maker], errors);
   checkPodTemplate(spec.template, 'spec.template', errors);
   const { restartPolicy, activeDeadlineSeconds } = spec.template.spec;
   if (restartPolicy !== 'Always') {
     errors.push(fieldError.notSupported('spec.template.spec.restartPolicy', restartPolicy ?? '', ['Always']));
   }
   if (activeDeadlineSeconds !== undefined) {
-    errors.push(
-      fieldError.forbidden('spec.template.spec.activeDeadlineSeconds', `must not be set in the template of a ${kind}`),
-    );
+    const detail = `activeDeadlineSeconds in ${maker} is not Supported`;
+    errors.push(fieldError.forbidden('spec.template.spec.activeDeadlineSeconds', detail));
   }
 }
 
-function checkSelector(spec: WorkloadSpec, kind: string, errors: Errors): void {
+function checkSelector(spec: WorkloadSpec, noun: string, errors: Errors): void {
   const { selector } = spec;
   if (!selector) {
     errors.push(fieldError.required('spec.selector'));
@@ -36,7 +41,7 @@ function checkSelector(spec: WorkloadSpec, kind: string, errors: Errors): void {
   const problems = labelSelectorErrors(selector, 'spec.selector');
   for (const problem of problems) errors.push(problem);
   if (isEmptySelector(selector)) {
-    errors.push(fieldError.invalid('spec.selector', selector, `empty selector is invalid for ${kind}`));
+    errors.push(fieldError.invalid('spec.selector', selector, `empty selector is invalid for ${noun}`));
   }
   const labels = spec.template.metadata?.labels ?? {};
   if (problems.length === 0 && !labelSelectorOf(selector).matches(labels)) {

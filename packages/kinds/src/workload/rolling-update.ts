@@ -1,6 +1,6 @@
-import { fieldError, percentOf } from '@keelson/core';
+import { fieldError, percentErrors, percentOf } from '@keelson/core';
 import type { Errors } from '../validation/checks.ts';
-import { checkNonNegative } from '../validation/checks.ts';
+import { checkNonNegative, pushInvalid } from '../validation/checks.ts';
 
 /** Limits of a rolling update, as numbers or percentages. */
 export interface RollingUpdate {
@@ -9,14 +9,13 @@ export interface RollingUpdate {
 }
 
 /** Requires a non-negative number or a percentage. */
-function checkCount(value: number | string | undefined, path: string, errors: Errors): void {
-  if (typeof value === 'number') checkNonNegative(value, path, errors);
-  else if (value !== undefined && percentOf(value) === undefined) {
-    errors.push(fieldError.invalid(path, value, "must be an integer or percentage (e.g '5%')"));
-  }
+export function checkCount(value: number | string | undefined, path: string, errors: Errors): void {
+  if (typeof value === 'string') pushInvalid(percentErrors(value), value, path, errors);
+  else checkNonNegative(value, path, errors);
 }
 
-function checkNotAll(value: number | string | undefined, path: string, errors: Errors): void {
+/** Rejects a percentage above 100. */
+export function checkNotAll(value: number | string | undefined, path: string, errors: Errors): void {
   if (typeof value === 'string' && (percentOf(value) ?? 0) > 100) {
     errors.push(fieldError.invalid(path, value, 'must not be greater than 100%'));
   }

@@ -11,14 +11,15 @@ export function checkCounts<K extends string>(
   for (const field of fields) checkNonNegative(status[field], `status.${field}`, errors);
 }
 
-/** Rejects a count that is greater than another one. */
+/** Rejects a count that is greater than another one, which messages call `name`. */
 export function checkNotAbove<P extends string, W extends string>(
   status: { readonly [F in P | W]?: number },
   part: P,
   whole: W,
   errors: Errors,
+  name = `status.${whole}`,
 ): void {
   const value: number = status[part] ?? 0;
-  if (value > (status[whole] ?? 0))
-    errors.push(fieldError.invalid(`status.${part}`, value, `cannot be greater than status.${whole}`));
+  if (value <= (status[whole] ?? 0)) return;
+  errors.push(fieldError.invalid(`status.${part}`, value, `cannot be greater than ${name}`));
 }

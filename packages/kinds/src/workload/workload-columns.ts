@@ -10,14 +10,19 @@ interface Workload extends KubeObject {
   };
 }
 
-/** Columns about the pods of a workload, in wide output. */
-const podColumns: readonly Column<Workload>[] = [
+/** Columns about the containers of a workload, in wide output. */
+const containerColumns: readonly Column<Workload>[] = [
   wide('Containers', 'string', 'Names of the containers.', ({ spec }) =>
     (spec.template?.spec?.containers ?? []).map(({ name }) => name).join(','),
   ),
   wide('Images', 'string', 'Images of the containers.', ({ spec }) =>
     (spec.template?.spec?.containers ?? []).map(({ image }) => image ?? '').join(','),
   ),
+];
+
+/** Columns about the pods of a workload, in wide output. */
+const podColumns: readonly Column<Workload>[] = [
+  ...containerColumns,
   wide('Selector', 'string', 'Labels of the pods.', ({ spec }) => selectorText(spec.selector)),
 ];
 
@@ -108,3 +113,38 @@ export const daemonSetColumns: readonly Column<DaemonSetLike>[] = [
   ageColumn,
   ...podColumns,
 ];
+
+interface StatefulSetLike extends Workload {
+  readonly status?: { readonly readyReplicas?: number };
+}
+
+/** Columns of the table of stateful sets of all versions. */
+export const statefulSetColumns: readonly Column<StatefulSetLike>[] = [
+  nameColumn(),
+  column(
+    'Ready',
+    'string',
+    'Ready pods of those wanted.',
+    ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec.replicas ?? 0}`,
+  ),
+  ageColumn,
+  ...containerColumns,
+];
+
+/** Columns of the table of controller revisions of all versions. */
+export const controllerRevisionColumns: readonly Column<KubeObject & { readonly revision?: number }>[] = [
+  nameColumn(),
+  column('Controller', 'string', 'Object that the revision belongs to.', controllerText),
+  column('Revision', 'string', 'Number of the revision.', ({ revision }) => revision ?? 0),
+  ageColumn,
+];
+
+/** The controlling owner as `statefulset.apps/web`. */
+function controllerText({ metadata }: KubeObject): string {
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller);
+  if (!owner) return '<none>';
+  const slash = owner.apiVersion.indexOf('/');
+  const group = slash < 0 ? '' : `.${owner.apiVersion.slice(0, slash)}`;
+  const kind = `${owner.kind}${group}`.toLowerCase();
+  return `${kind}/${owner.name}`;
+}

@@ -23,6 +23,12 @@ const context = contextOf(systemUser);
 export interface Written<T> {
   readonly object: T;
   readonly causes: readonly string[];
+  /** `field: message` of each refusal: what users read of an error. */
+  readonly messages: readonly string[];
+}
+
+function written<T>(object: T, errors: readonly FieldError[]): Written<T> {
+  return { object, causes: causesOf(errors), messages: errors.map(({ field, message }) => `${field}: ${message}`) };
 }
 
 /** `field reason` of each refusal: what programs read of an error. */
@@ -48,15 +54,15 @@ export function defaulted<T extends KubeObject>(kind: KindDefinition<T>, manifes
 /** A create, as the registry goes about it: decode, default, clear status, prepare, validate. */
 export function create<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): Written<T> {
   const { object, errors } = decode(kind, manifest);
-  if (errors.length > 0) return { object, causes: causesOf(errors) };
+  if (errors.length > 0) return written(object, errors);
   kind.strategy.default?.(object);
   if (kind.strategy.statusSubresource && !kind.strategy.keepsStatusOnCreate)
     delete (object as { status?: unknown }).status;
   kind.strategy.prepareForCreate?.(object, context);
-  return {
-    object,
-    causes: causesOf([...(kind.strategy.validate?.(object) ?? []), ...(kind.strategy.validateCreate?.(object) ?? [])]),
-  };
+  return written(object, [
+    ...(kind.strategy.validate?.(object) ?? []),
+    ...(kind.strategy.validateCreate?.(object) ?? []),
+  ]);
 }
 
 /** A main write: `change` edits a copy of the stored object, status is restored. */
@@ -64,17 +70,14 @@ export function update<T extends KubeObject>(kind: KindDefinition<T>, old: T, ch
   const body = structuredClone(old);
   change(body);
   const { object, errors } = decode(kind, body);
-  if (errors.length > 0) return { object, causes: causesOf(errors) };
+  if (errors.length > 0) return written(object, errors);
   kind.strategy.default?.(object);
   if (kind.strategy.statusSubresource) (object as { status?: unknown }).status = (old as { status?: unknown }).status;
   kind.strategy.prepareForUpdate?.(object, old, context);
-  return {
-    object,
-    causes: causesOf([
-      ...(kind.strategy.validate?.(object) ?? []),
-      ...(kind.strategy.validateUpdate?.(object, old) ?? []),
-    ]),
-  };
+  return written(object, [
+    ...(kind.strategy.validate?.(object) ?? []),
+    ...(kind.strategy.validateUpdate?.(object, old) ?? []),
+  ]);
 }
 
 /** A write of the status: everything but status and metadata is restored. */
@@ -86,11 +89,11 @@ export function updateStatus<T extends KubeObject>(
   const body = structuredClone(old);
   change(body);
   const { object: decoded, errors } = decode(kind, body);
-  if (errors.length > 0) return { object: decoded, causes: causesOf(errors) };
+  if (errors.length > 0) return written(decoded, errors);
   const { metadata, status } = decoded as T & { status?: unknown };
   const object = { ...structuredClone(old), metadata, status } as T;
   kind.strategy.prepareForStatusUpdate?.(object, old, context);
-  return { object, causes: causesOf(kind.strategy.validateStatusUpdate?.(object, old) ?? []) };
+  return written(object, kind.strategy.validateStatusUpdate?.(object, old) ?? []);
 }
 
 /** The cells of an object's table row by column name, wide ones included. */

@@ -82,6 +82,7 @@ const facts = readFacts();
 
 const metaV1 = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 const scalarTypes: Readonly<Record<string, string>> = {
+  raw: 'k8s.io.apimachinery.pkg.runtime.RawExtension',
   time: `${metaV1}.Time`,
   microTime: `${metaV1}.MicroTime`,
   quantity: 'k8s.io.apimachinery.pkg.api.resource.Quantity',
@@ -178,6 +179,8 @@ const kinds = [
     'Service',
     'ServiceAccount',
   ].map((name) => `core.v1.${name}`),
+  ...['ControllerRevision', 'StatefulSet'].map((name) => `apps.v1.${name}`),
+  'policy.v1.PodDisruptionBudget',
   ...['DaemonSet', 'Deployment', 'ReplicaSet'].flatMap((name) => [`apps.v1.${name}`, `extensions.v1beta1.${name}`]),
   'extensions.v1beta1.Ingress',
   'certificates.v1.CertificateSigningRequest',
@@ -196,7 +199,6 @@ const kinds = [
 
 test('every message of the facts is exported, and none besides', (t) => {
   t.deepEqual([...exported.keys()].sort(), Object.keys(facts).sort());
-  t.is(exported.size, 311);
 });
 
 for (const [name, message] of exported) {

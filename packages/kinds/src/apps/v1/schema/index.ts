@@ -1,3 +1,4 @@
+export { type ControllerRevision, ControllerRevisionSchema } from './controller-revision.ts';
 export {
   type DaemonSet,
   type DaemonSetCondition,
@@ -36,3 +37,21 @@ export {
   type ReplicaSetStatus,
   ReplicaSetStatusSchema,
 } from './replica-set.ts';
+export {
+  type RollingUpdateStatefulSetStrategy,
+  RollingUpdateStatefulSetStrategySchema,
+  type StatefulSet,
+  type StatefulSetCondition,
+  StatefulSetConditionSchema,
+  type StatefulSetOrdinals,
+  StatefulSetOrdinalsSchema,
+  type StatefulSetPersistentVolumeClaimRetentionPolicy,
+  StatefulSetPersistentVolumeClaimRetentionPolicySchema,
+  StatefulSetSchema,
+  type StatefulSetSpec,
+  StatefulSetSpecSchema,
+  type StatefulSetStatus,
+  StatefulSetStatusSchema,
+  type StatefulSetUpdateStrategy,
+  StatefulSetUpdateStrategySchema,
+} from './stateful-set.ts';

@@ -1,12 +1,15 @@
 import {
   always,
+  embedded,
   filled,
   type Infer,
+  type KubeObject,
   labelSelectorSchema,
   objectMetaSchema,
   optional,
   type Schema,
   s,
+  typeMetaFields,
 } from '@keelson/core';
 import { TypedLocalObjectReferenceSchema, TypedObjectReferenceSchema } from './references.ts';
 
@@ -49,6 +52,61 @@ const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolume
 });
 export interface PersistentVolumeClaimSpec extends Infer<typeof persistentVolumeClaimSpec> {}
 export const PersistentVolumeClaimSpecSchema: Schema<PersistentVolumeClaimSpec> = persistentVolumeClaimSpec;
+
+const persistentVolumeClaimCondition = s.message(
+  'k8s.io.api.core.v1.PersistentVolumeClaimCondition',
+  'One observed aspect of a claim.',
+  {
+    type: always(1, s.string(), 'Name of the aspect, e.g. Resizing or FileSystemResizePending.'),
+    status: always(2, s.string(), 'True, False or Unknown.'),
+    lastProbeTime: optional(3, s.time(), 'When the aspect was last examined.'),
+    lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
+    reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+    message: optional(6, s.string(), 'Human-readable message about the last change.'),
+  },
+);
+export interface PersistentVolumeClaimCondition extends Infer<typeof persistentVolumeClaimCondition> {}
+export const PersistentVolumeClaimConditionSchema: Schema<PersistentVolumeClaimCondition> =
+  persistentVolumeClaimCondition;
+
+const modifyVolumeStatus = s.message(
+  'k8s.io.api.core.v1.ModifyVolumeStatus',
+  'Progress of a change to another class of attributes.',
+  {
+    targetVolumeAttributesClassName: optional(1, s.string(), 'The class that is being applied.'),
+    status: always(2, s.string(), 'Pending, InProgress or Infeasible.'),
+  },
+);
+export interface ModifyVolumeStatus extends Infer<typeof modifyVolumeStatus> {}
+export const ModifyVolumeStatusSchema: Schema<ModifyVolumeStatus> = modifyVolumeStatus;
+
+const persistentVolumeClaimStatus = s.message(
+  'k8s.io.api.core.v1.PersistentVolumeClaimStatus',
+  'Observed state of a claim.',
+  {
+    phase: optional(1, s.string(), 'Pending, Bound or Lost.'),
+    accessModes: optional(2, s.list(s.string(), { listType: 'atomic' }), 'How the bound volume can be mounted.'),
+    capacity: optional(3, s.map(s.quantity()), 'Resources of the bound volume.'),
+    conditions: optional(4, s.listByKey(PersistentVolumeClaimConditionSchema, 'type'), 'Latest observations.'),
+    allocatedResources: optional(5, s.map(s.quantity()), 'Resources that are reserved, also while a resize runs.'),
+    allocatedResourceStatuses: optional(7, s.map(s.string()), 'State of a resize, by resource.'),
+    currentVolumeAttributesClassName: optional(8, s.string(), 'Class of attributes in use; unset without one.', {
+      presence: true,
+    }),
+    modifyVolumeStatus: optional(9, ModifyVolumeStatusSchema, 'Progress of a change of the attributes.'),
+  },
+);
+export interface PersistentVolumeClaimStatus extends Infer<typeof persistentVolumeClaimStatus> {}
+export const PersistentVolumeClaimStatusSchema: Schema<PersistentVolumeClaimStatus> = persistentVolumeClaimStatus;
+
+const persistentVolumeClaim = s.message('k8s.io.api.core.v1.PersistentVolumeClaim', 'A request for storage.', {
+  ...typeMetaFields,
+  metadata: filled(1, objectMetaSchema, 'Name of the claim and what is attached to it.'),
+  spec: embedded(2, PersistentVolumeClaimSpecSchema, 'The requested storage.'),
+  status: filled(3, PersistentVolumeClaimStatusSchema, 'Observed state.'),
+});
+export interface PersistentVolumeClaim extends KubeObject, Infer<typeof persistentVolumeClaim> {}
+export const PersistentVolumeClaimSchema: Schema<PersistentVolumeClaim> = persistentVolumeClaim;
 
 const persistentVolumeClaimTemplate = s.message(
   'k8s.io.api.core.v1.PersistentVolumeClaimTemplate',
