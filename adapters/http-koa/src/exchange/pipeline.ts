@@ -253,8 +253,9 @@ export class Pipeline {
     if (!this.#running.remove(exchange)) return;
     if (exchange.seat !== undefined) this.#flows.leave(exchange.seat);
     exchange.release();
-    if (exchange.audit !== undefined) endAudit(exchange.audit, exchange);
-    this.#metrics.finished(exchange, this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    if (exchange.audit !== undefined) endAudit(exchange.audit, exchange, now);
+    this.#metrics.finished(exchange, now);
   }
 
   /** The rejection of a request without a valid user is sent even when it cannot be recorded. */
@@ -352,7 +353,7 @@ function beginAudit(auditor: Auditor, exchange: Exchange, user: UserInfo | undef
   });
 }
 
-function endAudit(audit: RequestAudit, { answered, response }: Exchange): void {
+function endAudit(audit: RequestAudit, { answered, response }: Exchange, now: number): void {
   // Without a response there is no code; Koa responds after the end of the exchange.
-  audit.ended(answered || !response.destroyed ? response.statusCode : 0);
+  audit.ended(answered || !response.destroyed ? response.statusCode : 0, now);
 }

@@ -4,7 +4,7 @@ import { type HttpClientOptions, KubeconfigError, kubeconfigAccess, loadKubeconf
 import { UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { AuditContext } from './audit-log.ts';
-import { type AuditSink, LostEvents } from './auditor.ts';
+import { type AuditSink, LostEvents } from './audit-sink.ts';
 
 /** Events of one request, and the time that an event waits for others. */
 const batchEvents = 400;
@@ -35,6 +35,10 @@ export async function openAuditWebhook(configFile: string, context: AuditContext
   }
 }
 
+const listHead = Buffer.from('{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[');
+const listEnd = Buffer.from(']}');
+const comma = Buffer.from(',');
+
 /** An answer that a repetition cannot improve. */
 class Refused extends Error {}
 
@@ -43,7 +47,7 @@ class AuditWebhook implements AuditSink {
   readonly #clock: Clock;
   readonly #lost: LostEvents;
   readonly #closing = new AbortController();
-  #waiting: string[] = [];
+  #waiting: Buffer[] = [];
   #waitingLength = 0;
   #cancelSend: (() => void) | undefined;
   #sending: Promise<void> | undefined;
@@ -54,12 +58,12 @@ class AuditWebhook implements AuditSink {
     this.#lost = new LostEvents('webhook', logger.child({ component: 'audit' }), metrics);
   }
 
-  add(event: string): boolean {
+  add(event: Buffer): boolean {
     if (this.#waiting.length >= maxWaiting || this.#waitingLength + event.length > maxWaitingLength) {
       this.#lost.add(1, new Error(`${this.#waiting.length} events are waiting`));
       return true;
     }
-    this.#waiting.push(event);
+    this.#waiting.push(Buffer.from(event));
     this.#waitingLength += event.length;
     if (this.#waiting.length >= batchEvents) this.#send();
     else this.#cancelSend ??= this.#clock.after(batchWaitMs, () => this.#send());
@@ -92,9 +96,9 @@ class AuditWebhook implements AuditSink {
     }
   }
 
-  async #sendBatch(events: readonly string[]): Promise<void> {
-    const list = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${events.join(',')}]}`;
-    const body = Buffer.from(list);
+  async #sendBatch(events: readonly Buffer[]): Promise<void> {
+    const items = events.flatMap((event, i) => (i === 0 ? [event] : [comma, event]));
+    const body = Buffer.concat([listHead, ...items, listEnd]);
     for (let attempt = 0; ; attempt++) {
       try {
         await this.#post(body);

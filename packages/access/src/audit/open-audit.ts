@@ -1,8 +1,9 @@
 import { type Auditor, UsageError } from '@keelson/core/internal';
 import { readConfigFile } from '../read-config.ts';
 import { type AuditContext, AuditLog, type AuditLogOptions } from './audit-log.ts';
+import type { AuditSink } from './audit-sink.ts';
 import { openAuditWebhook } from './audit-webhook.ts';
-import { type AuditSink, createAuditor } from './auditor.ts';
+import { createAuditor } from './auditor.ts';
 import { parseAuditPolicy } from './policy.ts';
 
 /** Which requests are recorded, and where. At least one place is required. */

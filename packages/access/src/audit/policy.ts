@@ -48,7 +48,13 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-interface Rule extends RuleFields {
+interface Rule {
+  readonly users: readonly string[];
+  readonly userGroups: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resources: readonly ResourceFields[];
+  readonly namespaces: readonly string[];
+  readonly nonResourceURLs: readonly string[];
   readonly decision: AuditDecision;
 }
 
@@ -59,9 +65,11 @@ const credentials: ReadonlySet<string> = new Set([
   'authentication.k8s.io/tokenreviews',
 ]);
 
+const credentialPlurals: ReadonlySet<string> = new Set(['secrets', 'serviceaccounts', 'tokenreviews']);
+
 /** True when bodies of requests on this resource may contain credentials. */
 export function holdsCredentials({ isResourceRequest, apiGroup, resource, subresource }: AccessAttributes): boolean {
-  if (!isResourceRequest) return false;
+  if (!isResourceRequest || !credentialPlurals.has(resource)) return false;
   const name = subresource === '' || resource === 'secrets' ? resource : `${resource}/${subresource}`;
   return credentials.has(`${apiGroup}/${name}`);
 }
@@ -95,7 +103,12 @@ export function parseAuditPolicy(bytes: Buffer, source: string): AuditPolicy {
     checkPaths(rule, at);
     for (const [j, resources] of (rule.resources ?? []).entries()) checkResources(resources, `${at}.resources[${j}]`);
     return {
-      ...rule,
+      users: rule.users ?? [],
+      userGroups: rule.userGroups ?? [],
+      verbs: rule.verbs ?? [],
+      resources: rule.resources ?? [],
+      namespaces: rule.namespaces ?? [],
+      nonResourceURLs: rule.nonResourceURLs ?? [],
       decision: {
         level: levelOf(rule.level, `${at}.level`),
         omitStages: new Set([...omitStages, ...stagesOf(rule.omitStages, `${at}.omitStages`)]),
@@ -144,11 +157,10 @@ function checkResources({ group = '', resources = [], resourceNames = [] }: Reso
     throw new UsageError(`${at}.resourceNames: using resourceNames requires at least one resource`);
 }
 
-const has = (list: readonly string[] | undefined, value: string) =>
-  list === undefined || list.length === 0 || list.includes(value);
+const has = (list: readonly string[], value: string) => list.length === 0 || list.includes(value);
 
 function matches(rule: Rule, attributes: AccessAttributes, user: UserInfo | undefined): boolean {
-  const { users = [], userGroups = [], namespaces = [], resources = [], nonResourceURLs = [] } = rule;
+  const { users, userGroups, namespaces, resources, nonResourceURLs } = rule;
   if (users.length > 0 && (user === undefined || !users.includes(user.name))) return false;
   if (userGroups.length > 0 && !user?.groups.some((group) => userGroups.includes(group))) return false;
   if (!has(rule.verbs, attributes.verb)) return false;

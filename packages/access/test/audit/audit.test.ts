@@ -10,8 +10,9 @@ import type { AuditedRequest } from '@keelson/core/internal';
 import { type Counter, FakeClock, type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
 import { AuditLog, type AuditLogOptions } from '../../src/audit/audit-log.ts';
+import type { AuditSink } from '../../src/audit/audit-sink.ts';
 import { openAuditWebhook } from '../../src/audit/audit-webhook.ts';
-import { type AuditSink, createAuditor } from '../../src/audit/auditor.ts';
+import { createAuditor } from '../../src/audit/auditor.ts';
 import { findEvents } from '../../src/audit/find-events.ts';
 import { parseAuditPolicy } from '../../src/audit/policy.ts';
 
@@ -108,7 +109,7 @@ test('an invalid policy is refused with the field and the remedy', (t) => {
 
 test('2024-3177: bodies of Secrets, tokens and token reviews are not recorded, whatever the policy contains', (t) => {
   const events: string[] = [];
-  const sink: AuditSink = { add: (event) => events.push(event) > 0, close: async () => {} };
+  const sink: AuditSink = { add: (event) => events.push(event.toString()) > 0, close: async () => {} };
   const auditor = createAuditor({
     ...{ policy: policyOf('rules: [{level: RequestResponse}]'), sinks: [sink] },
     ...{ clock: new FakeClock(), metrics: noMetrics },
@@ -141,7 +142,7 @@ test('sources are the forwarded addresses and, last, that of the connection', (t
   const events: string[] = [];
   const auditor = createAuditor({
     ...{ policy: policyOf('rules: [{level: Metadata}]'), clock: new FakeClock(), metrics: noMetrics },
-    sinks: [{ add: (event) => events.push(event) > 0, close: async () => {} }],
+    sinks: [{ add: (event) => events.push(event.toString()) > 0, close: async () => {} }],
   });
   const headers = { 'x-forwarded-for': '192.0.2.1, "evil', 'user-agent': 'u'.repeat(2000) };
   auditor.begin(request(path('/a'), { headers }));
@@ -158,7 +159,7 @@ test('the log is rotated between lines; old files are compressed and removed, an
   const file = join(folder, 'audit.log');
   for (let round = 0; round < 4; round++) {
     const log = openLog({ path: file, maxBytes: 1000, maxBackups: 2, compress: true });
-    for (let i = 0; i < 20; i++) log.add(JSON.stringify({ round, i, text: 'x'.repeat(20) }));
+    for (let i = 0; i < 20; i++) log.add(Buffer.from(JSON.stringify({ round, i, text: 'x'.repeat(20) })));
     await log.close();
   }
   const names = (await readdir(folder)).sort();
@@ -175,7 +176,7 @@ test('no event is lost at a high rate, and closing writes what is buffered', asy
   const file = join(await folderOf(t), 'audit.log');
   const log = openLog({ path: file, maxBytes: 1_000_000 });
   for (let i = 0; i < 20_000; i++) {
-    log.add(`{"i":${i},"text":"${'x'.repeat(100)}"}`);
+    log.add(Buffer.from(`{"i":${i},"text":"${'x'.repeat(100)}"}`));
     if (i % 1000 === 0) await new Promise(setImmediate);
   }
   await log.close();
@@ -241,7 +242,7 @@ test('a webhook receives every event in batches, again after an error of the ser
   );
   const { metrics, errors } = countedErrors();
   const sink = await openAuditWebhook(config, { clock: systemClock, logger: silentLogger, metrics });
-  for (let i = 0; i < 900; i++) sink.add(`{"i":${i}}`);
+  for (let i = 0; i < 900; i++) sink.add(Buffer.from(`{"i":${i}}`));
   await sink.close();
   t.deepEqual(
     received,

@@ -42,5 +42,6 @@ export interface RequestAudit {
   started(code: number): void;
   /** The handler failed unexpectedly; `failed` has the status that is sent. */
   panicked(): void;
-  ended(code: number): void;
+  /** @param now the time of the monotonic clock, if the caller knows it */
+  ended(code: number, now?: number): void;
 }
