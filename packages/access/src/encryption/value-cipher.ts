@@ -22,7 +22,8 @@ const maxDataKeys = 4096;
 const nonceGroup = 256;
 
 interface DataKey {
-  readonly salt: Buffer;
+  /** The beginning of the values: the prefix, the name of the key, the salt. */
+  readonly head: Buffer;
   readonly key: KeyObject;
   writes: number;
 }
@@ -60,10 +61,16 @@ export class ValueCipher {
     dataKey.writes += 1;
     const nonce = this.#nonce();
     const cipher = createCipheriv(algorithm, dataKey.key, nonce, options);
-    cipher.setAAD(Buffer.from(key));
+    cipher.setAAD(bytesOf(key));
     const body = cipher.update(value);
     cipher.final();
-    return Buffer.concat([this.#head, dataKey.salt, nonce, body, cipher.getAuthTag()]);
+    const bodyAt = dataKey.head.length + nonceBytes;
+    const sealed = Buffer.allocUnsafe(bodyAt + body.length + tagBytes);
+    sealed.set(dataKey.head, 0);
+    sealed.set(nonce, dataKey.head.length);
+    sealed.set(body, bodyAt);
+    sealed.set(cipher.getAuthTag(), bodyAt + body.length);
+    return sealed;
   }
 
   /** Undefined when the value was not encrypted with this key in this place, or was changed. */
@@ -76,7 +83,7 @@ export class ValueCipher {
     if (tag < body) return undefined;
     const dataKey = this.#derive(bytes.subarray(salt, nonce));
     const decipher = createDecipheriv(algorithm, dataKey, bytes.subarray(nonce, body), options);
-    decipher.setAAD(Buffer.from(key));
+    decipher.setAAD(bytesOf(key));
     decipher.setAuthTag(bytes.subarray(tag));
     const value = decipher.update(bytes.subarray(body, tag));
     try {
@@ -90,7 +97,7 @@ export class ValueCipher {
   #dataKey(): DataKey {
     if (this.#current === undefined || this.#current.writes >= writesPerDataKey) {
       const salt = randomFillSync(Buffer.alloc(saltBytes));
-      this.#current = { salt, key: this.#derive(salt), writes: 0 };
+      this.#current = { head: Buffer.concat([this.#head, salt]), key: this.#derive(salt), writes: 0 };
     }
     return this.#current;
   }
@@ -115,6 +122,13 @@ export class ValueCipher {
     }
     return key;
   }
+}
+
+const keyBytes = Buffer.allocUnsafeSlow(4096);
+
+/** A storage key in UTF-8; only valid until the next call. */
+function bytesOf(key: string): Buffer {
+  return key.length * 3 > keyBytes.length ? Buffer.from(key) : keyBytes.subarray(0, keyBytes.write(key));
 }
 
 /** Greatest difference between the lengths of an encrypted value and the value. */
