@@ -4,45 +4,31 @@ import { authorizerChain, openAudit, RbacAuthorizer, RbacIndex, RbacInformers } 
 import type { UserInfo } from '@keelson/core';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { createHttpApi, serverOptions } from '@keelson/http-koa';
-import { ClusterRole, ClusterRoleBinding, ConfigMap, RoleBinding } from '@keelson/kinds';
+import { ConfigMap } from '@keelson/kinds';
 import { createControlPlane } from 'keelson';
+import { bindings, reader, readObject, roles } from './access-objects.ts';
 
 /**
  * A plane whose requests are all those of one user: `access-server ROLES BINDINGS [POLICY LOG]`. With roles it is a
  * user to whom four of the bindings apply, without them an administrator. A plain HTTP server of the command line has
- * administrators only, and TLS would be most of the cost of a request.
+ * administrators only.
  */
-const [roles = 0, bindings = 0] = process.argv.slice(2, 4).map(Number);
+const [roleCount = 0, bindingCount = 0] = process.argv.slice(2, 4).map(Number);
 const [policyFile, path] = process.argv.slice(4);
 const context = { clock: systemClock, logger: silentLogger };
 const user: UserInfo = {
-  name: 'reader',
-  groups: roles > 0 ? ['readers', 'system:authenticated'] : ['system:masters', 'system:authenticated'],
+  name: reader,
+  groups: roleCount > 0 ? ['readers', 'system:authenticated'] : ['system:masters', 'system:authenticated'],
 };
 
 const index = new RbacIndex();
 const authorizer = authorizerChain([new RbacAuthorizer(index)]);
 const plane = await createControlPlane({ authorizer, controllers: false });
 const { api } = plane;
-await api
-  .resource(ConfigMap)
-  .namespace('default')
-  .create({ metadata: { name: 'read' }, data: { text: 'x'.repeat(1_000) } });
-
-const apiGroup = 'rbac.authorization.k8s.io';
-for (let i = 0; i < roles; i += 1) {
-  const rules = [{ apiGroups: [''], resources: ['pods', 'configmaps', `things${i}`], verbs: ['get', 'list', 'watch'] }];
-  await api.resource(ClusterRole).create({ metadata: { name: `role-${i}` }, rules });
-}
-for (let i = 0; i < bindings; i += 1) {
-  const isUsers = i % Math.ceil(bindings / 4) === 0;
-  const binding = {
-    metadata: { name: `binding-${i}` },
-    roleRef: { apiGroup, kind: 'ClusterRole', name: `role-${i % roles}` },
-    subjects: [{ apiGroup, kind: 'User', name: isUsers ? user.name : `user-${i}` }],
-  };
-  if (i % 2 === 0) await api.resource(RoleBinding).namespace('default').create(binding);
-  else await api.resource(ClusterRoleBinding).create(binding);
+await api.resource(ConfigMap).namespace('default').create(readObject);
+for (const { kind, object } of [...roles(roleCount), ...bindings(bindingCount, roleCount)]) {
+  const client = api.resource(kind);
+  await (kind.scope === 'Namespaced' ? client.namespace('default') : client).create(object);
 }
 await new RbacInformers({ client: api, index, ...context }).start();
 

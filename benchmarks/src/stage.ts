@@ -15,7 +15,7 @@ const keelson = path('../../packages/keelson/dist/bundle/keelson.js').replace('/
 const floorServer = path('./floors/http-floor-server.js');
 const watchFloorServer = path('./floors/watch-floor-server.js');
 const watchFloorSource = path('../../src/floors/watch-floor.c');
-const readyLine = /^keelson: serving on http:\/\/127\.0\.0\.1:(\d+)$/m;
+const readyLine = /^keelson: serving on https?:\/\/127\.0\.0\.1:(\d+)$/m;
 
 /** A stage and what ends it. */
 export interface OpenStage {
@@ -38,7 +38,7 @@ export async function openStage(
     return process;
   };
   let servers = 0;
-  const start = (extra: readonly string[]) => {
+  const start = (extra: readonly string[], insecure = true) => {
     servers += 1;
     const data = join(folder, `data-${servers}`);
     const own = adapter === 'memory' ? 'memory:' : `lmdb:${join(data, 'store')}`;
@@ -46,7 +46,7 @@ export async function openStage(
     const words = [
       keelson,
       'serve',
-      '--insecure',
+      ...(insecure ? ['--insecure'] : []),
       '--listen',
       '127.0.0.1:0',
       '--data',

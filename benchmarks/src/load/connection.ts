@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 const headerEnd = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
@@ -13,8 +14,9 @@ export class Connection {
   #closed = false;
   #done: (status: number) => void = () => {};
 
-  constructor(port: number) {
-    this.#socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  constructor(port: number, tls = false) {
+    const address = { host: '127.0.0.1', port, noDelay: true };
+    this.#socket = tls ? connectTls({ ...address, rejectUnauthorized: false }).setNoDelay(true) : connect(address);
     this.#socket.on('data', (chunk) => this.#read(chunk));
     this.#socket.on('error', () => this.#end());
     this.#socket.on('close', () => this.#end());
@@ -27,6 +29,10 @@ export class Connection {
       this.#done = resolve;
       this.#socket.write(request);
     });
+  }
+
+  get closed(): boolean {
+    return this.#closed;
   }
 
   close(): void {

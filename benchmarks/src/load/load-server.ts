@@ -10,8 +10,18 @@ import { Watchers } from './watchers.ts';
 
 const watchers = new Watchers();
 
+/** The TLS connections to ports. */
+const open = new Map<number, Connection[]>();
+
+function connectionsFor({ port, tls = false, connections }: Extract<LoadJob, { kind: 'requests' }>): Connection[] {
+  const kept = (open.get(port) ?? []).filter(({ closed }) => !closed).slice(0, connections);
+  const all = [...kept, ...Array.from({ length: connections - kept.length }, () => new Connection(port, tls))];
+  if (tls) open.set(port, all);
+  return all;
+}
+
 async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promise<LoadResult> {
-  const connections = Array.from({ length: job.connections }, () => new Connection(job.port));
+  const connections = connectionsFor(job);
   const until = job.durationMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + job.durationMs;
   const count = job.count ?? Number.POSITIVE_INFINITY;
   const latencies: number[] = [];
@@ -32,7 +42,7 @@ async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promis
       }
     }),
   );
-  for (const connection of connections) connection.close();
+  if (!job.tls) for (const connection of connections) connection.close();
   return {
     requests: latencies.length,
     failures,

@@ -3,6 +3,8 @@ export type LoadJob =
   | {
       readonly kind: 'requests';
       readonly port: number;
+      /** TLS connections stay open for further jobs on the port, because handshakes would be much of a slice. */
+      readonly tls?: boolean;
       readonly connections: number;
       /** Ends after this many milliseconds, or after `count` requests. */
       readonly durationMs?: number;

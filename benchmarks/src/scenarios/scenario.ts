@@ -9,8 +9,8 @@ export interface Stage {
   readonly subject: Spawned;
   /** Bare `node:http`; durable when the adapter is. */
   readonly floor: Spawned;
-  /** Starts another server, stopped with the run. */
-  readonly start: (extra: readonly string[]) => Promise<Spawned>;
+  /** Starts another server, stopped with the run. Default: `insecure`, plain HTTP without access control. */
+  readonly start: (extra: readonly string[], insecure?: boolean) => Promise<Spawned>;
   /**
    * Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark
    * on that.
