@@ -6,6 +6,7 @@ import { type ClusterChange, ClusterState } from './cluster/cluster-state.ts';
 import { isSameForOthers, type PodInfo } from './cluster/pod-info.ts';
 import { PodEvents } from './events.ts';
 import { type FitFailure, fitMessage, PlacementAlgorithm } from './placement/placement.ts';
+import { findPreemption } from './placement/preemption.ts';
 import { defaultFilters, defaultScores } from './plugins/default-plugins.ts';
 import type { Filter, Score } from './plugins/plugin.ts';
 import { PodWriter } from './pod-writer.ts';
@@ -86,7 +87,7 @@ export class Scheduler implements Service {
       informerOf: options.informerOf,
       cluster: this.#cluster,
       changed: (change) => this.#queue.changed(change),
-      pod: (pod) => this.#observe(pod),
+      pod: (pod, before) => this.#observe(pod, before),
       podGone: (pod) => this.#gone(pod),
     });
     this.#writer = new PodWriter({ client, clock, logger, component });
@@ -111,7 +112,7 @@ export class Scheduler implements Service {
     await this.#feed.stop();
   }
 
-  #observe(pod: PodInfo): void {
+  #observe(pod: PodInfo, earlier: PodInfo | undefined): void {
     if (pod.terminal) {
       this.#gone(pod);
     } else if (pod.nodeName !== '') {
@@ -121,11 +122,11 @@ export class Scheduler implements Service {
       if (before === undefined) this.#queue.changed('PodAssigned');
       else if (!isSameForOthers(before, pod)) this.#queue.changed('PodChanged');
     } else if (pod.schedulerName === this.#schedulerName) {
-      this.#observeWaiting(pod);
+      this.#observeWaiting(pod, earlier);
     }
   }
 
-  #observeWaiting(pod: PodInfo): void {
+  #observeWaiting(pod: PodInfo, before: PodInfo | undefined): void {
     if (pod.deleting) {
       this.#queue.delete(pod.uid);
       this.#cluster.denominate(pod.uid);
@@ -133,8 +134,9 @@ export class Scheduler implements Service {
     }
     this.#queue.set(pod);
     if (this.#cluster.isPlaced(pod.uid)) return;
-    if (pod.nominatedNodeName === '') this.#cluster.denominate(pod.uid);
-    else this.#cluster.nominate(pod, pod.nominatedNodeName);
+    if (pod.nominatedNodeName !== '') this.#cluster.nominate(pod, pod.nominatedNodeName);
+    // Otherwise a nomination may have been decided that is not written yet.
+    else if (before?.nominatedNodeName !== '') this.#cluster.denominate(pod.uid);
   }
 
   #gone(pod: PodInfo): void {
@@ -187,14 +189,56 @@ export class Scheduler implements Service {
   }
 
   #rejectUnfit(pod: PodInfo, began: number, failure: FitFailure): void {
-    this.#reject(pod, began, fitMessage(failure, this.#cluster.nodes.length), failure.retryAfter);
+    const { retryAfter } = failure;
+    const nodes = this.#cluster.nodes.length;
+    this.#metrics.preemptionAttempts.add(1);
+    const preemption = findPreemption(failure, this.#cluster, this.#options.random ?? Math.random);
+    if ('message' in preemption) {
+      const { message, nominatedNodeName } = preemption;
+      if (nominatedNodeName === '') this.#cluster.denominate(pod.uid);
+      this.#reject(pod, began, fitMessage(failure, nodes, `preemption: ${message}`), retryAfter, nominatedNodeName);
+      return;
+    }
+    const { node, victims } = preemption;
+    const displaced = [...this.#cluster.nominatedFor(node.name)].filter(({ priority }) => priority < pod.priority);
+    for (const { uid } of displaced) this.#cluster.denominate(uid);
+    this.#cluster.nominate(pod, node.name);
+    this.#reject(pod, began, fitMessage(failure, nodes), retryAfter, node.name);
+    this.#metrics.preemptionVictims.observe(victims.length);
+    this.#write(this.#preempt(pod, node.name, victims, displaced));
   }
 
-  #reject(pod: PodInfo, began: number, message: string, retryAfter: ReadonlySet<ClusterChange>): void {
+  /** Deletes the victims; their deletion leads to the next attempt. */
+  async #preempt(
+    pod: PodInfo,
+    nodeName: string,
+    victims: readonly PodInfo[],
+    displaced: readonly PodInfo[],
+  ): Promise<void> {
+    try {
+      await Promise.all(displaced.map((other) => this.#writer.denominate(other)));
+      for (const victim of victims) {
+        await this.#writer.preempt(victim, pod.schedulerName);
+        this.#events.record(victim, 'Normal', 'Preempted', `Preempted by pod ${pod.uid} on node ${nodeName}`);
+      }
+    } catch (err) {
+      this.#options.logger.warn('a pod was not preempted', { component: this.name, pod: pod.key, node: nodeName, err });
+      this.#cluster.denominate(pod.uid);
+      this.#queue.retry(pod.uid);
+    }
+  }
+
+  #reject(
+    pod: PodInfo,
+    began: number,
+    message: string,
+    retryAfter: ReadonlySet<ClusterChange>,
+    nominatedNodeName?: string,
+  ): void {
     this.#queue.failed(pod.uid, retryAfter);
     this.#count('unschedulable', began);
     this.#events.record(pod, 'Warning', 'FailedScheduling', message);
-    this.#write(this.#writer.reject(pod, { reason: 'Unschedulable', message, nominatedNodeName: undefined }));
+    this.#write(this.#writer.reject(pod, { reason: 'Unschedulable', message, nominatedNodeName }));
   }
 
   /** An attempt failed for a reason other than the state of the cluster. */

@@ -24,7 +24,7 @@ export interface ClusterFeedOptions {
   readonly cluster: ClusterState;
   readonly changed: (change: ClusterChange) => void;
   /** A pod was created or changed. */
-  readonly pod: (pod: PodInfo) => void;
+  readonly pod: (pod: PodInfo, before: PodInfo | undefined) => void;
   readonly podGone: (pod: PodInfo) => void;
 }
 
@@ -65,8 +65,9 @@ export class ClusterFeed {
     });
     this.#follow(Pod, (pod) => podInfoOf(withoutManagedFields(pod)), {
       set: (pod, _key, before) => {
-        if (before !== undefined && before.uid !== pod.uid) this.#options.podGone(before);
-        this.#options.pod(pod);
+        const isSame = before?.uid === pod.uid;
+        if (before !== undefined && !isSame) this.#options.podGone(before);
+        this.#options.pod(pod, isSame ? before : undefined);
       },
       deleted: (pod) => this.#options.podGone(pod),
     });
@@ -149,12 +150,16 @@ function withoutManagedFields<T extends KubeObject>(object: T): T {
 }
 
 function claimInfoOf(claim: KubeObject): ClaimInfo {
-  const { spec, status } = claim as { spec?: { volumeName?: string }; status?: { phase?: string } };
+  const { spec, status } = claim as {
+    spec?: { volumeName?: string; accessModes?: readonly string[] };
+    status?: { phase?: string };
+  };
   const owner = claim.metadata?.ownerReferences?.find(({ controller }) => controller === true);
   return {
     phase: status?.phase ?? 'Pending',
     volumeName: spec?.volumeName ?? '',
     deleting: claim.metadata?.deletionTimestamp !== undefined,
+    exclusive: spec?.accessModes?.includes('ReadWriteOncePod') === true,
     podUid: owner?.kind === 'Pod' ? owner.uid : undefined,
   };
 }

@@ -28,6 +28,8 @@ export interface ClaimInfo {
   readonly phase: string;
   readonly volumeName: string;
   readonly deleting: boolean;
+  /** At most one pod may use it. */
+  readonly exclusive: boolean;
   /** UID of the pod for which the claim was made. */
   readonly podUid: string | undefined;
 }

@@ -55,7 +55,7 @@ export interface PodInfo {
   readonly nodeName: string;
   readonly nominatedNodeName: string;
   readonly priority: number;
-  /** Epoch milliseconds of the start, or of the creation when it has not started. */
+  /** Epoch milliseconds of the start; `Infinity` before it. */
   readonly startedMs: number;
   readonly deleting: boolean;
   /** Being deleted to make room for a pod of higher priority. */
@@ -90,7 +90,7 @@ export function podInfoOf(pod: Pod): PodInfo {
     nodeName,
     nominatedNodeName: status?.nominatedNodeName ?? '',
     priority: spec.priority ?? 0,
-    startedMs: Date.parse(status?.startTime ?? metadata.creationTimestamp ?? '') || 0,
+    startedMs: status?.startTime ? Date.parse(status.startTime) : Number.POSITIVE_INFINITY,
     deleting: metadata.deletionTimestamp !== undefined,
     preempted: disruption?.status === 'True' && disruption.reason === 'PreemptionByScheduler',
     owner: owner !== undefined && spreadOwners.includes(owner.kind) ? owner.uid : undefined,

@@ -9,6 +9,9 @@ import type { coreV1 } from '@keelson/kinds';
 
 type Labels = Readonly<Record<string, string>>;
 
+/** Labels of namespaces, by name. */
+export type NamespaceLabels = (namespace: string) => Labels | undefined;
+
 /** A set of pods: those of some namespaces whose labels match. */
 export interface PodSet {
   /** Equal sets have equal keys. */
@@ -37,6 +40,13 @@ export interface SpreadRule {
   readonly honorsAffinity: boolean;
   readonly honorsTaints: boolean;
   readonly required: boolean;
+}
+
+export function matchesPod(set: PodSet, namespace: string, labels: Labels, namespaces: NamespaceLabels): boolean {
+  const inNamespace =
+    set.namespaces.has(namespace) ||
+    (set.namespaceSelector?.matches(namespaces(namespace) ?? {}) === true && namespaces(namespace) !== undefined);
+  return inNamespace && set.selector.matches(labels);
 }
 
 /** Invalid selectors match nothing; validation rejects them before. */

@@ -67,10 +67,13 @@ export function rejectionOf(prepared: PreparedChecks, node: NodeInfo, cluster: C
   for (const pod of cluster.nominatedFor(node.name))
     if (pod.uid !== uid && pod.priority >= priority && !node.pods.has(pod.uid)) nominated.push(pod);
   if (nominated.length > 0) {
-    for (const pod of nominated) supposeAdded(prepared, pod, node);
-    const found = firstRejection(prepared, node);
-    for (const pod of nominated) supposeRemoved(prepared, pod, node);
-    if (found !== undefined) return found;
+    try {
+      for (const pod of nominated) supposeAdded(prepared, pod, node);
+      const found = firstRejection(prepared, node);
+      if (found !== undefined) return found;
+    } finally {
+      for (const pod of nominated) supposeRemoved(prepared, pod, node);
+    }
   }
   return firstRejection(prepared, node);
 }

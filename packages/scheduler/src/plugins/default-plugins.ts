@@ -1,3 +1,4 @@
+import { volumeBinding, volumeRestrictions } from './claims.ts';
 import {
   nodeAffinity,
   nodeName,
@@ -14,6 +15,8 @@ import {
   preferredTaints,
 } from './node-scores.ts';
 import type { Filter, Score } from './plugin.ts';
+import { interPodAffinity, preferredPodAffinity } from './pod-affinity.ts';
+import { podTopologySpread, preferredSpread } from './topology-spread.ts';
 
 /** Built-in filters in the order in which they are asked. */
 export const defaultFilters: readonly Filter[] = [
@@ -23,6 +26,10 @@ export const defaultFilters: readonly Filter[] = [
   nodeAffinity,
   nodePorts,
   nodeResourcesFit,
+  volumeRestrictions,
+  volumeBinding,
+  podTopologySpread,
+  interPodAffinity,
 ];
 
 /** Built-in scores. */
@@ -30,6 +37,8 @@ export const defaultScores: readonly Score[] = [
   preferredTaints,
   preferredNodeAffinity,
   leastAllocated,
+  preferredSpread,
+  preferredPodAffinity,
   balancedAllocation,
   imageLocality,
 ];

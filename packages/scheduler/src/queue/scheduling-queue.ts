@@ -168,6 +168,12 @@ export class SchedulingQueue {
     if (entry !== undefined) this.#move(entry, 'backoff');
   }
 
+  /** An unschedulable pod is tried again without a change of the cluster, after its back-off. */
+  retry(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry?.place === 'unschedulable') this.#retry(entry);
+  }
+
   #attempted(uid: string): Entry | undefined {
     const entry = this.#entries.get(uid);
     if (entry?.place !== 'attempted') return undefined;
