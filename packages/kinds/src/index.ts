@@ -24,13 +24,16 @@ import { Lease } from './coordination/v1/lease.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
 import { Endpoints } from './core/v1/endpoints.ts';
 import { Event } from './core/v1/event.ts';
+import { LimitRange } from './core/v1/limit-range.ts';
 import { Namespace } from './core/v1/namespace.ts';
 import { Node } from './core/v1/node.ts';
 import { Binding } from './core/v1/pod/binding.ts';
 import { Pod } from './core/v1/pod.ts';
+import { ResourceQuota } from './core/v1/resource-quota.ts';
 import { Secret } from './core/v1/secret.ts';
 import { Service } from './core/v1/service.ts';
 import { ServiceAccount } from './core/v1/service-account.ts';
+import { EndpointSlice } from './discovery/v1/endpoint-slice.ts';
 import { EventsV1Event } from './events/v1/event.ts';
 import { ExtensionsV1beta1DaemonSet } from './extensions/v1beta1/daemon-set.ts';
 import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts';
@@ -46,6 +49,7 @@ import {
   RbacV1beta1Role,
   RbacV1beta1RoleBinding,
 } from './rbac/v1beta1/kinds.ts';
+import { PriorityClass, systemPriorityClasses } from './scheduling/v1/priority-class.ts';
 
 /**
  * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
@@ -74,6 +78,7 @@ export type {
   Taint,
   Volume,
 } from './core/v1/schema/index.ts';
+export type * as discoveryV1 from './discovery/v1/schema.ts';
 export type * as eventsV1 from './events/v1/schema/index.ts';
 export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
@@ -82,6 +87,7 @@ export type * as policyV1 from './policy/v1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
 export type * as rbacV1 from './rbac/v1/schema/index.ts';
 export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
+export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export {
   AuthenticationV1beta1TokenReview,
   AuthorizationV1beta1LocalSubjectAccessReview,
@@ -97,6 +103,7 @@ export {
   CustomResourceDefinition,
   DaemonSet,
   Deployment,
+  EndpointSlice,
   Endpoints,
   Event,
   EventsV1Event,
@@ -105,17 +112,20 @@ export {
   ExtensionsV1beta1ReplicaSet,
   Ingress,
   Lease,
+  LimitRange,
   LocalSubjectAccessReview,
   Namespace,
   NetworkingV1Ingress,
   Node,
   Pod,
   PodDisruptionBudget,
+  PriorityClass,
   RbacV1beta1ClusterRole,
   RbacV1beta1ClusterRoleBinding,
   RbacV1beta1Role,
   RbacV1beta1RoleBinding,
   ReplicaSet,
+  ResourceQuota,
   Role,
   RoleBinding,
   Secret,
@@ -126,6 +136,7 @@ export {
   ServiceAccount,
   StatefulSet,
   SubjectAccessReview,
+  systemPriorityClasses,
   TokenReview,
 };
 
@@ -134,9 +145,11 @@ export const builtinKinds: readonly KindDefinition[] = [
   ConfigMap,
   Endpoints,
   Event,
+  LimitRange,
   Namespace,
   Node,
   Pod,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
@@ -148,6 +161,7 @@ export const builtinKinds: readonly KindDefinition[] = [
   CertificateSigningRequest,
   CustomResourceDefinition,
   Lease,
+  EndpointSlice,
   EventsV1Event,
   NetworkingV1Ingress,
   PodDisruptionBudget,
@@ -159,6 +173,7 @@ export const builtinKinds: readonly KindDefinition[] = [
   RbacV1beta1ClusterRoleBinding,
   RbacV1beta1Role,
   RbacV1beta1RoleBinding,
+  PriorityClass,
   SelfSubjectReview,
   TokenReview,
   AuthenticationV1beta1TokenReview,

@@ -230,7 +230,7 @@ table('resources', [
   [
     'unknown plain name',
     with1({ resources: { limits: { disk: '1' } } }),
-    [`${at}.resources.limits[disk] Invalid`, `${at}.resources.requests[disk] Invalid`],
+    ['limits', 'limits', 'requests', 'requests'].map((field) => `${at}.resources.${field}[disk] Invalid`),
   ],
   [
     'part of a device',

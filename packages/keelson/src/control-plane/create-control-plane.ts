@@ -45,7 +45,7 @@ import { type Authorization, type AuthorizationContext, makeAuthorization } from
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
-import { processAnchor, systemNamespaces } from './plane-services.ts';
+import { processAnchor, systemObjects } from './plane-services.ts';
 
 export interface ControlPlaneOptions {
   /** Kinds to serve in addition to the built-in ones. */
@@ -207,7 +207,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         stop: () => stores.stop(),
         waitingFor: () => stores.waitingFor(),
       },
-      ...(withBuiltin ? [systemNamespaces(api)] : []),
+      ...(withBuiltin ? [systemObjects(api)] : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
         : []),

@@ -1,6 +1,6 @@
-import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
-import { Namespace } from '@keelson/kinds';
+import { Namespace, PriorityClass, systemPriorityClasses } from '@keelson/kinds';
 
 /** Longest interval of a timer. */
 const longestIntervalMs = 2 ** 31 - 1;
@@ -22,19 +22,23 @@ export function processAnchor(): Service {
 
 const names = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
-/** Creates the namespaces that clients rely on. */
-export function systemNamespaces(client: ApiClient): Service {
+/** Creates the namespaces and priority classes that clients rely on. */
+export function systemObjects(client: ApiClient): Service {
+  const ensure = async <T extends KubeObject>(kind: KindDefinition<T>, object: T) => {
+    await client
+      .resource(kind)
+      .create(object)
+      .catch((error: unknown) => {
+        if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
+      });
+  };
   return {
-    name: 'system-namespaces',
+    name: 'system-objects',
     start: async () => {
-      const namespaces = client.resource(Namespace);
-      await Promise.all(
-        names.map((name) =>
-          namespaces.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }).catch((error: unknown) => {
-            if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
-          }),
-        ),
-      );
+      await Promise.all([
+        ...names.map((name) => ensure(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+        ...systemPriorityClasses.map((object) => ensure(PriorityClass, object)),
+      ]);
     },
     stop: async () => {},
   };

@@ -7,7 +7,7 @@ import {
   timeMs,
 } from '@keelson/core';
 
-type Value<T> = (object: T, context: ColumnContext) => string | number;
+type Value<T> = (object: T, context: ColumnContext) => string | number | boolean;
 
 /** A column that every table shows. */
 export function column<T>(name: string, type: ColumnType, description: string, value: Value<T>): Column<T> {

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net';
 import { fieldError } from '@keelson/core';
-import type { Errors } from './checks.ts';
+import { checkIp, type Errors } from './checks.ts';
 
 function listOf(...ranges: [address: string, bits: number][]): BlockList {
   const list = new BlockList();
@@ -19,4 +19,17 @@ const reserved: readonly (readonly [BlockList, string])[] = [
 export function checkPublicAddress(ip: string, path: string, errors: Errors): void {
   const family = isIPv4(ip) ? 'ipv4' : 'ipv6';
   for (const [list, detail] of reserved) if (list.check(ip, family)) errors.push(fieldError.invalid(path, ip, detail));
+}
+
+/** Requires an IPv4 or IPv6 address in its canonical form. */
+export function checkCanonicalIp(value: string, path: string, errors: Errors): boolean {
+  if (!checkIp(value, path, errors)) return false;
+  if (isIPv4(value)) return true;
+  const canonical = new URL(`http://[${value}]`).hostname.slice(1, -1);
+  if (canonical.startsWith('::ffff:')) {
+    errors.push(fieldError.invalid(path, value, 'must not be an IPv4-mapped IPv6 address'));
+  } else if (canonical !== value) {
+    errors.push(fieldError.invalid(path, value, `must be in canonical form (${JSON.stringify(canonical)})`));
+  } else return true;
+  return false;
 }

@@ -18,12 +18,15 @@ import * as autoscaling from '../../src/autoscaling/v1/schema/index.ts';
 import * as certificates from '../../src/certificates/v1/schema/index.ts';
 import * as coordination from '../../src/coordination/v1/schema/index.ts';
 import * as core from '../../src/core/v1/schema/index.ts';
+import * as discovery from '../../src/discovery/v1/schema.ts';
 import * as events from '../../src/events/v1/schema/index.ts';
 import * as extensions from '../../src/extensions/v1beta1/schema/index.ts';
+import { builtinKinds } from '../../src/index.ts';
 import * as networking from '../../src/networking/v1/schema/index.ts';
 import * as policy from '../../src/policy/v1/schema/index.ts';
 import * as rbac from '../../src/rbac/v1/schema/index.ts';
 import * as rbacBeta from '../../src/rbac/v1beta1/schema.ts';
+import * as scheduling from '../../src/scheduling/v1/schema.ts';
 
 /** One field as the published definitions have it. */
 interface FieldFacts {
@@ -97,6 +100,7 @@ for (const [name, schema] of Object.entries({ ...core, ...autoscaling, ...certif
 }
 const groups = [
   apps,
+  discovery,
   events,
   extensions,
   authentication,
@@ -106,6 +110,7 @@ const groups = [
   networking,
   rbac,
   rbacBeta,
+  scheduling,
 ];
 for (const group of groups) for (const [name, schema] of Object.entries(group)) register(name, schema);
 // Messages of the meta group live in the core package; their facts are checked along with the kinds that use them.
@@ -196,6 +201,7 @@ const kinds = [
     ...['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'].map((name) => `rbac.${version}.${name}`),
   ]),
 ].map((name) => `k8s.io.api.${name}`);
+const kinds = builtinKinds.map(({ schema }) => messageNode(schema)?.name ?? '');
 
 test('every message of the facts is exported, and none besides', (t) => {
   t.deepEqual([...exported.keys()].sort(), Object.keys(facts).sort());

@@ -1,4 +1,4 @@
-import { configMapKeyErrors, envVarNameErrors, fieldError, portNameErrors, qualifiedNameErrors } from '@keelson/core';
+import { configMapKeyErrors, envVarNameErrors, fieldError, portNameErrors } from '@keelson/core';
 import {
   checkIp,
   checkNonNegative,
@@ -12,7 +12,12 @@ import {
   pushInvalid,
 } from '../../../validation/checks.ts';
 import { checkPortNumber, checkPortNumberOrName, protocols } from '../../../validation/ports.ts';
-import { compareAmounts, isNegativeAmount, isWholeQuantity } from '../../../validation/quantities.ts';
+import { compareAmounts } from '../../../validation/quantities.ts';
+import {
+  allowsOvercommit,
+  checkContainerResourceName,
+  checkResourceAmount,
+} from '../../../validation/resource-names.ts';
 import type {
   Container,
   EnvFromSource,
@@ -322,8 +327,6 @@ export function checkContainerPorts(
   });
 }
 
-const standard = new Set(['cpu', 'memory', 'ephemeral-storage']);
-
 /** Validates requests and limits: names, non-negative amounts, requests not above their limit. */
 export function checkResources(
   resources: ResourceRequirements | undefined,
@@ -338,7 +341,7 @@ export function checkResources(
   for (const [name, amount] of Object.entries(requests)) {
     checkAmount(name, amount, `${path}.requests[${name}]`, errors);
     if (Object.hasOwn(limits, name)) checkAgainstLimit(name, amount, limits[name] ?? '0', `${path}.requests`, errors);
-    else if (isExtended(name)) {
+    else if (!allowsOvercommit(name)) {
       errors.push(fieldError.required(`${path}.limits`, 'Limit must be set for non overcommitable resources'));
     }
   }
@@ -347,14 +350,9 @@ export function checkResources(
   });
 }
 
-/** True for extended resources and huge pages, which cannot be overcommitted. */
-function isExtended(name: string): boolean {
-  return name.includes('/') || name.startsWith('hugepages-');
-}
-
 function checkAgainstLimit(name: string, request: string, limit: string, path: string, errors: Errors): void {
   const order = compareAmounts(request, limit) ?? 0;
-  if (isExtended(name) && order !== 0) {
+  if (!allowsOvercommit(name) && order !== 0) {
     errors.push(fieldError.invalid(path, request, `must be equal to ${name} limit of ${limit}`));
   } else if (order > 0) {
     errors.push(fieldError.invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
@@ -363,13 +361,6 @@ function checkAgainstLimit(name: string, request: string, limit: string, path: s
 
 /** One named amount. */
 function checkAmount(name: string, amount: string, path: string, errors: Errors): void {
-  pushInvalid(qualifiedNameErrors(name), name, path, errors);
-  if (!name.includes('/') && !standard.has(name) && !name.startsWith('hugepages-')) {
-    errors.push(fieldError.invalid(path, name, 'must be a standard resource for containers'));
-  }
-  if (isNegativeAmount(amount)) {
-    errors.push(fieldError.invalid(path, amount, 'must be greater than or equal to 0'));
-  } else if (isExtended(name) && !isWholeQuantity(amount)) {
-    errors.push(fieldError.invalid(path, amount, 'must be an integer'));
-  }
+  checkContainerResourceName(name, path, errors);
+  checkResourceAmount(name, amount, path, errors);
 }

@@ -1,3 +1,5 @@
+// One file: the messages of core/v1 that other parts may import, by name.
+
 export {
   type Affinity,
   AffinitySchema,
@@ -99,6 +101,14 @@ export {
   type SecretKeySelector,
   SecretKeySelectorSchema,
 } from './key-selectors.ts';
+export {
+  type LimitRange,
+  type LimitRangeItem,
+  LimitRangeItemSchema,
+  LimitRangeSchema,
+  type LimitRangeSpec,
+  LimitRangeSpecSchema,
+} from './limit-range.ts';
 export {
   type LoadBalancerIngress,
   LoadBalancerIngressSchema,
@@ -234,6 +244,18 @@ export {
   type TypedObjectReference,
   TypedObjectReferenceSchema,
 } from './references.ts';
+export {
+  type ResourceQuota,
+  ResourceQuotaSchema,
+  type ResourceQuotaSpec,
+  ResourceQuotaSpecSchema,
+  type ResourceQuotaStatus,
+  ResourceQuotaStatusSchema,
+  type ScopedResourceSelectorRequirement,
+  ScopedResourceSelectorRequirementSchema,
+  type ScopeSelector,
+  ScopeSelectorSchema,
+} from './resource-quota.ts';
 export {
   type ContainerResizePolicy,
   ContainerResizePolicySchema,
