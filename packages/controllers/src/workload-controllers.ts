@@ -1,5 +1,7 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
+import { deploymentController } from './deployment/deployment-controller.ts';
+import { replicaSetController } from './replicaset/replica-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
 // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
-export const workloadControllers: readonly ControllerDefinition<any>[] = [];
+export const workloadControllers: readonly ControllerDefinition<any>[] = [deploymentController, replicaSetController];

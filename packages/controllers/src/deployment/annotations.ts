@@ -1,0 +1,76 @@
+import type { KubeObject } from '@keelson/core';
+import type { Deployment } from '@keelson/kinds';
+import { maxSurge } from './strategy.ts';
+
+export const revisionAnnotation = 'deployment.kubernetes.io/revision';
+const revisionHistoryAnnotation = 'deployment.kubernetes.io/revision-history';
+const desiredReplicasAnnotation = 'deployment.kubernetes.io/desired-replicas';
+const maxReplicasAnnotation = 'deployment.kubernetes.io/max-replicas';
+export const rollbackToAnnotation = 'deprecated.deployment.rollback.rollbackTo';
+
+/** Annotations that are not copied between a deployment and its replica sets. */
+const notCopied: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  revisionAnnotation,
+  revisionHistoryAnnotation,
+  desiredReplicasAnnotation,
+  maxReplicasAnnotation,
+  rollbackToAnnotation,
+]);
+
+/** Maximum length of the list of earlier revisions of a replica set. */
+const maxHistoryLength = 2000;
+
+/** The revision of a replica set; 0 when it has none. */
+export function revisionOf(object: KubeObject): number {
+  return integer(object.metadata?.annotations?.[revisionAnnotation]) ?? 0;
+}
+
+/** The size of the deployment when the replica set was scaled last. */
+export function recordedReplicas(object: KubeObject): number | undefined {
+  return integer(object.metadata?.annotations?.[desiredReplicasAnnotation]);
+}
+
+/** The most pods of the deployment when the replica set was scaled last. */
+export function recordedMaxReplicas(object: KubeObject): number | undefined {
+  return integer(object.metadata?.annotations?.[maxReplicasAnnotation]);
+}
+
+function integer(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** The record of the size of a deployment, from which replica sets determine their share when it is scaled. */
+export function replicaAnnotations(deployment: Deployment): Record<string, string> {
+  const { replicas = 1 } = deployment.spec;
+  return {
+    [desiredReplicasAnnotation]: String(replicas),
+    [maxReplicasAnnotation]: String(replicas + maxSurge(deployment)),
+  };
+}
+
+/** The annotations that the present replica set receives from its deployment, and a rollback returns. */
+export function copiedAnnotations({ metadata }: KubeObject): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata?.annotations ?? {}).filter(([name]) => !notCopied.has(name)));
+}
+
+/** The annotations of a deployment after a rollback to a replica set. */
+export function rolledBackAnnotations(deployment: Deployment, set: KubeObject): Record<string, string> {
+  const own = Object.entries(deployment.metadata?.annotations ?? {});
+  return {
+    ...Object.fromEntries(own.filter(([name]) => notCopied.has(name) && name !== rollbackToAnnotation)),
+    ...copiedAnnotations(set),
+  };
+}
+
+/** The annotations with a revision, if it is greater than the present one, which is added to the history. */
+export function withRevision(annotations: Record<string, string>, revision: number): Record<string, string> {
+  const present = annotations[revisionAnnotation];
+  const before = present === undefined ? 0 : integer(present);
+  if (before === undefined || before >= revision) return annotations;
+  const updated = { ...annotations, [revisionAnnotation]: String(revision) };
+  if (present === undefined) return updated;
+  const history = [...(annotations[revisionHistoryAnnotation]?.split(',').filter(Boolean) ?? []), present];
+  while (history.length > 1 && history.join(',').length > maxHistoryLength) history.shift();
+  return { ...updated, [revisionHistoryAnnotation]: history.join(',') };
+}

@@ -1,0 +1,112 @@
+import { keyOf } from '@keelson/client';
+import {
+  type ControllerDefinition,
+  controllerOf,
+  type ReconcileResult,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
+import { isStatusError, StatusReason } from '@keelson/core';
+import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
+import { claimed } from '../workload/claim.ts';
+import { repeatedAfterConflict } from '../workload/object-status.ts';
+import { selectorOf } from '../workload/selector.ts';
+import { revisionOf } from './annotations.ts';
+import { isComplete, reportPause, reportProgress, reportStatus } from './progress.ts';
+import { recreate } from './recreate.ts';
+import { byAge, replicasOf } from './replica-sets.ts';
+import { requestedRevision, rollBack } from './rollback.ts';
+import { rollingUpdate } from './rolling-update.ts';
+import { Rollout } from './rollout.ts';
+import { isScaled, scale } from './scale.ts';
+import { revisionHistoryLimit } from './strategy.ts';
+
+/** Replaces the pods of deployments step by step, by replica sets, one for each template. */
+export const deploymentController: ControllerDefinition<Deployment> = {
+  name: 'deployment-controller',
+  kind: Deployment,
+  workers: 5,
+  owns: [ReplicaSet],
+  related: [
+    relatedKind(ReplicaSet, (set, _before, read) =>
+      controllerOf(set) !== undefined
+        ? []
+        : read(Deployment)
+            .inNamespace(set.metadata?.namespace ?? '')
+            .filter((owner) => selectorOf(owner).matches(set.metadata?.labels))
+            .map(keyOf),
+    ),
+    relatedKind(Pod, keysOfRecreated),
+  ],
+  reconcile: repeatedAfterConflict(reconcile),
+};
+
+/** A deployment that is recreated waits until its old pods have disappeared. */
+function keysOfRecreated(pod: Pod, _before: Pod | undefined, read: ReconcileRun['read']): readonly string[] {
+  const namespace = pod.metadata?.namespace ?? '';
+  const setName = controllerOf(pod);
+  if (setName?.kind !== 'ReplicaSet') return [];
+  const set = read(ReplicaSet).get(`${namespace}/${setName.name}`);
+  const owner = set === undefined ? undefined : controllerOf(set);
+  const deployment = owner === undefined ? undefined : read(Deployment).get(`${namespace}/${owner.name}`);
+  return deployment?.spec.strategy?.type === 'Recreate' ? [keyOf(deployment)] : [];
+}
+
+async function reconcile(deployment: Deployment, run: ReconcileRun): Promise<ReconcileResult> {
+  const selector = selectorOf(deployment);
+  const sets = await claimed({ run, ownerKind: Deployment, owner: deployment, kind: ReplicaSet, selector });
+  const rollout = new Rollout(deployment, sets, run);
+  try {
+    return await step(rollout);
+  } catch (error) {
+    // A failure to create the replica set is reported as a condition.
+    if (!run.signal.aborted && !isStatusError(error, StatusReason.Conflict)) await reportStatus(rollout);
+    throw error;
+  }
+}
+
+async function step(rollout: Rollout): Promise<ReconcileResult> {
+  const { deployment } = rollout;
+  await rollout.syncRevision();
+  if (deployment.metadata?.deletionTimestamp !== undefined) {
+    await reportStatus(rollout);
+    return undefined;
+  }
+  reportPause(rollout);
+  const revision = requestedRevision(deployment);
+  if (!deployment.spec.paused && revision !== undefined) {
+    if (await rollout.createCurrent()) await rollBack(rollout, revision);
+    else await reportStatus(rollout);
+    return undefined;
+  }
+  if (deployment.spec.paused || isScaled(rollout)) {
+    await scale(rollout);
+    if (deployment.spec.paused && revision === undefined) await deleteOldSets(rollout);
+    await reportStatus(rollout);
+    return undefined;
+  }
+  if (deployment.spec.strategy?.type === 'Recreate') await recreate(rollout);
+  else await rollingUpdate(rollout);
+  const observed = (deployment.status?.observedGeneration ?? 0) >= (deployment.metadata?.generation ?? 0);
+  if (observed && isComplete(deployment, deployment.status ?? {})) await deleteOldSets(rollout);
+  return reportProgress(rollout);
+}
+
+/** Deletes replica sets without pods, of the lowest revisions, beyond `revisionHistoryLimit`. */
+async function deleteOldSets({ run, deployment, old }: Rollout): Promise<void> {
+  const limit = revisionHistoryLimit(deployment);
+  if (limit === undefined) return;
+  const alive = old.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+  if (alive.length <= limit) return;
+  const sets = run.client.resource(ReplicaSet).namespace(deployment.metadata?.namespace ?? '');
+  const oldest = [...alive].sort((a, b) => revisionOf(a) - revisionOf(b) || byAge(a, b));
+  for (const { metadata, spec, status } of oldest.slice(0, alive.length - limit)) {
+    const observed = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
+    if (!observed || (status?.replicas ?? 0) > 0 || replicasOf({ spec }) > 0) continue;
+    try {
+      await sets.delete(metadata?.name ?? '', { preconditions: { uid: metadata?.uid ?? '' } });
+    } catch (error) {
+      if (!isStatusError(error, StatusReason.NotFound)) throw error;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { Deployment, type ReplicaSet } from '@keelson/kinds';
+import { revisionOf, rollbackToAnnotation, rolledBackAnnotations } from './annotations.ts';
+import { hashLabel, isSameTemplate } from './replica-sets.ts';
+import type { Rollout } from './rollout.ts';
+
+/** The revision to which a deployment is to return, 0 for the one before the present; undefined without such a request. */
+export function requestedRevision({ metadata }: Deployment): number | undefined {
+  const text = metadata?.annotations?.[rollbackToAnnotation];
+  return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** Returns the template to a revision, and removes the request, also when it cannot be fulfilled. */
+export async function rollBack(rollout: Rollout, request: number): Promise<void> {
+  const { run, deployment } = rollout;
+  const name = deployment.metadata?.name;
+  const warn = (reason: string, message: string) => run.event(deployment, 'Warning', reason, message);
+  const revision = request === 0 ? lastRevision(rollout.all) : request;
+  if (revision === 0) {
+    warn('DeploymentRollbackRevisionNotFound', 'Unable to find last revision.');
+    return update(rollout, deployment);
+  }
+  const set = rollout.all.find((other) => revisionOf(other) === revision);
+  if (set === undefined) {
+    warn('DeploymentRollbackRevisionNotFound', 'Unable to find the revision to rollback to.');
+    return update(rollout, deployment);
+  }
+  if (isSameTemplate(set, deployment)) {
+    const message = `The rollback revision contains the same template as current deployment "${name}"`;
+    warn('DeploymentRollbackTemplateUnchanged', message);
+    return update(rollout, deployment);
+  }
+  const { metadata = {}, spec } = set.spec.template ?? {};
+  const { [hashLabel]: _, ...labels } = metadata.labels ?? {};
+  const template = { metadata: { ...metadata, labels }, spec: spec ?? { containers: [] } };
+  const annotations = rolledBackAnnotations(deployment, set);
+  await update(rollout, {
+    ...deployment,
+    metadata: { ...deployment.metadata, annotations },
+    spec: { ...deployment.spec, template },
+  });
+  run.event(deployment, 'Normal', 'DeploymentRollback', `Rolled back deployment "${name}" to revision ${revision}`);
+}
+
+/** The second greatest revision; 0 when there is none. */
+function lastRevision(sets: readonly ReplicaSet[]): number {
+  return sets.map(revisionOf).sort((a, b) => b - a)[1] ?? 0;
+}
+
+async function update({ run }: Rollout, deployment: Deployment): Promise<void> {
+  const { [rollbackToAnnotation]: _, ...annotations } = deployment.metadata?.annotations ?? {};
+  const body = { ...deployment, metadata: { ...deployment.metadata, annotations } };
+  await run.client
+    .resource(Deployment)
+    .namespace(deployment.metadata?.namespace ?? '')
+    .update(body);
+}

@@ -1,0 +1,48 @@
+import type { Reconcile, ReconcileRun } from '@keelson/controller-kit';
+import { formatTime, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
+import { sameJson } from './template.ts';
+
+/** How soon a run is repeated whose write met a newer object, unless the newer object arrives earlier. */
+const conflictRetryMs = 100;
+
+/** An object with a status. */
+type WithStatus<S> = KubeObject & { status?: S };
+
+/**
+ * Writes the status, and annotations where they are given, unless both are unchanged. The write fails with a conflict
+ * when the object has changed since it was read, so that no status describes a state that the controller has not seen.
+ */
+export async function writeStatus<S extends object, T extends WithStatus<S>>(
+  run: ReconcileRun,
+  kind: KindDefinition<T>,
+  object: T,
+  status: S,
+  annotations?: Record<string, string>,
+): Promise<void> {
+  const { name = '', namespace = '' } = object.metadata ?? {};
+  const sameAnnotations = annotations === undefined || sameJson(annotations, object.metadata?.annotations ?? {});
+  if (sameAnnotations && sameJson(status, object.status ?? {})) return;
+  const metadata = { ...object.metadata, ...(annotations === undefined ? {} : { annotations }) };
+  const body = { ...object, metadata, status };
+  await run.client.resource(kind).namespace(namespace).updateSubresource(name, 'status', body);
+}
+
+/**
+ * A conflict means that the run decided from an object that has changed meanwhile. It is no failure: the change leads to
+ * another run.
+ */
+export function repeatedAfterConflict<T extends KubeObject>(reconcile: Reconcile<T>): Reconcile<T> {
+  return async (object, run) => {
+    try {
+      return await reconcile(object, run);
+    } catch (error) {
+      if (!isStatusError(error, StatusReason.Conflict)) throw error;
+      return { againAfterMs: conflictRetryMs };
+    }
+  };
+}
+
+/** The present time as text for conditions. */
+export function timeOf(run: ReconcileRun): string {
+  return formatTime(new Date(run.clock.now()));
+}

@@ -1,0 +1,51 @@
+import { timeMs } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+
+/** True unless the pod has ended or is being deleted: such a pod counts as a replica. */
+export function isActive(pod: Pod): boolean {
+  return !hasEnded(pod) && pod.metadata?.deletionTimestamp === undefined;
+}
+
+/** True when no container of the pod will run again. */
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+/** True when the pod is being deleted and has not ended. */
+export function isTerminating(pod: Pod): boolean {
+  return !hasEnded(pod) && pod.metadata?.deletionTimestamp !== undefined;
+}
+
+export function isReady(pod: Pod): boolean {
+  return readyCondition(pod)?.status === 'True';
+}
+
+/** Since when a pod is ready, in epoch milliseconds; undefined when it is not, or when the time is unknown. */
+export function readySince(pod: Pod): number | undefined {
+  const condition = readyCondition(pod);
+  return condition?.status === 'True' ? timeMs(condition.lastTransitionTime ?? '') : undefined;
+}
+
+/** True when the pod has been ready for `minReadySeconds`. */
+export function isAvailable(pod: Pod, minReadySeconds: number, now: number): boolean {
+  if (!isReady(pod)) return false;
+  if (minReadySeconds === 0) return true;
+  const since = readySince(pod);
+  return since !== undefined && since + minReadySeconds * 1000 <= now;
+}
+
+/** Milliseconds until the next of these pods becomes available; undefined when none will without becoming ready. */
+export function untilAvailable(pods: readonly Pod[], minReadySeconds: number, now: number): number | undefined {
+  let least: number | undefined;
+  for (const pod of pods) {
+    const since = readySince(pod);
+    if (since === undefined) continue;
+    const wait = since + minReadySeconds * 1000 - now;
+    if (wait > 0 && (least === undefined || wait < least)) least = wait;
+  }
+  return least;
+}
+
+function readyCondition({ status }: Pod) {
+  return status?.conditions?.find(({ type }) => type === 'Ready');
+}

@@ -1,0 +1,177 @@
+// Process of its own: many planes, one after the other.
+import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
+import test, { type ExecutionContext } from 'ava';
+import { deploymentController } from '../src/deployment/deployment-controller.ts';
+import { replicaSetController } from '../src/replicaset/replica-set-controller.ts';
+import { interceptedClient } from './support/intercepted-client.ts';
+import { Random, seed } from './support/random.ts';
+import { RolloutLimits } from './support/rollout-limits.ts';
+import { template, WorkloadPlane } from './support/workload-plane.ts';
+
+const controllers = [deploymentController, replicaSetController];
+const labels = { app: 'web' };
+const sequences = Number(process.env['KEELSON_ROLLOUT_RUNS'] ?? 12);
+const kills = Number(process.env['KEELSON_ROLLOUT_KILLS'] ?? 200);
+
+const paces = [
+  { maxSurge: 1, maxUnavailable: 0 },
+  { maxSurge: 0, maxUnavailable: 1 },
+  { maxSurge: '25%', maxUnavailable: '25%' },
+  { maxSurge: 2, maxUnavailable: 1 },
+  { maxSurge: '100%', maxUnavailable: 0 },
+];
+
+function deployment(replicas: number, image: string, pace = paces[2]): Deployment {
+  return {
+    metadata: { name: 'web' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: template(labels, image),
+      strategy: { type: 'RollingUpdate', rollingUpdate: { ...pace } },
+    },
+  };
+}
+
+const imageOf = ({ spec }: Pod) => spec.containers?.[0]?.image ?? '';
+
+/** A deployment whose limits are observed, with nodes on which pods of the image `bad` never become ready. */
+async function observed(t: ExecutionContext, first: Deployment) {
+  const limits = new RolloutLimits();
+  const workloads = await WorkloadPlane.start(t, {
+    controllers,
+    nodeOf: (pod) => ((pod.metadata?.name?.charCodeAt(4) ?? 0) % 2 === 0 ? 'node' : undefined),
+    fateOf: (pod) => (imageOf(pod) === 'bad' ? 'running' : 'ready'),
+  });
+  limits.start(workloads.plane.api);
+  t.teardown(() => limits.stop());
+  limits.willApply(first);
+  let present = await workloads.objects(Deployment).create(first);
+  return {
+    limits,
+    workloads,
+    present: () => present,
+    apply: async (spec: object) => {
+      const merged = { ...present, spec: { ...present.spec, ...spec } };
+      limits.willApply(merged);
+      present = await workloads.objects(Deployment).patch('web', 'merge', { spec });
+    },
+    /** Waits until the deployment is in the state of the model: all pods are of the present template and available. */
+    converges: async () => {
+      const { replicas = 1 } = present.spec;
+      const done = await workloads.reaches(
+        Deployment,
+        'web',
+        ({ metadata, status }) =>
+          status?.observedGeneration === metadata?.generation &&
+          [status?.replicas, status?.updatedReplicas, status?.availableReplicas].every((n = 0) => n === replicas),
+        { advanceMs: 50, what: `the deployment has ${replicas} pods` },
+      );
+      const pods = await workloads.activePods();
+      t.deepEqual(pods.map(imageOf), Array(replicas).fill(present.spec.template.spec?.containers?.[0]?.image));
+      limits.completed(done);
+    },
+  };
+}
+
+test('random changes and failures keep the limits of a rolling update, and converge', async (t) => {
+  t.timeout(240_000);
+  for (let run = 0; run < sequences; run += 1) {
+    const random = new Random(seed + run);
+    const { limits, workloads, apply, converges, present } = await observed(
+      t,
+      deployment(random.below(8), 'v0', random.pick(paces)),
+    );
+    const steps: string[] = [];
+    const fail = async (change: (name: string) => Promise<unknown>) => {
+      const name = random.pick([...(await workloads.activePods()), undefined])?.metadata?.name;
+      if (name === undefined) return;
+      limits.willFail(name);
+      await change(name).catch(() => undefined);
+    };
+    const actions = {
+      image: () => apply({ template: template(labels, `v${random.below(4)}`) }),
+      bad: () => apply({ template: template(labels, 'bad') }),
+      scale: () => apply({ replicas: random.below(9) }),
+      pace: () => apply({ strategy: { type: 'RollingUpdate', rollingUpdate: { ...random.pick(paces) } } }),
+      pause: () => apply({ paused: !present().spec.paused }),
+      failed: () => fail((name) => workloads.setStatus(name, { phase: 'Failed' })),
+      deleted: () => fail((name) => workloads.objects(Pod).delete(name)),
+      drained: async () => {
+        for (let i = 0; i < 3; i += 1) await fail((name) => workloads.objects(Pod).delete(name));
+      },
+      wait: async () => {
+        for (let turns = random.below(30); turns > 0; turns -= 1) await new Promise((next) => setImmediate(next));
+        workloads.clock.advance(200);
+      },
+      converge: async () => {
+        if (present().spec.paused || imageOf({ spec: present().spec.template.spec } as Pod) === 'bad') return;
+        await converges();
+      },
+    };
+    const names = Object.keys(actions) as (keyof typeof actions)[];
+    for (let step = 0; step < 14; step += 1) {
+      const name = random.pick(names);
+      steps.push(name);
+      await actions[name]();
+      await actions.wait();
+    }
+    await apply({ paused: false, template: template(labels, 'last') });
+    await converges();
+    await limits.stop();
+    t.deepEqual(limits.violations, [], `seed ${seed + run}: ${steps.join(' ')}`);
+    await workloads.close();
+  }
+});
+
+test('controllers that stop between any two writes leave no duplicates, and stay within the surge', async (t) => {
+  t.timeout(240_000);
+  const random = new Random(seed);
+  const { limits, workloads, apply, converges } = await observed(t, deployment(4, 'v0'));
+  await converges();
+  for (let kill = 0; kill < kills; kill += 1) {
+    await workloads.stopControllers();
+    if (kill % 8 === 0) await apply({ template: template(labels, `v${kill / 8 + 1}`), replicas: 3 + random.below(4) });
+    let remaining = random.below(6);
+    // Half of the kills happen when the write was made but its answer was not received.
+    const lost = random.below(2) === 1;
+    let died: () => void = () => undefined;
+    const death = new Promise<void>((resolve) => {
+      died = resolve;
+    });
+    const fuse = (isAnswer: boolean) => () => {
+      if (isAnswer === lost) remaining -= 1;
+      if (remaining >= 0) return;
+      died();
+      throw new Error('the process was killed');
+    };
+    await workloads.startControllers((client) => interceptedClient(client, { before: fuse(false), after: fuse(true) }));
+    const complete = new AbortController();
+    await Promise.race([death, isIdle(workloads, complete.signal)]);
+    complete.abort();
+  }
+  await workloads.stopControllers();
+  await workloads.startControllers();
+  await converges();
+  await limits.stop();
+  t.deepEqual(limits.violations, [], `seed ${seed}`);
+  const sets = await until(async () => {
+    workloads.clock.advance(100);
+    const found = await workloads.list(ReplicaSet);
+    return found.length <= 11 && found;
+  }, 'the replica sets beyond revisionHistoryLimit are deleted');
+  const images = sets.map(({ spec }) => spec.template?.spec?.containers?.[0]?.image);
+  t.is(new Set(images).size, images.length, 'one replica set per template');
+});
+
+/** Waits until the deployment is complete, after which the controllers make no write that could be interrupted. */
+async function isIdle(workloads: WorkloadPlane, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    workloads.clock.advance(20);
+    const { metadata, spec, status = {} } = await workloads.objects(Deployment).get('web');
+    const counts = [status.replicas, status.updatedReplicas, status.availableReplicas];
+    if (status.observedGeneration === metadata?.generation && counts.every((n = 0) => n === spec.replicas)) return;
+    await new Promise((next) => setTimeout(next, 1));
+  }
+}
