@@ -171,36 +171,6 @@ function isPlainStruct(fact: FieldFacts): boolean {
 }
 
 /** Messages that stand for a whole object: `defineKind` adds their metadata. */
-const kinds = [
-  ...[
-    'Binding',
-    'ConfigMap',
-    'Endpoints',
-    'Event',
-    'Namespace',
-    'Node',
-    'Pod',
-    'Secret',
-    'Service',
-    'ServiceAccount',
-  ].map((name) => `core.v1.${name}`),
-  ...['ControllerRevision', 'StatefulSet'].map((name) => `apps.v1.${name}`),
-  'policy.v1.PodDisruptionBudget',
-  ...['DaemonSet', 'Deployment', 'ReplicaSet'].flatMap((name) => [`apps.v1.${name}`, `extensions.v1beta1.${name}`]),
-  'extensions.v1beta1.Ingress',
-  'certificates.v1.CertificateSigningRequest',
-  'coordination.v1.Lease',
-  'events.v1.Event',
-  'networking.v1.Ingress',
-  'authentication.v1.SelfSubjectReview',
-  ...['v1', 'v1beta1'].flatMap((version) => [
-    `authentication.${version}.TokenReview`,
-    ...['LocalSubjectAccessReview', 'SelfSubjectAccessReview', 'SelfSubjectRulesReview', 'SubjectAccessReview'].map(
-      (name) => `authorization.${version}.${name}`,
-    ),
-    ...['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'].map((name) => `rbac.${version}.${name}`),
-  ]),
-].map((name) => `k8s.io.api.${name}`);
 const kinds = builtinKinds.map(({ schema }) => messageNode(schema)?.name ?? '');
 
 test('every message of the facts is exported, and none besides', (t) => {
