@@ -32,7 +32,7 @@ function commandLine() {
   ]);
   return `# Command line
 
-\`keelson serve\` and \`keelson up\` accept the same options, except for \`--agent\`, which is only for \`up\`. Sources in the order
+\`keelson serve\` and \`keelson up\` accept the same options, except for \`--agent\`, \`--nodes\` and \`--fake-nodes\`, which are only for \`up\`. Sources in the order
 of their precedence: command line, environment, config file, default; every given value is checked. An unknown option,
 variable or key is an error that suggests the nearest name. Relative paths in a config file refer to its directory. Exit
 codes: 0 ended on request, 1 failed, 2 invalid usage.

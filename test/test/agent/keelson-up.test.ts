@@ -63,6 +63,95 @@ onLinux(
   },
 );
 
+/** A pod that appends the id of its process to a file; it is bound by the scheduler. */
+const recordingPod = (name: string, file: string, namespace: string) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace },
+    spec: {
+      nodeSelector: { 'kubernetes.io/hostname': name },
+      terminationGracePeriodSeconds: 1,
+      containers: [{ name: 'main', image: 'host', command: ['sh', '-c', `echo $$$$ >> '${file}'; exec sleep 3600`] }],
+    },
+  });
+
+const isGone = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+};
+
+onLinux(
+  'keelson up with several nodes: after SIGKILL pods are adopted and run once, a deleted namespace leaves nothing, and keelson down ends everything',
+  async (t) => {
+    t.timeout(240_000);
+    const data = await temporaryDirectory();
+    t.teardown(() => removeDirectory(data));
+    const words = ['--log-level', 'warn', '--nodes', '2', '--fake-nodes', '2'];
+    let server = await startKeelson(data, words, 'up');
+    t.teardown(() => server.kill());
+    const kubectl = new Kubectl(command ?? '', server.kubeconfig, data);
+    const nodes = [nodeName, `${nodeName}-2`];
+    const readyNodes = async () =>
+      (await kubectl.try(['get', 'nodes', '--no-headers'])).stdout.match(/ Ready /g)?.length;
+    await eventually(async () => (await readyNodes()) === 4, waitMs);
+    t.is(server.output().stdout, `keelson: serving on ${server.url}\n`);
+    t.true(server.output().stderr.includes(`Kubeconfig: ${server.kubeconfig}\n`), server.output().stderr);
+
+    await kubectl.run(['create', 'namespace', 'short']);
+    const files: string[] = [];
+    for (const namespace of ['default', 'short'])
+      for (const name of nodes) {
+        const file = join(data, `${namespace}-${name}`);
+        files.push(file);
+        await kubectl.run(['create', '-f', '-'], { input: recordingPod(name, file, namespace) });
+      }
+    await kubectl.run([
+      'run',
+      'fake',
+      '--image=nginx',
+      '--overrides={"spec":{"nodeSelector":{"keelson.dev/fake":"true"}}}',
+    ]);
+    for (const namespace of ['default', 'short'])
+      await kubectl.run(['wait', '-n', namespace, '--for=condition=Ready', 'pods', '--all', '--timeout=80s']);
+    t.regex(
+      await kubectl.run(['get', 'pod', 'fake', '-o', 'wide', '--no-headers']),
+      /Running.*10\.128\.\d+\.1 +fake-[12]/,
+    );
+    const pids = await Promise.all(
+      files.map(async (file) => Number(await eventually(() => readFile(file, 'utf8'), waitMs))),
+    );
+
+    await server.kill();
+    t.false(pids.some(isGone));
+    server = await startKeelson(data, [...words, '--listen', new URL(server.url).host], 'up');
+    await eventually(async () => (await readyNodes()) === 4, waitMs);
+    await kubectl.run(['delete', 'namespace', 'short', '--timeout=80s']);
+    t.is((await kubectl.run(['get', 'pods,secrets,serviceaccounts,configmaps,events', '-n', 'short'])).trim(), '');
+    t.deepEqual(pids.map(isGone), [false, false, true, true]);
+    const started = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+    t.deepEqual(
+      started,
+      pids.map((pid) => `${pid}\n`),
+      'no pod was started twice',
+    );
+    t.regex(await kubectl.run(['get', 'pods', '--no-headers']), /^(\S+ +1\/1 +Running +0 .*\n){3}$/);
+
+    const down = await runKeelson(['down', '--data', data]);
+    t.deepEqual(
+      [down.code, down.stdout, down.stderr],
+      [0, `keelson: stopped the server, process ${server.pid}\nkeelson: stopped 2 pods\n`, ''],
+    );
+    t.true(pids.every(isGone) && isGone(server.pid));
+    const again = await runKeelson(['down', '--data', data]);
+    t.deepEqual([again.code, again.stdout], [0, `keelson: nothing of ${data} is running\n`]);
+  },
+);
+
 test('keelson up --agent=false runs no node, and keelson serve takes no --agent', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));

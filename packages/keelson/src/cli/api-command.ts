@@ -85,6 +85,8 @@ export interface ServerAccess {
   /** URL of the server. */
   readonly server: string;
   readonly namespace: string | undefined;
+  /** Authorities of the server's certificate, PEM. */
+  readonly authority: string | undefined;
 }
 
 /** Connects with the kubeconfig of the options. @throws UsageError when there is none */
@@ -93,7 +95,8 @@ export async function connect(values: Readonly<Record<string, unknown>>): Promis
   const path = given ?? join(String(values['data']), kubeconfigFile);
   try {
     const { options, namespace } = await kubeconfigAccess(await loadKubeconfig({ path }));
-    return { client: createHttpClient(options), server: options.server, namespace };
+    const { server, ca } = options;
+    return { client: createHttpClient(options), server, namespace, authority: ca?.toString() };
   } catch (error) {
     const fix = given === undefined ? 'start keelson serve or up with this --data first, or use --kubeconfig' : '';
     throw new UsageError(`${(error as Error).message}${fix === '' ? '' : `; ${fix}`}`);

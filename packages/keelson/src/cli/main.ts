@@ -6,8 +6,10 @@ import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
 import { optionTable, type ServerOptions } from '../config/options.ts';
 import { routeLibraryOutput } from '../observe/library-output.ts';
+import { recordProcess } from './running-process.ts';
 import { startServer } from './serve.ts';
-import { startNode } from './start-node.ts';
+import { type NodeCounts, startNodes } from './start-node.ts';
+import { welcome } from './welcome.ts';
 
 /** Environment and streams of a command. */
 export interface CommandIo {
@@ -40,6 +42,14 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { canICommand } = await import('./can-i.ts');
       return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'controllers') {
+      await (await import('./controllers.ts')).controllersCommand(rest, io);
+      return ExitCode.Ok;
+    }
+    if (command === 'down') {
+      await (await import('./down.ts')).downCommand(rest, io.env, io.stdout);
+      return ExitCode.Ok;
+    }
     if (command === 'audit') {
       const { searchAudit } = await import('./audit.ts');
       return (await searchAudit(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
@@ -64,7 +74,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use serve, up, verify, audit, encrypt, user, can-i, token, cert, version or help`,
+        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -72,11 +82,18 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { verifyStores } = await import('./verify.ts');
       return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
-    if (command === 'serve' && options.agent === true)
-      throw new UsageError('--agent is an option of keelson up; keelson serve runs no node');
-    const withAgent = command === 'up' && options.agent !== false;
-    const controllers = options.controllers ?? (command === 'up' ? ['*'] : ['api']);
-    return await serve({ ...options, controllers }, withAgent, io);
+    if (command === 'up') {
+      const { agent = true, nodes = 1, fakeNodes = 0, controllers = ['*'] } = options;
+      return await serve({ ...options, controllers }, { nodes: agent ? nodes : 0, fakeNodes }, io);
+    }
+    for (const [name, value] of Object.entries({
+      '--agent': options.agent,
+      '--nodes': options.nodes,
+      '--fake-nodes': options.fakeNodes,
+    }))
+      if (value !== undefined && value !== false && value !== 0)
+        throw new UsageError(`${name} is an option of keelson up; keelson serve runs no node`);
+    return await serve(options, undefined, io);
   } catch (error) {
     io.stderr(`keelson: ${describe(error)}\n`);
     return error instanceof UsageError ? ExitCode.Usage : ExitCode.Failed;
@@ -84,31 +101,39 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
 }
 
 /** Serves until the process is terminated, which is possible at any point of the start. */
-async function serve(options: ServerOptions, withAgent: boolean, io: CommandIo): Promise<ExitCode> {
+async function serve(options: ServerOptions, nodes: NodeCounts | undefined, io: CommandIo): Promise<ExitCode> {
   const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
   try {
-    return await serveUntilTerminated(options, withAgent, io);
+    return await serveUntilTerminated(options, nodes, io);
   } finally {
     restoreOutput();
   }
 }
 
-async function serveUntilTerminated(options: ServerOptions, withAgent: boolean, io: CommandIo): Promise<ExitCode> {
+async function serveUntilTerminated(
+  options: ServerOptions,
+  counts: NodeCounts | undefined,
+  io: CommandIo,
+): Promise<ExitCode> {
   const starting = new AbortController();
   const terminated = io.terminated.then(() => {
     starting.abort();
     return undefined;
   });
+  const forgetProcess = counts && (await recordProcess(options.data));
+  const withAgent = counts !== undefined && counts.nodes > 0;
   const server = await startServer(options, withAgent, starting.signal).catch((error: unknown) => {
     if (!starting.signal.aborted) throw error;
     return undefined;
   });
   if (server === undefined) return ExitCode.Ok;
   io.stdout(`keelson: serving on ${server.url}\n`);
-  const node = withAgent ? startNode(options, server) : undefined;
+  if (counts !== undefined && options.logLevel !== 'silent') io.stderr(welcome(server, options.data));
+  const nodes = counts && startNodes(options, counts, server);
   const failure = await Promise.race([terminated, server.failed]);
-  await node?.then(({ stop }) => stop());
+  await nodes?.then(({ stop }) => stop());
   const stopped = await settledWithin(stopMs, server.stop());
+  await forgetProcess?.();
   if (failure !== undefined) throw failure;
   if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s; the process exits`);
   return ExitCode.Ok;
@@ -127,6 +152,9 @@ const usage = `Keelson, a control plane for Node.
 
   keelson up     [options]   run a small cluster in one process: an API server, all controllers and one node
   keelson serve  [options]   run an API server and the controllers that it needs on the configured storage
+  keelson down   [--data DIR] stop everything that keelson up has started: the server, its nodes and their pods
+  keelson controllers [options]
+                             run controllers and the scheduler as clients of a running server; see --help
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters

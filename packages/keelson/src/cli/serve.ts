@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { ApiClient } from '@keelson/core';
 import { systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import { auditOptions } from '../config/audit-options.ts';
@@ -19,6 +20,8 @@ import { loadServiceAccounts } from '../tls/service-account-keys.ts';
 /** A running server. */
 export interface RunningServer {
   readonly url: string;
+  /** The API for parts of this process. */
+  readonly api: ApiClient;
   readonly kubeconfig: string;
   /** File with the authority of the server's certificate, for agents. */
   readonly authorityFile: string;
@@ -121,6 +124,7 @@ export async function startServer(
       });
     return {
       url: listening.url,
+      api: plane.api,
       kubeconfig,
       authorityFile: join(data, authorityFile),
       localAgents,

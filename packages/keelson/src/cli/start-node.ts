@@ -6,42 +6,81 @@ import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
 import type { RunningServer } from './serve.ts';
 
-/** The node of `keelson up`. */
-export interface LocalNode {
-  /** Stops the agent. Its containers continue to run. */
+/** The number of nodes of `keelson up`. */
+export interface NodeCounts {
+  /** Nodes whose pods are processes of the machine. */
+  readonly nodes: number;
+  /** Nodes whose pods run nothing. */
+  readonly fakeNodes: number;
+}
+
+/** The nodes of `keelson up`. */
+export interface LocalNodes {
+  /** Stops the agents. Their containers continue to run. */
   stop(): Promise<void>;
 }
 
-/** What the node requires of the server in the same process. */
-export type ServerOfNode = Pick<RunningServer, 'kubeconfig' | 'authorityFile' | 'localAgents'>;
+/** What the nodes require of the server in the same process. */
+export type ServerOfNodes = Pick<RunningServer, 'api' | 'kubeconfig' | 'authorityFile' | 'localAgents'>;
+
+/** The data of the agents: `node`, `node-2` and so on, in the data directory. */
+export function nodeFolder(data: string, index: number): string {
+  return join(data, index === 0 ? 'node' : `node-${index + 1}`);
+}
+
+/**
+ * Starts the nodes of this process. The first one has the name of the machine, the others have a number after it. An
+ * agent that cannot start, for example because the system is not Linux, is logged as a warning, and the server runs
+ * without it.
+ */
+export async function startNodes(
+  options: Pick<ServerOptions, 'data' | 'logLevel'>,
+  { nodes, fakeNodes }: NodeCounts,
+  server: ServerOfNodes,
+): Promise<LocalNodes> {
+  const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
+  const started = await Promise.all([
+    ...Array.from({ length: nodes }, (_, index) =>
+      start(nodeFolder(options.data, index), index, server, logger).catch((err: unknown) => {
+        logger.warn('the node could not be started; no pods run in this process', { err });
+        return undefined;
+      }),
+    ),
+    startFakeNodes(fakeNodes, server, logger),
+  ]);
+  return {
+    async stop() {
+      await Promise.all(started.map((node) => node?.stop()));
+    },
+  };
+}
+
+async function startFakeNodes(count: number, { api }: ServerOfNodes, logger: Logger): Promise<LocalNodes | undefined> {
+  if (count === 0) return undefined;
+  // Loaded on demand, because few servers have them.
+  const { FakeNodes } = await import('../nodes/fake-nodes.ts');
+  const nodes = new FakeNodes({ client: api, clock: systemClock, logger, count });
+  try {
+    await nodes.start();
+  } catch (err) {
+    logger.warn('the fake nodes could not be started', { err });
+  }
+  return nodes;
+}
 
 /**
  * Runs a node agent in this process, with containers as processes of the machine. It does not change the machine: it
  * creates no mounts, cgroups, packet filters or kernel settings, and all its files are below the data directory. It
  * serves one port of the loopback interface, chosen by the system, to users whom the server authorizes: the server
- * itself and administrators. It evicts no pod, because the machine is not dedicated to this node. When the agent cannot
- * start, for example because the system is not Linux, a warning is logged and the server runs without a node.
- *
- * The agent is loaded on demand.
+ * itself and administrators. It evicts no pod, because the machine is not dedicated to this node. The agent is loaded
+ * on demand.
  */
-export async function startNode(
-  options: Pick<ServerOptions, 'data' | 'logLevel'>,
-  server: ServerOfNode,
-): Promise<LocalNode> {
-  const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
-  try {
-    return await start(join(options.data, 'node'), server, logger);
-  } catch (err) {
-    logger.warn('the node could not be started; no pods run in this process', { err });
-    return { stop: () => Promise.resolve() };
-  }
-}
-
 async function start(
   folder: string,
-  { kubeconfig, authorityFile, localAgents }: ServerOfNode,
+  index: number,
+  { kubeconfig, authorityFile, localAgents }: ServerOfNodes,
   logger: Logger,
-): Promise<LocalNode> {
+): Promise<LocalNodes> {
   const [{ noMounter, parseOptions, resolveConfig, runAgent }, { createProcessRuntime }] = await Promise.all([
     import('@keelson/agent'),
     import('@keelson/runtime-process'),
@@ -50,6 +89,7 @@ async function start(
     `--clusterconfig=${kubeconfig}`,
     `--root-dir=${folder}`,
     `--cert-dir=${join(folder, 'pki')}`,
+    ...(index === 0 ? [] : [`--hostname-override=${hostname().trim().toLowerCase()}-${index + 1}`]),
     '--address=127.0.0.1',
     '--port=0',
     `--client-ca-file=${authorityFile}`,

@@ -44,6 +44,10 @@ export interface ServerOptions
   readonly controllers?: readonly string[];
   /** Run a node agent beside the server; an option of `keelson up`. Undefined: the default of the command. */
   readonly agent?: boolean;
+  /** Number of nodes of `keelson up` that run pods as processes of the machine. */
+  readonly nodes?: number;
+  /** Number of nodes of `keelson up` whose pods run nothing. */
+  readonly fakeNodes?: number;
   /** File with the authorities of node agents' certificates. Undefined: the authority of the data directory. */
   readonly agentCertificateAuthority?: string;
   /** False: the serving certificates of node agents are not verified. */
@@ -137,7 +141,23 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: bool,
     default: undefined,
     shownDefault: 'true with up',
-    help: 'keelson up only: run the pods of one node as processes of this machine; --agent=false disables the node',
+    help: 'keelson up only: run the pods of nodes as processes of this machine; --agent=false disables these nodes',
+  },
+  nodes: {
+    flag: '--nodes',
+    variable: 'KEELSON_NODES',
+    type: integer('N', 0, 100),
+    default: undefined,
+    shownDefault: '1 with up',
+    help: 'keelson up only: number of nodes whose pods are processes of this machine',
+  },
+  fakeNodes: {
+    flag: '--fake-nodes',
+    variable: 'KEELSON_FAKE_NODES',
+    type: integer('N', 0, 5_000),
+    default: undefined,
+    shownDefault: '0 with up',
+    help: 'keelson up only: number of nodes whose pods are reported as running without running anything',
   },
   agentCertificateAuthority: {
     flag: '--agent-certificate-authority',

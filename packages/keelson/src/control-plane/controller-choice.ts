@@ -31,7 +31,11 @@ export interface ControllerChoice {
   readonly api: readonly ApiControllerName[];
   /** Controllers of workloads, services and nodes, and those of the program. */
   readonly workloads: readonly AnyController[];
+  /** Assign pods to nodes. */
+  readonly scheduler: boolean;
 }
+
+const scheduler = 'scheduler';
 
 /**
  * Selects controllers.
@@ -56,11 +60,12 @@ export function chooseControllers(option: ControllersOption, source = 'controlle
       ...workloadControllers.filter(({ name }) => isChosen(name, all)),
       ...own.filter(({ name }) => isChosen(name, true)),
     ],
+    scheduler: isChosen(scheduler, all),
   };
 }
 
 function checkNames(names: readonly string[], own: readonly AnyController[], source: string): void {
-  const known = ['api', ...apiControllers, ...[...workloadControllers, ...own].map(({ name }) => name)];
+  const known = ['api', ...apiControllers, ...[...workloadControllers, ...own].map(({ name }) => name), scheduler];
   for (const entry of names) {
     const name = entry.replace(/^-/, '');
     if (entry === '*' || known.includes(name)) continue;

@@ -14,9 +14,10 @@ import {
   PodGarbageCollector,
 } from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core/runtime';
+import { Scheduler } from '@keelson/scheduler';
 import type { ApiControllerName, ControllerChoice } from './controller-choice.ts';
 
-/** The Leases by which one of several processes is elected: for the set `api`, and for all other controllers. */
+/** The Leases by which one of several processes is elected: for the set `api`, and for all others. */
 const leases = {
   api: { namespace: 'kube-system', name: 'keelson-controllers' },
   workloads: { namespace: 'kube-system', name: 'keelson-workload-controllers' },
@@ -63,7 +64,7 @@ function namespaceDefaults(
  * @param elected true: several processes may run them, so that one is elected for each of both sets
  */
 export function controllerServices(
-  { api, workloads }: ControllerChoice,
+  { api, workloads, scheduler }: ControllerChoice,
   options: ControllerOptions,
   credentials: ControllerCredentials,
   elected: boolean,
@@ -73,12 +74,14 @@ export function controllerServices(
       const service = makeApiController[name](options, credentials);
       return service === undefined ? [] : [service];
     });
-  const workloadServices = () =>
-    workloads.length === 0 ? [] : [new ControllerManager({ ...options, controllers: workloads })];
+  const workloadServices = () => [
+    ...(workloads.length === 0 ? [] : [new ControllerManager({ ...options, controllers: workloads })]),
+    ...(scheduler ? [new Scheduler(options)] : []),
+  ];
   if (!elected) return [...apiServices(), ...workloadServices()].map((service) => startedInTime(service, options));
   return [
     ...(api.length === 0 ? [] : [electedServices(options, leases.api, apiServices)]),
-    ...(workloads.length === 0 ? [] : [electedServices(options, leases.workloads, workloadServices)]),
+    ...(workloads.length === 0 && !scheduler ? [] : [electedServices(options, leases.workloads, workloadServices)]),
   ];
 }
 

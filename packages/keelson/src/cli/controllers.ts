@@ -1,0 +1,68 @@
+import { mergeValues, parseArguments, parseVariables, UsageError } from '@keelson/core/internal';
+import { noMetrics, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
+import { type LogLevel, optionTable } from '../config/options.ts';
+import { chooseControllers } from '../control-plane/controller-choice.ts';
+import { controllerServices } from '../control-plane/controllers.ts';
+import { processAnchor } from '../control-plane/plane-services.ts';
+import { type ApiCommand, apiOptions, commandHelp, connect } from './api-command.ts';
+
+/** The controllers that no server runs by default. */
+const defaultNames = ['*', '-api'];
+/** Requires the key of the certificate authority, which only servers have. */
+const signing = 'certificatesigningrequest-signing-controller';
+
+const command: ApiCommand = {
+  name: 'keelson controllers',
+  synopsis: `keelson controllers [options]
+
+Runs controllers and the scheduler in a process of their own, as clients of a running server. Of several such
+processes, and servers that run the same controllers, one is elected; when it ends, another takes over at once, and
+within 15 s when it was killed.
+`,
+  options: [
+    ...apiOptions,
+    ...optionTable.flatMap((row) => {
+      if (row.name === 'controllers') return [{ ...row, shownDefault: defaultNames.join(',') }];
+      return row.name === 'logLevel' ? [row] : [];
+    }),
+  ],
+};
+
+/** What the command needs of its process. */
+export interface ControllersIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: (text: string) => void;
+  readonly terminated: Promise<void>;
+}
+
+/** Runs `keelson controllers` until the process is terminated. @throws UsageError */
+export async function controllersCommand(words: readonly string[], io: ControllersIo): Promise<void> {
+  const { options: table } = command;
+  const { given, help } = parseArguments(words, table, command.name);
+  if (help) {
+    io.stdout(commandHelp(command));
+    return;
+  }
+  // Variables of the server's other options are not options of this command.
+  const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
+  const names = (values['controllers'] as readonly string[] | undefined) ?? defaultNames;
+  const choice = chooseControllers(names, '--controllers');
+  if (names.includes(signing))
+    throw new UsageError(`--controllers: ${signing} runs in servers only, which have the key of the authority`);
+  const { client, server, authority } = await connect(values);
+  const clock = systemClock;
+  const logger = createPinoLogger(values['logLevel'] as LogLevel);
+  // Without an authority the server has no authentication, and namespaces get no accounts.
+  const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: authority } };
+  const services = controllerServices(choice, { client, clock, logger, metrics: noMetrics }, credentials, true);
+  const host = new ServiceHost([processAnchor(), ...services], clock, logger);
+  try {
+    await host.start();
+    io.stdout(`keelson: running controllers for ${server}\n`);
+    await io.terminated;
+  } finally {
+    await host.stop();
+    client.close();
+  }
+}
