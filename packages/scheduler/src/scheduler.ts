@@ -1,6 +1,6 @@
-import type { ApiClient } from '@keelson/core';
+import type { ControllerHost } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
-import { type Clock, eventLoopTurns, type Logger, type Metrics, type Service } from '@keelson/core/runtime';
+import { eventLoopTurns, type Service } from '@keelson/core/runtime';
 import { ClusterFeed, type SharedInformerOf } from './cluster/cluster-feed.ts';
 import { type ClusterChange, ClusterState } from './cluster/cluster-state.ts';
 import { isSameForOthers, type PodInfo } from './cluster/pod-info.ts';
@@ -15,11 +15,7 @@ import { type SchedulerMetrics, schedulerMetrics } from './scheduler-metrics.ts'
 
 export const defaultSchedulerName = 'default-scheduler';
 
-export interface SchedulerOptions {
-  readonly client: ApiClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+export interface SchedulerOptions extends ControllerHost {
   /** Pods with this `spec.schedulerName` are scheduled. Default `default-scheduler`. */
   readonly schedulerName?: string;
   /** Conditions in addition to the built-in ones. */

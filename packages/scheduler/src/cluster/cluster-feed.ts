@@ -1,4 +1,5 @@
 import { Informer } from '@keelson/client';
+import { controllerOf } from '@keelson/controller-kit';
 import {
   type ApiClient,
   type KindDefinition,
@@ -154,7 +155,7 @@ function claimInfoOf(claim: KubeObject): ClaimInfo {
     spec?: { volumeName?: string; accessModes?: readonly string[] };
     status?: { phase?: string };
   };
-  const owner = claim.metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  const owner = controllerOf(claim);
   return {
     phase: status?.phase ?? 'Pending',
     volumeName: spec?.volumeName ?? '',

@@ -1,4 +1,5 @@
 import { keyOf } from '@keelson/client';
+import { controllerOf } from '@keelson/controller-kit';
 import type { coreV1, Pod } from '@keelson/kinds';
 import { type NodeRules, nodeRulesOf } from './node-rules.ts';
 import { type PodTerm, podTermOf, type SpreadRule, spreadRuleOf } from './pod-terms.ts';
@@ -77,7 +78,7 @@ export function podInfoOf(pod: Pod): PodInfo {
   const { metadata = {}, spec, status } = pod;
   const nodeName = spec.nodeName ?? '';
   const disruption = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const owner = controllerOf(pod);
   return {
     key: keyOf(pod),
     uid: metadata.uid ?? '',

@@ -53,6 +53,8 @@ interface Ticket {
   readonly entry: Entry;
   readonly readyAt: number;
   readonly item: QueuedPod;
+  /** Decides between pods that are equal by the order. */
+  readonly serial: number;
 }
 
 /**
@@ -69,13 +71,14 @@ export class SchedulingQueue {
   readonly #sizes: Record<QueuePlace, number> = { active: 0, backoff: 0, unschedulable: 0, gated: 0, attempted: 0 };
   /** Changes since pods were last taken. Many changes cost one pass over the unschedulable pods. */
   readonly #changes = new Set<ClusterChange>();
+  #serial = 0;
   #cancelBackoff = () => {};
   #cancelFlush = () => {};
 
   constructor(options: SchedulingQueueOptions) {
     this.#options = { order: byPriority, firstBackoffMs: 1_000, maxBackoffMs: 10_000, ...options };
     const { order } = this.#options;
-    this.#active = new Heap((a, b) => order(a.item, b.item) < 0);
+    this.#active = new Heap((a, b) => (order(a.item, b.item) || a.serial - b.serial) < 0);
   }
 
   start(): void {
@@ -139,7 +142,9 @@ export class SchedulingQueue {
     return this.#entries.get(uid);
   }
 
-  /** Takes the next pod. It stays known until it is deleted, and is tried again only after `failed` or `failedToWrite`. */
+  /**
+   * Takes the next pod. It stays known until it is deleted, and is tried again only after `failed` or `failedToWrite`.
+   */
   take(): QueuedPod | undefined {
     this.#applyChanges();
     for (;;) {
@@ -210,7 +215,8 @@ export class SchedulingQueue {
     if (place === 'unschedulable') this.#unschedulable.add(entry);
     else this.#unschedulable.delete(entry);
     const { pod, attempts, queuedMs, firstQueuedMs, readyAt } = entry;
-    const ticket = { entry, readyAt, item: { pod, attempts, queuedMs, firstQueuedMs } };
+    this.#serial += 1;
+    const ticket = { entry, readyAt, item: { pod, attempts, queuedMs, firstQueuedMs }, serial: this.#serial };
     if (place === 'active') {
       this.#active.add(ticket);
       this.#options.ready();
