@@ -1,7 +1,16 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
 import { deploymentController } from './deployment/deployment-controller.ts';
+import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
+import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
+import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { replicaSetController } from './replicaset/replica-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
 // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
-export const workloadControllers: readonly ControllerDefinition<any>[] = [deploymentController, replicaSetController];
+export const workloadControllers: readonly ControllerDefinition<any>[] = [
+  deploymentController,
+  endpointSliceController,
+  endpointSliceMirroring,
+  endpointsController,
+  replicaSetController,
+];

@@ -112,6 +112,6 @@ export const environmentCases: readonly EnvironmentCase[] = [
   {
     title: 'variables of services of the namespace',
     echo: '$NEAR_SERVICE_HOST $NEAR_SERVICE_PORT $NEAR_PORT_80_TCP_PROTO $NEAR_PORT',
-    prints: '10.96.0.77 80 tcp tcp://10.96.0.77:80',
+    prints: '127.96.0.77 80 tcp tcp://127.96.0.77:80',
   },
 ];

@@ -30,7 +30,7 @@ async function open(): Promise<Stage> {
     .namespace('default')
     .create({
       metadata: { name: 'near' },
-      spec: { clusterIP: '10.96.0.77', selector: { app: 'near' }, ports: [{ port: 80 }] },
+      spec: { clusterIP: '127.96.0.77', selector: { app: 'near' }, ports: [{ port: 80 }] },
     });
   return here;
 }

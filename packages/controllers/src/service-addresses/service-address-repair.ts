@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { ApiEventRecorder } from '@keelson/client';
 import type { Service as RunningService } from '@keelson/core/runtime';
-import { Event, Service } from '@keelson/kinds';
+import { Service } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 
 /** What is allocated for services: cluster addresses, or node ports. */
@@ -39,6 +39,7 @@ export interface ServiceAddressRepairOptions extends ControllerOptions {
 /** Interval of the passes, as in kube-apiserver. */
 const periodMs = 180_000;
 const pageSize = 500;
+const eventLimit = { qps: 5, burst: 50 } as const;
 
 /** Reasons and texts of events are those of kube-apiserver. */
 const reports = {
@@ -76,6 +77,7 @@ type Problem = keyof (typeof reports)['address'];
 export class ServiceAddressRepair implements RunningService {
   readonly name = 'service-address-repair';
   readonly #options: ServiceAddressRepairOptions;
+  readonly #events: ApiEventRecorder;
   /** Revisions of records without a service in the pass before, by kind and value. */
   #unused = new Map<string, number>();
   /** Reported problems, so that an event is not repeated by each pass. */
@@ -86,6 +88,7 @@ export class ServiceAddressRepair implements RunningService {
 
   constructor(options: ServiceAddressRepairOptions) {
     this.#options = options;
+    this.#events = new ApiEventRecorder({ ...options, ...eventLimit, source: { component: this.name } });
   }
 
   /** Resolves after the first pass, so that values of stored services are recorded before others are created. */
@@ -98,6 +101,7 @@ export class ServiceAddressRepair implements RunningService {
     this.#stopped = true;
     this.#cancel();
     await this.#pass;
+    await this.#events.stop();
   }
 
   #run(): void {
@@ -177,7 +181,7 @@ export class ServiceAddressRepair implements RunningService {
     { metadata }: Service,
     reported: Set<string>,
   ): Promise<void> {
-    const { client, clock, logger } = this.#options;
+    const { logger } = this.#options;
     const [reason, text] = reports[kind][problem];
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata ?? {};
     const id = `${uid}/${reason}/${value}`;
@@ -185,19 +189,11 @@ export class ServiceAddressRepair implements RunningService {
     if (this.#reported.has(id)) return;
     const message = text(value);
     logger.warn(message, { service: `${namespace}/${name}`, reason });
-    const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-    const reference = { kind: 'Service', apiVersion: 'v1', namespace, name, uid, resourceVersion };
-    await client
-      .resource(Event)
-      .namespace(namespace)
-      .create({
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
-        involvedObject: reference,
-        ...{ type: 'Warning', reason, message, count: 1, firstTimestamp: now, lastTimestamp: now },
-        source: { component: this.name },
-      })
-      .catch((err: unknown) => logger.debug('an event was not recorded', { err }));
+    this.#events.record(
+      { apiVersion: 'v1', kind: 'Service', namespace, name, uid, resourceVersion },
+      'Warning',
+      reason,
+      message,
+    );
   }
 }

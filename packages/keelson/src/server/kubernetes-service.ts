@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import { type ApiClient, isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
 import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
-import { Endpoints, Service } from '@keelson/kinds';
+import { EndpointSlice, Endpoints, Lease, Service } from '@keelson/kinds';
 
 /** Address and port at which pods reach a server. */
 export interface AdvertisedAddress {
@@ -12,8 +14,12 @@ export interface AdvertisedAddress {
 }
 
 const objectName = { name: 'kubernetes', namespace: 'default' } as const;
-/** Interval in which the objects are created again when they were deleted. */
+/** Interval in which a server renews its lease and compares the objects with the leases of all servers. */
 const periodMs = 10_000;
+/** A server whose lease was not renewed for this time is removed from the endpoints. */
+const leaseMs = 30_000;
+const leaseNamespace = 'kube-system';
+const leaseLabels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' } as const;
 /** Longest time for which the start of a server waits until the objects are written. */
 const startTimeoutMs = 3_000;
 
@@ -53,26 +59,65 @@ function serviceObject({ ip, port }: AdvertisedAddress): Service {
   };
 }
 
-function endpointsObject({ ip, port }: AdvertisedAddress): Endpoints {
-  const local = localAddresses.check(ip, familyOf(ip));
+/** The addresses by port, both in ascending order; without addresses that mean another machine to each reader. */
+function addressesByPort(servers: readonly AdvertisedAddress[]): Map<number, string[]> {
+  const byPort = new Map<number, string[]>();
+  const sorted = [...servers].sort((a, b) => a.port - b.port || (a.ip < b.ip ? -1 : 1));
+  for (const { ip, port } of sorted)
+    if (!localAddresses.check(ip, familyOf(ip))) byPort.set(port, [...(byPort.get(port) ?? []), ip]);
+  return byPort;
+}
+
+function endpointsObject(servers: readonly AdvertisedAddress[]): Endpoints {
   return {
     apiVersion: 'v1',
     kind: 'Endpoints',
-    metadata: { ...objectName },
-    subsets: local ? [] : [{ addresses: [{ ip }], ports: [{ name: 'https', port, protocol: 'TCP' }] }],
+    metadata: { ...objectName, labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
+    subsets: [...addressesByPort(servers)].map(([port, ips]) => ({
+      addresses: ips.map((ip) => ({ ip })),
+      ports: [{ name: 'https', port, protocol: 'TCP' }],
+    })),
   };
 }
 
+/** One slice for each family and port; the first one has the name of the service. */
+function sliceObjects(servers: readonly AdvertisedAddress[]): EndpointSlice[] {
+  const slices = [...addressesByPort(servers)].flatMap(([port, ips]) =>
+    (['IPv4', 'IPv6'] as const).flatMap((addressType): EndpointSlice[] => {
+      const own = ips.filter((ip) => isIPv6(ip) === (addressType === 'IPv6'));
+      if (own.length === 0) return [];
+      return [
+        {
+          metadata: {
+            namespace: objectName.namespace,
+            name: `${objectName.name}-${addressType.toLowerCase()}-${port}`,
+          },
+          addressType,
+          endpoints: own.map((ip) => ({ addresses: [ip], conditions: { ready: true } })),
+          ports: [{ name: 'https', port, protocol: 'TCP' }],
+        },
+      ];
+    }),
+  );
+  const labels = { 'kubernetes.io/service-name': objectName.name };
+  return slices.map((slice, i) => ({
+    ...slice,
+    metadata: { ...slice.metadata, labels, ...(i === 0 ? { name: objectName.name } : {}) },
+  }));
+}
+
 /**
- * Maintains the service `kubernetes`, from which node agents determine the address of the server for pods. There is no
- * proxy for addresses of services, so its cluster address is the address of the server itself. The start of a server
- * overwrites the address of an earlier one; afterwards the objects are only created again when they are missing, so
- * that several servers do not overwrite each other.
+ * Maintains the service `kubernetes`, from which node agents determine the address of the server for pods. Its cluster
+ * address is the address of a server itself, so that pods reach it where no proxy runs: the server that started last
+ * sets it. The endpoints list all servers: each renews a lease, and each writes the addresses of those that do.
  */
 export class KubernetesService implements RunningService {
   readonly name = 'kubernetes-service';
   readonly #options: { readonly api: ApiClient; readonly clock: Clock; readonly logger: Logger };
   readonly #address: AdvertisedAddress;
+  readonly #leaseName: string;
+  /** The last renewal of each lease, and when this process has observed it; clocks of servers may differ. */
+  readonly #renewals = new Map<string, { renewed: string; seenAt: number }>();
   #cancel: () => void = () => {};
   #stopped = false;
   #written = false;
@@ -84,6 +129,7 @@ export class KubernetesService implements RunningService {
   ) {
     this.#options = options;
     this.#address = address;
+    this.#leaseName = `apiserver-${createHash('sha256').update(textOf(address)).digest('hex').slice(0, 26)}`;
   }
 
   /** Waits until the objects are written, but not longer than three seconds. */
@@ -96,31 +142,121 @@ export class KubernetesService implements RunningService {
     await Promise.race([this.#pass, late]).finally(() => cancel());
   }
 
+  /** Removes this server from the endpoints, unless the store cannot be written. */
   async stop(): Promise<void> {
+    if (this.#stopped) return;
     this.#stopped = true;
     this.#cancel();
     await this.#pass;
+    const { api, logger } = this.#options;
+    try {
+      await api.resource(Lease).namespace(leaseNamespace).delete(this.#leaseName);
+      const others = await this.#servers();
+      // The next start writes the endpoints if this was the only server.
+      if (others.length > 0) await this.#writeEndpoints(others);
+    } catch (err) {
+      logger.debug('this server was not removed from the endpoints of "kubernetes"', { err });
+    }
   }
 
   #run(): void {
     if (this.#stopped) return;
     const { clock, logger } = this.#options;
     this.#pass = this.#write()
-      .catch((err: unknown) =>
-        logger.warn('the service "kubernetes" cannot be written; pods do not find this server', { err }),
-      )
+      .catch((err: unknown) => {
+        // Another server has written the same.
+        if (isStatusError(err, StatusReason.Conflict)) return;
+        logger.warn('the service "kubernetes" cannot be written; pods do not find this server', { err });
+      })
       .finally(() => {
         if (!this.#stopped) this.#cancel = clock.after(periodMs, () => this.#run());
       });
   }
 
   async #write(): Promise<void> {
-    const { api } = this.#options;
-    const overwrite = !this.#written;
-    await provide(api.resource(Service).namespace(objectName.namespace), serviceObject(this.#address), overwrite);
-    await provide(api.resource(Endpoints).namespace(objectName.namespace), endpointsObject(this.#address), overwrite);
+    const services = this.#options.api.resource(Service).namespace(objectName.namespace);
+    await provide(services, serviceObject(this.#address), !this.#written);
     this.#written = true;
+    await this.#renew();
+    await this.#writeEndpoints(await this.#servers());
   }
+
+  async #renew(): Promise<void> {
+    const { api, clock } = this.#options;
+    const leases = api.resource(Lease).namespace(leaseNamespace);
+    const renewTime = new Date(clock.now()).toISOString().replace(/Z$/, '000Z');
+    const spec = { holderIdentity: textOf(this.#address), leaseDurationSeconds: leaseMs / 1000, renewTime };
+    try {
+      await leases.patch(this.#leaseName, 'merge', { metadata: { labels: leaseLabels }, spec });
+    } catch (error) {
+      if (!isStatusError(error, StatusReason.NotFound)) throw error;
+      await leases.create({ metadata: { name: this.#leaseName, labels: { ...leaseLabels } }, spec });
+    }
+  }
+
+  /** The servers whose leases were renewed in time. Leases of others are removed. */
+  async #servers(): Promise<AdvertisedAddress[]> {
+    const { api, clock } = this.#options;
+    const leases = api.resource(Lease).namespace(leaseNamespace);
+    const [[label, value] = ['', '']] = Object.entries(leaseLabels);
+    const { items } = await leases.list({ labelSelector: `${label}=${value}` });
+    const now = clock.monotonic();
+    const alive: AdvertisedAddress[] = [];
+    for (const { metadata, spec } of items) {
+      const name = metadata?.name ?? '';
+      const renewed = `${spec?.renewTime}`;
+      const known = this.#renewals.get(name);
+      const seenAt = known?.renewed === renewed ? known.seenAt : now;
+      this.#renewals.set(name, { renewed, seenAt });
+      const server = addressOf(spec?.holderIdentity ?? '');
+      if (server === undefined) continue;
+      if (now - seenAt < leaseMs) alive.push(server);
+      else await leases.delete(name).catch(missingIsUndefined);
+    }
+    return alive;
+  }
+
+  async #writeEndpoints(servers: readonly AdvertisedAddress[]): Promise<void> {
+    const { api } = this.#options;
+    const { namespace, name } = objectName;
+    const endpoints = api.resource(Endpoints).namespace(namespace);
+    await follow(endpoints, await endpoints.get(name).catch(missingIsUndefined), endpointsObject(servers));
+    const slices = api.resource(EndpointSlice).namespace(namespace);
+    const { items } = await slices.list({ labelSelector: `kubernetes.io/service-name=${name}` });
+    const own = new Map(items.map((slice) => [slice.metadata?.name, slice]));
+    for (const wanted of sliceObjects(servers)) {
+      const existing = own.get(wanted.metadata?.name);
+      own.delete(wanted.metadata?.name);
+      // The type of a slice cannot be changed.
+      if (existing !== undefined && existing.addressType !== wanted.addressType)
+        await slices.delete(existing.metadata?.name ?? '').catch(missingIsUndefined);
+      await follow(slices, existing?.addressType === wanted.addressType ? existing : undefined, wanted);
+    }
+    for (const left of own.keys()) await slices.delete(left ?? '').catch(missingIsUndefined);
+  }
+}
+
+function textOf({ ip, port }: AdvertisedAddress): string {
+  return `${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
+}
+
+/** The address in a lease; undefined for a lease of another program. */
+function addressOf(text: string): AdvertisedAddress | undefined {
+  const [, ip = '', port] = /^\[?([0-9a-fA-F.:]+?)\]?:(\d+)$/.exec(text) ?? [];
+  return isIP(ip) === 0 ? undefined : { ip, port: Number(port) };
+}
+
+/** Creates the object, or updates it if the wanted fields differ. */
+async function follow<T extends KubeObject>(objects: ResourceClient<T>, existing: T | undefined, wanted: T) {
+  if (existing === undefined) {
+    await objects.create(wanted).catch((error: unknown) => {
+      if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
+    });
+    return;
+  }
+  const next = { ...existing, ...wanted, metadata: { ...existing.metadata, labels: wanted.metadata?.labels ?? {} } };
+  if (!isDeepStrictEqual(JSON.parse(JSON.stringify(next)), JSON.parse(JSON.stringify(existing))))
+    await objects.update(next);
 }
 
 /** Creates the object if it is missing; otherwise changes it, if `overwrite`. */
