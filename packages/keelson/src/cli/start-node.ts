@@ -50,7 +50,7 @@ export async function startNodes(
   ]);
   return {
     async stop() {
-      await Promise.all(started.map((node) => node?.stop()));
+      for (const node of started) await node?.stop();
     },
   };
 }
