@@ -240,6 +240,12 @@ export {
   StoredObject,
   spliceResourceVersion,
 } from './storage/stored-object.ts';
-export { encryptedPrefix, encryptionKeyOf, maxKeyNameLength } from './storage/stored-value.ts';
+export {
+  damageOf,
+  encryptedPrefix,
+  encryptionKeyOf,
+  maxKeyNameLength,
+  tokenSecretKey,
+} from './storage/stored-value.ts';
 export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storage.ts';
 export type { WindowLimits } from './watch-cache/event-window.ts';

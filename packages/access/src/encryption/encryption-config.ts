@@ -1,5 +1,5 @@
 import { type Infer, type KindDefinition, optional, s, typeMetaFields } from '@keelson/core';
-import { didYouMean, kindPrefix, maxKeyNameLength, UsageError } from '@keelson/core/internal';
+import { didYouMean, kindPrefix, maxKeyNameLength, tokenSecretKey, UsageError } from '@keelson/core/internal';
 import { parseConfig } from '../read-config.ts';
 import { ValueCipher } from './value-cipher.ts';
 
@@ -50,13 +50,24 @@ export interface ValueProviders {
 export class EncryptionConfig {
   readonly #entries: readonly { readonly prefixes: ReadonlySet<string>; readonly providers: ValueProviders }[];
   readonly #known = new Map<string, ValueProviders | undefined>();
+  readonly #ofSecret: ValueProviders;
 
   constructor(entries: readonly { readonly prefixes: ReadonlySet<string>; readonly providers: ValueProviders }[]) {
     this.#entries = entries;
+    const all = entries.map(({ providers }) => providers);
+    this.#ofSecret = {
+      writer: all.find(({ writer }) => writer !== undefined)?.writer,
+      readers: new Map(all.flatMap(({ readers }) => [...readers])),
+      identity: all.some(({ identity }) => identity),
+    };
   }
 
-  /** The providers of the kind to which a storage key belongs; undefined when the configuration does not contain it. */
+  /**
+   * The providers of the kind to which a storage key belongs; undefined when the configuration does not contain it. The
+   * secret of continue tokens has those of all kinds.
+   */
   of(key: string): ValueProviders | undefined {
+    if (key === tokenSecretKey) return this.#ofSecret;
     const prefix = prefixOf(key);
     if (prefix === undefined) return undefined;
     if (this.#known.has(prefix)) return this.#known.get(prefix);

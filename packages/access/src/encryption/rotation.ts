@@ -1,5 +1,5 @@
 import { isStorageError, StorageErrorCode } from '@keelson/core';
-import { encryptionKeyOf } from '@keelson/core/internal';
+import { encryptionKeyOf, tokenSecretKey } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import { type Entry, prefixRange } from '@keelson/core/storage-adapter';
 import type { EncryptedStore } from './encrypted-store.ts';
@@ -86,7 +86,8 @@ async function* pagesOf(store: EncryptedStore): AsyncGenerator<Entry, void, unde
 }
 
 /**
- * Rewrites every object that is not stored with the first provider of its resource, by compare-and-set. A concurrent
+ * Rewrites every object that is not stored with the first provider of its resource, and the secret of continue tokens, by
+ * compare-and-set. A concurrent
  * write of another caller has done that already. An interrupted rotation is continued by another one, which skips what
  * is done.
  */
@@ -126,6 +127,8 @@ export class Rotation {
 
   async #run(): Promise<void> {
     this.#progress.total = (await this.#store.count(everything)).count;
+    const { entry: secret } = await this.#store.stored.get(tokenSecretKey);
+    if (secret !== undefined) await this.#rewrite(secret);
     const running = new Set<Promise<void>>();
     let failure: Error | undefined;
     for await (const entry of pagesOf(this.#store)) {
@@ -158,7 +161,7 @@ export class Rotation {
     for (let attempt = 1; entry !== undefined && this.#isStale(entry); attempt++) {
       const plain = this.#store.open(entry);
       if (plain.damaged) {
-        this.#progress.unreadable += 1;
+        if (entry.key !== tokenSecretKey) this.#progress.unreadable += 1;
         return;
       }
       const { key, value, modRevision, expiresAt } = plain;
@@ -166,7 +169,7 @@ export class Rotation {
       try {
         const result = await this.#store.write({ op: 'put', key, value, expect: modRevision, ...ttl });
         if (result.ok) {
-          this.#progress.rewritten += 1;
+          if (key !== tokenSecretKey) this.#progress.rewritten += 1;
           return;
         }
       } catch (error) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenedStore, registerStoreConformance, type StoreHarness } from '@keelson/conformance';
 import { isStorageError, type KindDefinition } from '@keelson/core';
-import { encryptionKeyOf } from '@keelson/core/internal';
+import { encryptionKeyOf, tokenSecretKey } from '@keelson/core/internal';
 import { type Counter, FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
 import { type Entry, prefixRange, type Store } from '@keelson/core/storage-adapter';
 import { builtinKinds } from '@keelson/kinds';
@@ -227,6 +227,26 @@ test('a rotation rewrites what is not stored with the first provider, can be rep
   store.reconfigure(parse(entry('secrets, configmaps', identity, k2k1)));
   t.like(await rotate(), { state: 'done', rewritten: 1202 });
   t.is(textOf(await read(inner, `${secret}s77`)), '{"x":77}', 'and back to values without encryption');
+});
+
+test('the secret of continue tokens is encrypted when anything is, with a key of any resource, and rotated', async (t) => {
+  const { clock, inner, store } = await memory(t, entry('configmaps', identity, k1), entry('secrets', k2k1, identity));
+  await put(inner, tokenSecretKey, 'secret');
+  t.is(textOf(await read(store, tokenSecretKey)), 'secret', 'one from before the encryption is accepted');
+  const keyAfterRotation = async () => {
+    const rotation = new Rotation(store, clock);
+    await rotation.ended;
+    t.like(rotation.progress, { state: 'done', rewritten: 0 });
+    t.is(textOf(await read(store, tokenSecretKey)), 'secret');
+    return encryptionKeyOf((await read(inner, tokenSecretKey)).value);
+  };
+  t.is(await keyAfterRotation(), 'k2');
+  store.reconfigure(parse(entry('secrets', k1), entry('configmaps', k2k1)));
+  t.is(await keyAfterRotation(), 'k1');
+  await put(inner, tokenSecretKey, 'planted', (await read(inner, tokenSecretKey)).modRevision);
+  t.true((await read(store, tokenSecretKey)).damaged, 'without identity a plain one is refused');
+  store.reconfigure(parse(entry('secrets', identity)));
+  t.is(textOf(await read(store, tokenSecretKey)), 'planted');
 });
 
 test('a data key is used for a limited number of writes, and every process has its own', (t) => {

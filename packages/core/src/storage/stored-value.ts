@@ -27,6 +27,9 @@ export function plainIdentity(metadata: string): ObjectMeta | undefined {
   return namespace === undefined ? { name, uid } : { name, namespace, uid };
 }
 
+/** Key of the secret that signs continue tokens. Keys of kinds begin with a slash, so no list or watch contains it. */
+export const tokenSecretKey = '!keelson/continue-token-secret';
+
 /** The beginning of stored bytes that are encrypted; the name of the key and a colon follow. */
 export const encryptedPrefix = 'keelson:enc:aesgcm:v1:';
 /** Longest name of a key. */

@@ -90,7 +90,7 @@ export class PlaneStore implements Service {
       const identity = await this.#recognized();
       this.#store.approve(identity);
       this.#phase = 'reads the secret of continue tokens';
-      this.tokens.begin(this.#options.tokens?.secret ?? (await sharedSecret(this.#store)), identity);
+      this.tokens.begin(this.#options.tokens?.secret ?? (await sharedSecret(this.#store, this.#logger)), identity);
       this.#phase = 'opens its stream of changes';
       await this.storages.start();
       this.#phase = undefined;

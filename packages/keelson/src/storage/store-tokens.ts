@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
-import { type ContinueTokens, createContinueTokens, type ListPosition } from '@keelson/core/internal';
-import type { Clock } from '@keelson/core/runtime';
+import {
+  type ContinueTokens,
+  createContinueTokens,
+  damageOf,
+  encryptionKeyOf,
+  type ListPosition,
+  tokenSecretKey,
+} from '@keelson/core/internal';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Store, StoreIdentity } from '@keelson/core/storage-adapter';
 
 export interface StoreTokensOptions {
@@ -56,24 +63,32 @@ export class StoreTokens implements ContinueTokens {
   }
 }
 
-/** Keys of kinds begin with a slash, so no list or watch of objects contains this key. */
-export const secretKey = '!keelson/continue-token-secret';
 const secretBytes = 32;
 const attempts = 5;
 
 /**
- * The secret with which all servers of one store sign continue tokens. It is stored in the store and created by the
- * first server. A reader of the store's bytes can read every object anyway.
+ * The secret with which all servers of one store sign continue tokens. It is stored in the store, encrypted when the
+ * store encrypts anything, and created by the first server. One that cannot be decrypted is replaced: tokens live for
+ * minutes only, and lists with those of other servers begin again.
  */
-export async function sharedSecret(store: Store): Promise<Buffer> {
+export async function sharedSecret(store: Store, logger: Logger): Promise<Buffer> {
   for (let attempt = 1; ; attempt += 1) {
-    const { entry } = await store.get(secretKey);
-    if (entry !== undefined) return checked(Buffer.from(entry.value));
+    const { entry } = await store.get(tokenSecretKey);
+    const isReadable = entry !== undefined && !entry.damaged && encryptionKeyOf(entry.value) === undefined;
+    if (isReadable) return checked(Buffer.from(entry.value));
     try {
       const value = randomBytes(secretBytes);
       // The store takes ownership of the bytes.
-      const result = await store.write({ op: 'put', key: secretKey, value: Buffer.from(value), expect: 0 });
-      if (result.ok) return value;
+      const op = {
+        op: 'put',
+        key: tokenSecretKey,
+        value: Buffer.from(value),
+        expect: entry?.modRevision ?? 0,
+      } as const;
+      const result = await store.write(op);
+      if (!result.ok) continue;
+      if (entry !== undefined) logger.warn('the secret of continue tokens was replaced', { reason: damageOf(entry) });
+      return value;
     } catch (error) {
       // The next read shows whether the secret was written.
       if (!isStorageError(error, StorageErrorCode.OutcomeUnknown) || attempt >= attempts) throw error;
@@ -83,5 +98,6 @@ export async function sharedSecret(store: Store): Promise<Buffer> {
 
 function checked(secret: Buffer): Buffer {
   if (secret.byteLength >= 16) return secret;
-  throw new StorageError(StorageErrorCode.Corrupt, `the record ${secretKey} contains no secret`, { key: secretKey });
+  const message = `the record ${tokenSecretKey} contains no secret`;
+  throw new StorageError(StorageErrorCode.Corrupt, message, { key: tokenSecretKey });
 }

@@ -45,7 +45,7 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
     for await (const chunk of store.list(range)) {
       for (const entry of chunk.entries) {
         const sealed = encryptionKeyOf(entry.value) !== undefined;
-        if (sealed) encrypted += 1;
+        if (sealed && entry.key.startsWith('/')) encrypted += 1;
         const damage =
           damageOf(entry, chunk.revision, sealed) ?? (entry.key === previous ? 'is listed twice' : undefined);
         if (damage !== undefined) report(`${entry.key}: ${damage}`, entry.key);

@@ -2,13 +2,14 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isStorageError } from '@keelson/core';
+import { tokenSecretKey } from '@keelson/core/internal';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
 import type { Store, StoreIdentity } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '@keelson/storage-memory';
 import anyTest, { type TestFn } from 'ava';
 import { GuardedStore } from '../../src/storage/guarded-store.ts';
 import { KnownStores, StoreIdentityError } from '../../src/storage/known-stores.ts';
-import { StoreTokens, secretKey, sharedSecret } from '../../src/storage/store-tokens.ts';
+import { StoreTokens, sharedSecret } from '../../src/storage/store-tokens.ts';
 
 const test = anyTest as TestFn<{ directory: string }>;
 
@@ -188,7 +189,7 @@ test('a new epoch is reported once and invalidates continue tokens', async (t) =
   });
   t.throws(() => tokens.encode({ revision: 5, after: '/a' }, 'b'), { code: 'Unavailable' });
   guarded.approve(await guarded.identity());
-  tokens.begin(await sharedSecret(guarded), one);
+  tokens.begin(await sharedSecret(guarded, silentLogger), one);
   const token = tokens.encode({ revision: 5, after: '/a' }, 'b');
   t.deepEqual(tokens.decode(token, 'b'), { revision: 5, after: '/a' });
   posed.identity = { ...one, epoch: 2 };
@@ -200,11 +201,20 @@ test('a new epoch is reported once and invalidates continue tokens', async (t) =
 
 test('servers that start concurrently share one secret, which lists and watches of objects do not contain', async (t) => {
   const store = new MemoryStore();
-  const secrets = await Promise.all(Array.from({ length: 8 }, () => sharedSecret(store)));
+  const secrets = await Promise.all(Array.from({ length: 8 }, () => sharedSecret(store, silentLogger)));
   t.is(new Set(secrets.map((secret) => secret.toString('hex'))).size, 1);
   t.is(secrets[0]?.byteLength, 32);
-  t.false(secretKey.startsWith('/'));
-  t.deepEqual(await sharedSecret(store), secrets[0]);
+  t.false(tokenSecretKey.startsWith('/'));
+  t.deepEqual(await sharedSecret(store, silentLogger), secrets[0]);
+  const value = Buffer.from('keelson:enc:aesgcm:v1:k1:what no configured key decrypts');
+  const { entry } = await store.get(tokenSecretKey);
+  await store.write({ op: 'put', key: tokenSecretKey, value, expect: entry?.modRevision ?? 0 });
+  const replaced = await Promise.all([0, 1].map(() => sharedSecret(store, silentLogger)));
+  t.deepEqual(replaced[0], replaced[1]);
+  t.false(
+    secrets.some((secret) => secret.equals(replaced[0] ?? secret)),
+    'encrypted bytes are no secret',
+  );
 });
 
 test('after a write of the secret with an unknown outcome the secret is read before a retry', async (t) => {
@@ -219,14 +229,14 @@ test('after a write of the secret with an unknown outcome the secret is read bef
       const { StorageError } = await import('@keelson/core');
       throw new StorageError('OutcomeUnknown', 'lost');
     };
-    const secret = await sharedSecret(store);
+    const secret = await sharedSecret(store, silentLogger);
     t.is(writes, happened ? 1 : 2);
-    t.deepEqual(Buffer.from((await store.get(secretKey)).entry?.value ?? []), secret);
+    t.deepEqual(Buffer.from((await store.get(tokenSecretKey)).entry?.value ?? []), secret);
   }
 });
 
 test('a record that is not a valid secret is rejected', async (t) => {
   const store = new MemoryStore();
-  await store.write({ op: 'put', key: secretKey, value: Buffer.from('short'), expect: 0 });
-  await t.throwsAsync(sharedSecret(store), { code: 'Corrupt' });
+  await store.write({ op: 'put', key: tokenSecretKey, value: Buffer.from('short'), expect: 0 });
+  await t.throwsAsync(sharedSecret(store, silentLogger), { code: 'Corrupt' });
 });
