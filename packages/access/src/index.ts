@@ -14,7 +14,7 @@ export {
   issuerProblem,
   parseAuthenticationConfig,
 } from './authentication/authentication-config.ts';
-export { BootstrapTokenCleaner } from './authentication/bootstrap-token-cleaner.ts';
+export { bootstrapTokenCleaner } from './authentication/bootstrap-token-cleaner.ts';
 export { bootstrapTokenEnd, bootstrapTokens } from './authentication/bootstrap-tokens.ts';
 export { parseCertificates } from './authentication/client-certificates.ts';
 export { type JwtIssuer, jwtAlgorithms } from './authentication/oidc.ts';

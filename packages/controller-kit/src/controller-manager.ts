@@ -1,13 +1,15 @@
 import { ApiEventRecorder } from '@keelson/client';
-import type { KindDefinition, KubeObject } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
 import type { AnyController, ControllerDefinition, ControllerHost } from './controller-definition.ts';
-import { ControllerRunner, type Copies } from './controller-runner.ts';
+import { ControllerRunner } from './controller-runner.ts';
+import { InformerPool, resourceId } from './informer-pool.ts';
 import type { ReconcileRecord } from './reconcile-trace.ts';
-import { type Selection, SharedInformer } from './shared-informer.ts';
+import type { SharedInformer } from './shared-informer.ts';
 
 export interface ControllerManagerOptions extends ControllerHost {
   readonly controllers: readonly AnyController[];
+  /** Informers that are shared with other managers of the process. Default: only the controllers of this one share. */
+  readonly informers?: InformerPool;
 }
 
 /** A limit of the events of one controller; see also the limit per object in `ApiEventRecorder`. */
@@ -20,20 +22,22 @@ const eventLimit = { qps: 50, burst: 200 };
  */
 export class ControllerManager implements Service {
   readonly name = 'controllers';
-  readonly #informers = new Map<string, SharedInformer>();
+  readonly #pool: InformerPool;
+  /** One entry per use. */
+  readonly #acquired: SharedInformer[] = [];
   readonly #runners: ControllerRunner[] = [];
   readonly #recorders: ApiEventRecorder[] = [];
-  #stopped = false;
+  #stopping: Promise<void> | undefined;
 
   /** @throws Error when two controllers have the same name, or one declares a kind with different selections */
-  constructor(options: ControllerManagerOptions) {
-    const { controllers, ...host } = options;
+  constructor({ controllers, informers, ...host }: ControllerManagerOptions) {
+    this.#pool = informers ?? new InformerPool(host);
     for (const definition of controllers) {
       if (this.#runners.some(({ name }) => name === definition.name))
         throw new Error(`two controllers have the name ${definition.name}`);
       const recorder = new ApiEventRecorder({ ...host, ...eventLimit, source: { component: definition.name } });
       this.#recorders.push(recorder);
-      this.#runners.push(new ControllerRunner(definition, this.#copiesOf(definition, host), host, recorder));
+      this.#runners.push(new ControllerRunner(definition, this.#copiesOf(definition), host, recorder));
     }
   }
 
@@ -41,24 +45,27 @@ export class ControllerManager implements Service {
     await Promise.all(
       this.#runners.map(async (runner) => {
         await Promise.all(runner.informers.map(({ informer }) => informer.start()));
-        if (!this.#stopped) runner.run();
+        if (this.#stopping === undefined) runner.run();
       }),
     );
   }
 
   /** The kinds that have not been listed yet. */
   waitingFor(): string | undefined {
-    const kinds = [...this.#informers.values()].filter(({ informer }) => !informer.synced);
-    return kinds.length === 0
-      ? undefined
-      : `the first list of ${kinds.map(({ kind }) => kind.names.plural).join(', ')}`;
+    const kinds = new Set<string>();
+    for (const { informer, kind } of this.#acquired) if (!informer.synced) kinds.add(kind.names.plural);
+    return kinds.size === 0 ? undefined : `the first list of ${[...kinds].join(', ')}`;
   }
 
-  /** Aborts the signals of running reconciles and waits for them. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
+  /** Aborts the signals of running reconciles and waits for them. A stopped manager cannot be started again. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     await Promise.all(this.#runners.map((runner) => runner.stop()));
-    await Promise.all([...this.#informers.values()].map(({ informer }) => informer.stop()));
+    await Promise.all(this.#acquired.map((informer) => this.#pool.release(informer)));
     await Promise.all(this.#recorders.map((recorder) => recorder.stop()));
   }
 
@@ -67,29 +74,18 @@ export class ControllerManager implements Service {
     return this.#runners.find(({ name }) => name === controller)?.trace ?? [];
   }
 
-  /** The local copies that a controller declares, by {@link resourceId}. */
-  #copiesOf({ name, kind, select, owns = [], related = [] }: ControllerDefinition, host: ControllerHost): Copies {
+  /** The local copies that a controller declares. */
+  #copiesOf({ name, kind, select, owns = [], related = [] }: ControllerDefinition): Map<string, SharedInformer> {
     const copies = new Map<string, SharedInformer>();
     const declared = [{ kind, select }, ...owns.map((owned) => ({ kind: owned, select: undefined })), ...related];
     for (const entry of declared) {
       const id = resourceId(entry.kind);
-      const copy = this.#informer(entry.kind, host, entry.select);
+      const copy = this.#pool.acquire(entry.kind, entry.select);
+      this.#acquired.push(copy);
       if (copies.has(id) && copies.get(id) !== copy)
         throw new Error(`the controller ${name} declares ${entry.kind.names.plural} with different selections`);
       copies.set(id, copy);
     }
     return copies;
   }
-
-  #informer(kind: KindDefinition<KubeObject>, host: ControllerHost, select: Selection = {}): SharedInformer {
-    const { labelSelector = '', fieldSelector = '', metadataOnly = false } = select;
-    const id = JSON.stringify([resourceId(kind), labelSelector, fieldSelector, metadataOnly]);
-    const known = this.#informers.get(id) ?? new SharedInformer(kind, host, select);
-    this.#informers.set(id, known);
-    return known;
-  }
-}
-
-function resourceId({ group, version, names }: KindDefinition): string {
-  return `${group}/${version}/${names.plural}`;
 }

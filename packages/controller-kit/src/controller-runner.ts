@@ -30,6 +30,7 @@ export class ControllerRunner {
   readonly #triggers = new Map<string, TriggerList>();
   /** Writes that are not visible in the local copies yet. */
   readonly #unseen = new Map<string, Promise<void>>();
+  readonly #handlers: (() => void)[] = [];
   readonly #runs: Counter;
   readonly #hotLoops: Counter;
 
@@ -80,8 +81,9 @@ export class ControllerRunner {
       this.#follow(other, (object, before) => keys(object, before, this.#read));
   }
 
-  stop(): Promise<void> {
-    return this.#queue.stop();
+  async stop(): Promise<void> {
+    for (const remove of this.#handlers.splice(0)) remove();
+    await this.#queue.stop();
   }
 
   #ownersOf(object: KubeObject, before: KubeObject | undefined): string[] {
@@ -106,11 +108,12 @@ export class ControllerRunner {
         this.#queue.add(key);
       }
     };
-    this.#copy(kind).informer.addHandlers({
+    const remove = this.#copy(kind).informer.addHandlers({
       added: (object) => add('added', object),
       updated: (object, before) => add('updated', object, before),
       deleted: (object) => add('deleted', object),
     });
+    this.#handlers.push(remove);
   }
 
   readonly #copy = (kind: KindDefinition): SharedInformer => {

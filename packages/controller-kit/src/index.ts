@@ -16,6 +16,8 @@ export {
 /** @public */
 export { ControllerManager, type ControllerManagerOptions } from './controller-manager.ts';
 /** @public */
+export { InformerPool } from './informer-pool.ts';
+/** @public */
 export { addFinalizer, patchStatus, removeFinalizer } from './object-patches.ts';
 /** @public */
 export type { RecordedWrite } from './observed-writes.ts';
@@ -23,5 +25,7 @@ export type { RecordedWrite } from './observed-writes.ts';
 export { controllerOf, isControlledBy, ownerReference } from './owner-references.ts';
 /** @public */
 export type { ReconcileRecord, Trigger } from './reconcile-trace.ts';
+/** @public */
+export { type ElectedOptions, runElected } from './run-elected.ts';
 /** @public */
 export type { ObjectReader, Selection } from './shared-informer.ts';

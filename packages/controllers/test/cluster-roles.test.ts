@@ -1,8 +1,9 @@
+import { ControllerManager } from '@keelson/controller-kit';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { ClusterRole } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test from 'ava';
-import { ClusterRoleAggregation } from '../src/index.ts';
+import { clusterRoleAggregation } from '../src/index.ts';
 import { startTestPlane } from './support/test-plane.ts';
 
 test('a cluster role collects the rules of the roles that it selects, each once, and follows their changes', async (t) => {
@@ -25,7 +26,7 @@ test('a cluster role collects the rules of the roles that it selects, each once,
     aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] },
   });
   const context = { client: plane.api, clock: systemClock, logger: silentLogger, metrics: noMetrics };
-  const controller = new ClusterRoleAggregation(context);
+  const controller = new ControllerManager({ ...context, controllers: [clusterRoleAggregation] });
   await controller.start();
   t.teardown(() => controller.stop());
 

@@ -1,9 +1,10 @@
+import { ControllerManager } from '@keelson/controller-kit';
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { ConfigMap, Namespace, Secret, ServiceAccount } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
-import { NamespaceDefaults } from '../src/index.ts';
+import { namespaceDefaults } from '../src/index.ts';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 const test = anyTest as TestFn<{ plane: TestPlane }>;
@@ -97,6 +98,8 @@ test('a namespace is written only when its conditions change, and not after its 
     const namespaces = client.resource(Namespace);
     const counted = Object.assign(Object.create(namespaces) as typeof namespaces, {
       get: namespaces.get.bind(namespaces),
+      list: namespaces.list.bind(namespaces),
+      watch: namespaces.watch.bind(namespaces),
       updateSubresource: (...call: Parameters<typeof namespaces.updateSubresource>) => {
         calls.push(call[1]);
         return namespaces.updateSubresource(...call);
@@ -140,12 +143,12 @@ test('a namespace is written only when its conditions change, and not after its 
 test('every namespace has a default service account and the authorities of the server, also after changes', async (t) => {
   const plane = await startTestPlane({ controllers: false });
   t.teardown(() => plane.close());
-  const defaults = new NamespaceDefaults({
+  const defaults = new ControllerManager({
     client: plane.api,
     clock: systemClock,
     logger: silentLogger,
     metrics: noMetrics,
-    certificateAuthority: 'PEM',
+    controllers: [namespaceDefaults('PEM')],
   });
   await defaults.start();
   t.teardown(() => defaults.stop());

@@ -1,10 +1,11 @@
 import { createInProcessClient } from '@keelson/client';
+import { ControllerManager } from '@keelson/controller-kit';
 import { type ApiClient, isStatusError, type KindDefinition, type ResourceClient, StatusReason } from '@keelson/core';
 import { noMetrics, silentLogger } from '@keelson/core/runtime';
 import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { PodGarbageCollector } from '../src/index.ts';
+import { podGarbageCollector } from '../src/index.ts';
 import { startTestPlane, type TestPlane, type TestPlaneOptions } from './support/test-plane.ts';
 
 interface Opened {
@@ -228,8 +229,8 @@ test('of more ended pods than the threshold the evicted ones are deleted first, 
     clock.advance(1_000);
   }
   const client = createInProcessClient(plane.registry, { clock });
-  const options = { client, clock, logger: silentLogger, metrics: noMetrics, terminatedPodThreshold: 2 };
-  const collector = new PodGarbageCollector(options);
+  const controllers = [podGarbageCollector(2)];
+  const collector = new ControllerManager({ client, clock, logger: silentLogger, metrics: noMetrics, controllers });
   await collector.start();
   t.teardown(() => collector.stop());
   const left = async () => (await pods.list()).items.map(({ metadata }) => metadata?.name);

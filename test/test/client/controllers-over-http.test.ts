@@ -1,5 +1,6 @@
 import { createHttpClient } from '@keelson/client';
-import { GarbageCollector, NamespaceController } from '@keelson/controllers';
+import { ControllerManager } from '@keelson/controller-kit';
+import { GarbageCollector, namespaceController } from '@keelson/controllers';
 import { isStatusError } from '@keelson/core';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
@@ -12,7 +13,10 @@ test('the controllers do their work over HTTP as they do in process', async (t) 
   const { url } = await plane.listen();
   const client = createHttpClient({ server: url });
   const options = { client, clock: systemClock, logger: silentLogger, metrics: noMetrics };
-  const controllers = [new GarbageCollector(options), new NamespaceController(options)];
+  const controllers = [
+    new GarbageCollector(options),
+    new ControllerManager({ ...options, controllers: [namespaceController(client, systemClock)] }),
+  ];
   t.teardown(async () => {
     for (const controller of controllers) await controller.stop();
     client.close();

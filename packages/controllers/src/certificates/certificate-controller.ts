@@ -1,121 +1,107 @@
 import { isIP } from 'node:net';
-import { Informer, keyOf, WorkQueue, type WorkResult } from '@keelson/client';
+import { type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
 import { isStatusError, StatusReason, timeMs } from '@keelson/core';
-import type { Service } from '@keelson/core/runtime';
 import { CertificateSigningRequest, hasCondition, Node, readCertificateRequest } from '@keelson/kinds';
-import type { ControllerOptions } from '../controller-options.ts';
 import type { CertificateSigner } from './certificate-signer.ts';
 import { isOwnSigner, nodeClientSigner, nodePrefix, nodeServingSigner, signerProblem } from './signer-rules.ts';
 
-export interface CertificateControllerOptions extends ControllerOptions {
-  readonly signer: CertificateSigner;
-}
-
 const yearMs = 365 * 86_400_000;
+
+/** Index of the requests for serving certificates by node. */
+const byServingNode = (request: CertificateSigningRequest) => {
+  const node = servingNode(request);
+  return node === undefined ? [] : [node];
+};
 
 /**
  * Processes certificate signing requests: approves those of nodes, issues approved ones for the signers of this server,
  * and removes old ones. Each step is one write with the resourceVersion as a precondition.
  */
-export class CertificateController implements Service {
-  readonly name = 'certificatesigningrequest-signing-controller';
-  readonly #options: CertificateControllerOptions;
-  readonly #informer: Informer<CertificateSigningRequest, string>;
-  readonly #queue: WorkQueue;
+export function certificateController(signer: CertificateSigner): ControllerDefinition<CertificateSigningRequest> {
+  return {
+    name: 'certificatesigningrequest-signing-controller',
+    kind: CertificateSigningRequest,
+    // A request is approved when its node has reported the requested addresses.
+    related: [
+      relatedKind(Node, (node, _before, read) =>
+        read(CertificateSigningRequest)
+          .by(byServingNode, node.metadata?.name ?? '')
+          .map(({ metadata }) => metadata?.name ?? ''),
+      ),
+    ],
+    workers: 4,
+    reconcile: async (request, run) => {
+      if (request.metadata?.deletionTimestamp !== undefined) return undefined;
+      const leftMs = requestEndsAt(request, run.clock.now()) - run.clock.now();
+      if (leftMs <= 0) {
+        const { uid = '', resourceVersion = '' } = request.metadata ?? {};
+        await run.client
+          .resource(CertificateSigningRequest)
+          .delete(run.key, { preconditions: { uid, resourceVersion } })
+          .catch(ignoreMissing);
+        return undefined;
+      }
+      await decide(request, run);
+      await issue(request, run, signer);
+      return { againAfterMs: leftMs };
+    },
+  };
+}
 
-  constructor(options: CertificateControllerOptions) {
-    this.#options = options;
-    this.#queue = new WorkQueue({ ...options, name: this.name, workers: 4, work: (name) => this.#advance(name) });
-    const consider = (name: string) => this.#queue.add(name);
-    this.#informer = new Informer({
-      ...options,
-      client: options.client.resource(CertificateSigningRequest),
-      keep: keyOf,
-      handlers: { added: consider, updated: consider },
-    });
-  }
+async function decide(request: CertificateSigningRequest, run: ReconcileRun): Promise<void> {
+  if (isSettled(request) || hasCondition(request, 'Approved')) return;
+  const node = servingNode(request);
+  const addresses = node === undefined ? [] : (run.read(Node).get(node)?.status?.addresses ?? []);
+  const message =
+    node === undefined
+      ? approvalReason(request)
+      : servingApproval(
+          request,
+          node,
+          addresses.map(({ address }) => address),
+        );
+  if (message === undefined) return;
+  // The informer reports the change, and the certificate is issued then.
+  await write(run, 'approval', addCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
+}
 
-  start(): Promise<void> {
-    return this.#informer.start();
+async function issue(request: CertificateSigningRequest, run: ReconcileRun, signer: CertificateSigner): Promise<void> {
+  const { spec, status } = request;
+  if (isSettled(request) || !hasCondition(request, 'Approved') || status?.certificate || !isOwnSigner(spec.signerName))
+    return;
+  const asked = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+  const usages = spec.usages ?? [];
+  const message = signerProblem(spec.signerName, asked, usages);
+  if (message !== undefined) {
+    const failed = addCondition(request, { type: 'Failed', reason: 'SignerValidationFailure', message });
+    return write(run, 'status', failed);
   }
+  const lifetimeMs = Math.min((spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000, yearMs);
+  const pem = await signer({ ...asked, usages, lifetimeMs });
+  const certificate = Buffer.from(pem, 'utf8').toString('base64');
+  return write(run, 'status', { ...request, status: { ...status, certificate } });
+}
 
-  async stop(): Promise<void> {
-    await this.#informer.stop();
-    await this.#queue.stop();
-  }
-
-  async #advance(name: string): Promise<WorkResult> {
-    const { client, clock } = this.#options;
-    const requests = client.resource(CertificateSigningRequest);
-    const request = await requests.get(name).catch(missingIsUndefined);
-    if (request === undefined || request.metadata?.deletionTimestamp) return undefined;
-    const leftMs = requestEndsAt(request, clock.now()) - clock.now();
-    if (leftMs <= 0) {
-      const { uid = '', resourceVersion = '' } = request.metadata ?? {};
-      await requests.delete(name, { preconditions: { uid, resourceVersion } }).catch(missingIsUndefined);
-      return undefined;
-    }
-    const decided = await this.#decide(name, request);
-    await this.#issue(name, request);
-    return { againAfterMs: decided ? leftMs : Math.min(leftMs, addressesPollMs) };
-  }
-
-  /** False when the node of a serving certificate has not reported the requested addresses yet. */
-  async #decide(name: string, request: CertificateSigningRequest): Promise<boolean> {
-    if (isSettled(request) || hasCondition(request, 'Approved')) return true;
-    const node = servingNode(request);
-    const addresses = node === undefined ? [] : await this.#addressesOf(node);
-    const message = node === undefined ? approvalReason(request) : servingApproval(request, node, addresses);
-    if (message === undefined) return node === undefined;
-    // The informer reports the change, and the certificate is issued then.
-    await this.#write(name, 'approval', withCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
-    return true;
-  }
-
-  async #addressesOf(name: string): Promise<readonly string[]> {
-    const node = await this.#options.client.resource(Node).get(name).catch(missingIsUndefined);
-    return (node?.status?.addresses ?? []).map(({ address }) => address);
-  }
-
-  async #issue(name: string, request: CertificateSigningRequest): Promise<void> {
-    const { spec, status } = request;
-    if (
-      isSettled(request) ||
-      !hasCondition(request, 'Approved') ||
-      status?.certificate ||
-      !isOwnSigner(spec.signerName)
-    )
-      return;
-    const asked = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
-    const usages = spec.usages ?? [];
-    const message = signerProblem(spec.signerName, asked, usages);
-    if (message !== undefined) {
-      const failed = withCondition(request, { type: 'Failed', reason: 'SignerValidationFailure', message });
-      return this.#write(name, 'status', failed);
-    }
-    const lifetimeMs = Math.min((spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000, yearMs);
-    const pem = await this.#options.signer({ ...asked, usages, lifetimeMs });
-    const certificate = Buffer.from(pem, 'utf8').toString('base64');
-    return this.#write(name, 'status', { ...request, status: { ...status, certificate } });
-  }
-
-  async #write(name: string, subresource: 'approval' | 'status', request: CertificateSigningRequest): Promise<void> {
-    await this.#options.client.resource(CertificateSigningRequest).updateSubresource(name, subresource, request);
-    this.#options.logger.info('certificate signing request processed', {
-      component: this.name,
-      request: name,
-      signer: request.spec.signerName,
-      requester: request.spec.username,
-      outcome: request.status?.certificate ? 'Issued' : request.status?.conditions?.at(-1)?.type,
-    });
-  }
+async function write(
+  { client, key, logger }: ReconcileRun,
+  subresource: 'approval' | 'status',
+  request: CertificateSigningRequest,
+): Promise<void> {
+  await client.resource(CertificateSigningRequest).updateSubresource(key, subresource, request);
+  logger.info('certificate signing request processed', {
+    component: 'certificate-controller',
+    request: key,
+    signer: request.spec.signerName,
+    requester: request.spec.username,
+    outcome: request.status?.certificate ? 'Issued' : request.status?.conditions?.at(-1)?.type,
+  });
 }
 
 function isSettled(request: CertificateSigningRequest): boolean {
   return hasCondition(request, 'Denied') || hasCondition(request, 'Failed');
 }
 
-function withCondition(
+function addCondition(
   request: CertificateSigningRequest,
   condition: { readonly type: string; readonly reason: string; readonly message: string },
 ): CertificateSigningRequest {
@@ -123,7 +109,7 @@ function withCondition(
   return { ...request, status: { ...request.status, conditions } };
 }
 
-function missingIsUndefined(error: unknown): undefined {
+function ignoreMissing(error: unknown): void {
   if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }
 
@@ -145,9 +131,6 @@ export function approvalReason({ spec }: CertificateSigningRequest): string | un
   if (groups.includes(bootstrappersGroup)) return 'A node joins with the bootstrap credential.';
   return undefined;
 }
-
-/** Interval at which the addresses of a node are read while it has not reported those of its request. */
-const addressesPollMs = 5_000;
 
 /** The node that requests a serving certificate for itself; undefined for other requests. */
 function servingNode({ spec }: CertificateSigningRequest): string | undefined {

@@ -1,13 +1,6 @@
-import { Informer, type InformerHandlers, WorkQueue, type WorkResult } from '@keelson/client';
+import { type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
 import { isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
-import type { Service } from '@keelson/core/runtime';
 import { ConfigMap, Namespace, ServiceAccount } from '@keelson/kinds';
-import type { ControllerOptions } from '../controller-options.ts';
-
-export interface NamespaceDefaultsOptions extends ControllerOptions {
-  /** Authorities of the server's certificate, PEM. Absent: they are not published. */
-  readonly certificateAuthority?: string;
-}
 
 const accountName = 'default';
 const mapName = 'kube-root-ca.crt';
@@ -18,74 +11,41 @@ const mapDescription =
 /**
  * Keeps two objects in every namespace that is not being deleted: the service account `default`, and the config map
  * `kube-root-ca.crt`, with which pods verify the server. Pods mount both.
+ *
+ * @param certificateAuthority authorities of the server's certificate, PEM; undefined: they are not published
  */
-export class NamespaceDefaults implements Service {
-  readonly name = 'serviceaccount-controller';
-  readonly #options: NamespaceDefaultsOptions;
-  readonly #queue: WorkQueue;
-  readonly #namespaces: Informer<KubeObject, string>;
-  readonly #dependents: readonly Informer<KubeObject, string>[];
+export function namespaceDefaults(certificateAuthority: string | undefined): ControllerDefinition<Namespace> {
+  const namespaceOf = ({ metadata }: KubeObject) => [metadata?.namespace ?? ''];
+  const select = (name: string) => ({ fieldSelector: `metadata.name=${name}` });
+  return {
+    name: 'serviceaccount-controller',
+    kind: Namespace,
+    related: [
+      relatedKind(ServiceAccount, namespaceOf, { ...select(accountName), metadataOnly: true }),
+      ...(certificateAuthority === undefined ? [] : [relatedKind(ConfigMap, namespaceOf, select(mapName))]),
+    ],
+    workers: 4,
+    reconcile: async (namespace, run) => {
+      if (namespace.metadata?.deletionTimestamp !== undefined) return;
+      if (run.read(ServiceAccount).get(`${run.key}/${accountName}`) === undefined)
+        await createMissing(run.client.resource(ServiceAccount).namespace(run.key), {
+          apiVersion: 'v1',
+          kind: 'ServiceAccount',
+          metadata: { name: accountName, namespace: run.key },
+        });
+      if (certificateAuthority !== undefined) await publish(run, { 'ca.crt': certificateAuthority });
+    },
+  };
+}
 
-  constructor(options: NamespaceDefaultsOptions) {
-    this.#options = options;
-    this.#queue = new WorkQueue({ ...options, name: this.name, workers: 4, work: (name) => this.#complete(name) });
-    const consider = (namespace: string) => this.#queue.add(namespace);
-    this.#namespaces = new Informer({
-      ...options,
-      client: options.client.dynamic({ group: '', version: 'v1', resource: 'namespaces' }, { metadataOnly: true }),
-      keep: ({ metadata }) => metadata?.name ?? '',
-      handlers: { added: consider },
-    });
-    const observe = (resource: string, name: string, handlers: InformerHandlers<string>) =>
-      new Informer<KubeObject, string>({
-        ...options,
-        client: options.client.dynamic({ group: '', version: 'v1', resource }, { metadataOnly: true }),
-        keep: ({ metadata }) => metadata?.namespace ?? '',
-        fieldSelector: `metadata.name=${name}`,
-        handlers,
-      });
-    this.#dependents = [
-      observe('serviceaccounts', accountName, { deleted: consider }),
-      ...(options.certificateAuthority === undefined
-        ? []
-        : [observe('configmaps', mapName, { updated: consider, deleted: consider })]),
-    ];
-  }
-
-  async start(): Promise<void> {
-    await Promise.all([this.#namespaces, ...this.#dependents].map((informer) => informer.start()));
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.#namespaces, ...this.#dependents].map((informer) => informer.stop()));
-    await this.#queue.stop();
-  }
-
-  async #complete(name: string): Promise<WorkResult> {
-    const { client, certificateAuthority } = this.#options;
-    const namespace = await client.resource(Namespace).get(name).catch(missingIsUndefined);
-    if (namespace === undefined || namespace.metadata?.deletionTimestamp) return undefined;
-    const accounts = client.resource(ServiceAccount).namespace(name);
-    await createMissing(accounts, {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: accountName, namespace: name },
-    });
-    if (certificateAuthority !== undefined) await this.#publish(name, { 'ca.crt': certificateAuthority });
-    return undefined;
-  }
-
-  async #publish(namespace: string, data: Record<string, string>): Promise<void> {
-    const maps = this.#options.client.resource(ConfigMap).namespace(namespace);
-    const annotations = { 'kubernetes.io/description': mapDescription };
-    const metadata = { name: mapName, namespace, annotations };
-    const existing = await maps.get(mapName).catch(missingIsUndefined);
-    if (existing === undefined) {
-      await createMissing(maps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
-    } else if (existing.data?.['ca.crt'] !== data['ca.crt'] || Object.keys(existing.data ?? {}).length > 1) {
-      await maps.update({ ...existing, data });
-    }
-  }
+async function publish({ key: namespace, client, read }: ReconcileRun, data: Record<string, string>): Promise<void> {
+  const maps = client.resource(ConfigMap).namespace(namespace);
+  const annotations = { 'kubernetes.io/description': mapDescription };
+  const metadata = { name: mapName, namespace, annotations };
+  const existing = read(ConfigMap).get(`${namespace}/${mapName}`);
+  if (existing === undefined) await createMissing(maps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+  else if (existing.data?.['ca.crt'] !== data['ca.crt'] || Object.keys(existing.data ?? {}).length > 1)
+    await maps.update({ ...existing, data });
 }
 
 /** Does nothing when the object exists, or when its namespace has been deleted in the meantime. */
@@ -104,8 +64,4 @@ function isTerminating(error: unknown): boolean {
     isStatusError(error, StatusReason.Forbidden) &&
     error.status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
   );
-}
-
-function missingIsUndefined(error: unknown): undefined {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }

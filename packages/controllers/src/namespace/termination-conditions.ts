@@ -1,19 +1,18 @@
 import type { Emptied } from './empty-namespace.ts';
 
-/** A condition of a namespace, as it is patched into its status. */
+/** A condition of a namespace. */
 export interface TerminationCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
   readonly message: string;
-  readonly lastTransitionTime: string;
 }
 
 /**
  * The conditions that state what the deletion of a namespace waits for: see
  * docs/reference/api-rules.md#namespace-life-cycle.
  */
-export function terminationConditions(emptied: Emptied, now: string): TerminationCondition[] {
+export function terminationConditions(emptied: Emptied): TerminationCondition[] {
   const condition = (
     type: string,
     found: string,
@@ -24,7 +23,6 @@ export function terminationConditions(emptied: Emptied, now: string): Terminatio
     status: found === '' ? 'False' : 'True',
     reason: found === '' ? reasons[1] : reasons[0],
     message: found === '' ? absent : found,
-    lastTransitionTime: now,
   });
   const failures = emptied.failures.map(({ resource, message }) => `${resource}: ${message}`).join('; ');
   const content = emptied.remaining

@@ -1,16 +1,14 @@
-import { Informer } from '@keelson/client';
+import {
+  type ControllerDefinition,
+  type ReconcileResult,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
 import { formatTime, isStatusError, StatusReason } from '@keelson/core';
-import type { Service } from '@keelson/core/runtime';
 import { Lease, Node, Pod, type PodCondition } from '@keelson/kinds';
-import type { ControllerOptions } from '../controller-options.ts';
-import { isTerminated, type KeptNode, type KeptPod, keepNode, keepPod, oldestFirst } from './kept-objects.ts';
 
-export interface PodGarbageCollectorOptions extends ControllerOptions {
-  /** Number of ended pods that are kept; the oldest others are deleted. 0 keeps all. Default 12,500. */
-  readonly terminatedPodThreshold?: number;
-}
-
-const passEveryMs = 20_000;
+/** Interval at which conditions are checked again that no change reports. */
+const recheckMs = 20_000;
 /** Time for which a missing node may still register. */
 const quarantineMs = 40_000;
 /** A node whose Lease was not renewed for this time is not ready, regardless of its last reported conditions. */
@@ -18,136 +16,146 @@ const nodeGracePeriodMs = 40_000;
 const concurrentDeletes = 8;
 const nodeGone = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' } as const;
 
-interface PodToDelete {
-  readonly pod: KeptPod;
-  readonly condition?: Pick<PodCondition, 'reason' | 'message'>;
-}
+/** Key of the pods that are bound to no node, and of the ended pods; no node has this name. */
+const noNode = '';
+
+const isDeleting = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;
+const isEnded = ({ status }: Pod) => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** Index of pods by node; '' for pods that are bound to no node. */
+const byNode = ({ spec }: Pod) => [spec?.nodeName ?? noNode];
+/** Index of pods that have ended. */
+const ended = (pod: Pod) => (isEnded(pod) ? ['yes'] : []);
 
 /**
  * Deletes pods that no agent will terminate: those bound to a node that does not exist, those being deleted on a node
  * that an administrator has marked as out of service, those being deleted before they were bound, and the oldest ended
  * pods beyond the threshold. Rules and times are those of the pod garbage collector of kube-controller-manager.
+ *
+ * @param terminatedPodThreshold number of ended pods that are kept; the oldest others are deleted. 0 keeps all
  */
-export class PodGarbageCollector implements Service {
-  readonly name = 'pod-garbage-collector-controller';
-  readonly #options: PodGarbageCollectorOptions;
-  readonly #pods: Informer<Pod, KeptPod>;
-  readonly #nodes: Informer<Node, KeptNode>;
+export function podGarbageCollector(terminatedPodThreshold = 12_500): ControllerDefinition<Node> {
   /** Monotonic time since which a node with bound pods is missing. */
-  readonly #missingSince = new Map<string, number>();
-  #cancel: () => void = () => {};
-  #stopped = false;
-  #pass: Promise<void> | undefined;
-
-  constructor(options: PodGarbageCollectorOptions) {
-    this.#options = options;
-    const { client } = options;
-    this.#pods = new Informer({ ...options, client: client.resource(Pod), keep: keepPod });
-    this.#nodes = new Informer({ ...options, client: client.resource(Node), keep: keepNode });
-  }
-
-  async start(): Promise<void> {
-    await Promise.all([this.#pods.start(), this.#nodes.start()]);
-    this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
-    await Promise.all([this.#pods.stop(), this.#nodes.stop()]);
-    await this.#pass;
-  }
-
-  #run(): void {
-    if (this.#stopped) return;
-    this.#pass = this.#collect()
-      .catch((err: unknown) => this.#options.logger.warn('pods cannot be collected', { component: this.name, err }))
-      .finally(() => {
-        if (!this.#stopped) this.#cancel = this.#options.clock.after(passEveryMs, () => this.#run());
-      });
-  }
-
-  async #collect(): Promise<void> {
-    const missing = await this.#missingNodes();
-    const outOfService = await this.#nodesOutOfService();
-    const podsToDelete = new Map<string, PodToDelete>();
-    for (const pod of this.#excessTerminated()) podsToDelete.set(pod.uid, { pod });
-    for (const pod of this.#pods.values()) {
-      const { nodeName, deleting } = pod;
-      if (deleting && (nodeName === '' || outOfService.has(nodeName))) podsToDelete.set(pod.uid, { pod });
-      if (missing.has(nodeName)) podsToDelete.set(pod.uid, { pod, condition: nodeGone });
-    }
-    const queue = podsToDelete.values();
-    const work = async () => {
-      for (const entry of queue) if (!this.#stopped) await this.#remove(entry);
-    };
-    await Promise.all(Array.from({ length: concurrentDeletes }, work));
-  }
-
-  #excessTerminated(): KeptPod[] {
-    const { terminatedPodThreshold: threshold = 12_500 } = this.#options;
-    if (threshold <= 0) return [];
-    const ended = [...this.#pods.values()].filter(isTerminated);
-    return ended.length > threshold ? ended.sort(oldestFirst).slice(0, ended.length - threshold) : [];
-  }
-
-  /** Nodes with bound pods that have been missing for the quarantine and do not exist on the server. */
-  async #missingNodes(): Promise<Set<string>> {
-    const now = this.#options.clock.monotonic();
-    const absent = new Set<string>();
-    for (const { nodeName } of this.#pods.values())
-      if (nodeName !== '' && !this.#nodes.get(nodeName)) absent.add(nodeName);
-    for (const name of this.#missingSince.keys()) if (!absent.has(name)) this.#missingSince.delete(name);
-    const missing = new Set<string>();
-    for (const name of absent) {
-      const since = this.#missingSince.get(name) ?? now;
-      this.#missingSince.set(name, since);
-      if (now - since < quarantineMs) continue;
-      const found = await this.#options.client.resource(Node).get(name).catch(missingIsUndefined);
-      if (found === undefined) missing.add(name);
-    }
-    return missing;
-  }
-
-  /** Nodes with the taint out-of-service that are not ready. */
-  async #nodesOutOfService(): Promise<Set<string>> {
-    const names = new Set<string>();
-    for (const node of this.#nodes.values()) {
-      if (node.outOfService && !(node.ready && (await this.#renewsLease(node.name)))) names.add(node.name);
-    }
-    return names;
-  }
-
-  async #renewsLease(name: string): Promise<boolean> {
-    const leases = this.#options.client.resource(Lease).namespace('kube-node-lease');
-    const renewTime = (await leases.get(name).catch(missingIsUndefined))?.spec?.renewTime;
-    return renewTime === undefined || this.#options.clock.now() - Date.parse(renewTime) <= nodeGracePeriodMs;
-  }
-
-  /** Sets the phase Failed, because no agent will report the status, and deletes the pod without a grace period. */
-  async #remove({ pod, condition }: PodToDelete): Promise<void> {
-    const { clock, client, logger } = this.#options;
-    const { namespace, name, uid } = pod;
-    const pods = client.resource(Pod).namespace(namespace);
-    const lastTransitionTime = formatTime(new Date(clock.now()));
-    const conditions = condition && [{ type: 'DisruptionTarget', status: 'True', ...condition, lastTransitionTime }];
-    try {
-      if (!isTerminated(pod)) {
-        const status = { phase: 'Failed', ...(conditions && { conditions }) };
-        await pods.patchSubresource(name, 'status', 'strategic', { metadata: { uid }, status });
+  const missingSince = new Map<string, number>();
+  let nextCount = 0;
+  return {
+    name: 'pod-garbage-collector-controller',
+    kind: Node,
+    related: [
+      relatedKind(Pod, (pod, before, read) => {
+        const node = pod.spec?.nodeName ?? noNode;
+        const concernsNode = isDeleting(pod) || (node !== noNode && read(Node).get(node) === undefined);
+        return [...(concernsNode ? [node] : []), ...(isEnded(pod) && !(before && isEnded(before)) ? [noNode] : [])];
+      }),
+    ],
+    reconcile: async (node, run) => {
+      missingSince.delete(run.key);
+      const deleting = run.read(Pod).by(byNode, run.key).filter(isDeleting);
+      if (deleting.length === 0 || !isOutOfService(node)) return undefined;
+      if (isReady(node) && (await renewsLease(run))) return { againAfterMs: recheckMs };
+      await removeAll(run, deleting);
+      return undefined;
+    },
+    deleted: async (run) => {
+      const pods = run.read(Pod).by(byNode, run.key);
+      if (run.key === noNode) {
+        await removeAll(run, pods.filter(isDeleting));
+        const waitMs = nextCount - run.clock.monotonic();
+        if (waitMs > 0) return { againAfterMs: waitMs };
+        nextCount = run.clock.monotonic() + recheckMs;
+        await removeAll(run, excess(run, terminatedPodThreshold));
+        return undefined;
       }
-      await pods.delete(name, { gracePeriodSeconds: 0, preconditions: { uid } });
-      logger.info('pod deleted', {
-        component: this.name,
-        pod: `${namespace}/${name}`,
-        node: pod.nodeName,
-        reason: condition?.reason,
-      });
-    } catch (err) {
-      // The pod has been deleted, or another pod has its name.
-      if (isStatusError(err, StatusReason.NotFound) || isStatusError(err, StatusReason.Conflict)) return;
-      logger.warn('pod not deleted', { component: this.name, pod: `${namespace}/${name}`, err });
+      return removeOrphans(run, pods, missingSince);
+    },
+  };
+}
+
+/** Removes the pods of a node that has been missing for the quarantine and does not exist on the server. */
+async function removeOrphans(
+  run: ReconcileRun,
+  pods: readonly Pod[],
+  missingSince: Map<string, number>,
+): Promise<ReconcileResult> {
+  if (pods.length === 0) {
+    missingSince.delete(run.key);
+    return undefined;
+  }
+  const now = run.clock.monotonic();
+  const since = missingSince.get(run.key) ?? now;
+  missingSince.set(run.key, since);
+  if (now - since < quarantineMs) return { againAfterMs: quarantineMs - (now - since) };
+  const found = await run.client.resource(Node).get(run.key).catch(missingIsUndefined);
+  if (found === undefined) await removeAll(run, pods, nodeGone);
+  return { againAfterMs: recheckMs };
+}
+
+/** The ended pods beyond the threshold: evicted ones first, then by age, then by name. */
+function excess({ read }: ReconcileRun, threshold: number): Pod[] {
+  const pods = read(Pod).by(ended, 'yes');
+  return threshold <= 0 || pods.length <= threshold ? [] : pods.sort(oldestFirst).slice(0, pods.length - threshold);
+}
+
+function oldestFirst(a: Pod, b: Pod): number {
+  const isEvicted = ({ status }: Pod) => status?.phase === 'Failed' && status.reason === 'Evicted';
+  if (isEvicted(a) !== isEvicted(b)) return isEvicted(a) ? -1 : 1;
+  const createdAt = ({ metadata }: Pod) => Date.parse(metadata?.creationTimestamp ?? '');
+  return createdAt(a) - createdAt(b) || ((a.metadata?.name ?? '') < (b.metadata?.name ?? '') ? -1 : 1);
+}
+
+function isOutOfService({ spec }: Node): boolean {
+  return spec?.taints?.some(({ key }) => key === 'node.kubernetes.io/out-of-service') ?? false;
+}
+
+function isReady({ status }: Node): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+}
+
+async function renewsLease({ client, clock, key }: ReconcileRun): Promise<boolean> {
+  const leases = client.resource(Lease).namespace('kube-node-lease');
+  const renewTime = (await leases.get(key).catch(missingIsUndefined))?.spec?.renewTime;
+  return renewTime === undefined || clock.now() - Date.parse(renewTime) <= nodeGracePeriodMs;
+}
+
+async function removeAll(
+  run: ReconcileRun,
+  pods: readonly Pod[],
+  condition?: Pick<PodCondition, 'reason' | 'message'>,
+): Promise<void> {
+  const queue = pods.values();
+  const work = async () => {
+    for (const pod of queue) if (!run.signal.aborted) await remove(run, pod, condition);
+  };
+  const results = await Promise.allSettled(Array.from({ length: Math.min(concurrentDeletes, pods.length) }, work));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** Sets the phase Failed, because no agent will report the status, and deletes the pod without a grace period. */
+async function remove(
+  { clock, client, logger }: ReconcileRun,
+  pod: Pod,
+  condition: Pick<PodCondition, 'reason' | 'message'> | undefined,
+): Promise<void> {
+  const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
+  const pods = client.resource(Pod).namespace(namespace);
+  const lastTransitionTime = formatTime(new Date(clock.now()));
+  const conditions = condition && [{ type: 'DisruptionTarget', status: 'True', ...condition, lastTransitionTime }];
+  try {
+    if (!isEnded(pod)) {
+      const status = { phase: 'Failed', ...(conditions && { conditions }) };
+      await pods.patchSubresource(name, 'status', 'strategic', { metadata: { uid }, status });
     }
+    await pods.delete(name, { gracePeriodSeconds: 0, preconditions: { uid } });
+    logger.info('pod deleted', {
+      component: 'pod-garbage-collector',
+      pod: `${namespace}/${name}`,
+      node: pod.spec?.nodeName,
+      reason: condition?.reason,
+    });
+  } catch (err) {
+    // The pod has been deleted, or another pod has its name.
+    if (isStatusError(err, StatusReason.NotFound) || isStatusError(err, StatusReason.Conflict)) return;
+    throw err;
   }
 }
 

@@ -1,4 +1,5 @@
 import { createInProcessClient } from '@keelson/client';
+import { ControllerManager } from '@keelson/controller-kit';
 import type { ApiClient, KindDefinition, KubeObject, ResourceClient } from '@keelson/core';
 import {
   createCachedStorages,
@@ -11,11 +12,11 @@ import { FakeClock, noMetrics, silentLogger, systemClock } from '@keelson/core/r
 import { builtinKinds, Namespace } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import {
-  CertificateController,
   type CertificateSigner,
+  certificateController,
   GarbageCollector,
-  NamespaceController,
-  PodGarbageCollector,
+  namespaceController,
+  podGarbageCollector,
 } from '../../src/index.ts';
 
 export interface TestPlaneOptions {
@@ -64,9 +65,14 @@ export async function startTestPlane(options: TestPlaneOptions = {}): Promise<Te
       ? []
       : [
           new GarbageCollector(context),
-          new NamespaceController(context),
-          new PodGarbageCollector(context),
-          ...(signer === undefined ? [] : [new CertificateController({ ...context, signer })]),
+          new ControllerManager({
+            ...context,
+            controllers: [
+              namespaceController(context.client, clock),
+              podGarbageCollector(),
+              ...(signer === undefined ? [] : [certificateController(signer)]),
+            ],
+          }),
         ];
   await Promise.all(controllers.map((controller) => controller.start()));
   return {

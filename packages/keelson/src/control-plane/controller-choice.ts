@@ -1,10 +1,6 @@
-import type { ControllerDefinition } from '@keelson/controller-kit';
+import type { AnyController } from '@keelson/controller-kit';
 import { workloadControllers } from '@keelson/controllers';
 import { didYouMean, UsageError } from '@keelson/core/internal';
-
-/** A controller of any kind. */
-// biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
-export type AnyController = ControllerDefinition<any>;
 
 /**
  * Which controllers run. Names have the notation of kube-controller-manager: `*` for all, a name, `-NAME` for all

@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { BootstrapTokenCleaner } from '@keelson/access';
-import { LeaderElector } from '@keelson/client';
-import { ControllerManager } from '@keelson/controller-kit';
+import { bootstrapTokenCleaner } from '@keelson/access';
+import { type AnyController, ControllerManager, InformerPool, runElected } from '@keelson/controller-kit';
 import {
-  CertificateController,
   type CertificateSigner,
-  ClusterRoleAggregation,
   type ControllerOptions,
+  certificateController,
+  clusterRoleAggregation,
   GarbageCollector,
-  NamespaceController,
-  NamespaceDefaults,
-  PodGarbageCollector,
+  namespaceController,
+  namespaceDefaults,
+  podGarbageCollector,
 } from '@keelson/controllers';
-import { type Logger, type Service, ServiceHost } from '@keelson/core/runtime';
+import type { Service } from '@keelson/core/runtime';
 import { Scheduler } from '@keelson/scheduler';
-import type { ApiControllerName, ControllerChoice } from './controller-choice.ts';
+import type { ControllerChoice } from './controller-choice.ts';
 
 /** The Leases by which one of several processes is elected: for the set `api`, and for all others. */
 const leases = {
@@ -37,31 +36,27 @@ export interface ControllerCredentials {
   readonly serviceAccounts?: { readonly certificateAuthority?: string } | undefined;
 }
 
-const makeApiController: Readonly<
-  Record<ApiControllerName, (options: ControllerOptions, credentials: ControllerCredentials) => Service | undefined>
-> = {
-  'certificatesigningrequest-signing-controller': (options, { signer }) =>
-    signer && new CertificateController({ ...options, signer }),
-  'clusterrole-aggregation-controller': (options) => new ClusterRoleAggregation(options),
-  'garbage-collector-controller': (options) => new GarbageCollector(options),
-  'namespace-controller': (options) => new NamespaceController(options),
-  'pod-garbage-collector-controller': (options) => new PodGarbageCollector(options),
-  'serviceaccount-controller': (options, { serviceAccounts }) =>
-    serviceAccounts && namespaceDefaults(options, serviceAccounts),
-  'token-cleaner-controller': (options) => new BootstrapTokenCleaner(options),
-};
-
-function namespaceDefaults(
-  options: ControllerOptions,
-  { certificateAuthority }: { readonly certificateAuthority?: string },
-): Service {
-  return new NamespaceDefaults({ ...options, ...(certificateAuthority === undefined ? {} : { certificateAuthority }) });
+/** The controllers of the set `api`; `garbage-collector-controller` follows all kinds and is a service of its own. */
+function apiControllers(
+  { client, clock }: ControllerOptions,
+  { signer, serviceAccounts }: ControllerCredentials,
+): AnyController[] {
+  return [
+    ...(signer === undefined ? [] : [certificateController(signer)]),
+    clusterRoleAggregation,
+    namespaceController(client, clock),
+    podGarbageCollector(),
+    ...(serviceAccounts === undefined ? [] : [namespaceDefaults(serviceAccounts.certificateAuthority)]),
+    bootstrapTokenCleaner,
+  ];
 }
 
 /**
  * Returns the services that run the chosen controllers.
  *
- * @param elected true: several processes may run them, so that one is elected for each of both sets
+ * @param elected true: several processes may run them, so that one is elected for each of both sets. A former leader
+ *   and its successor may act at the same time for a moment; all deletions contain uid and resourceVersion as
+ *   preconditions, so nothing is done twice
  */
 export function controllerServices(
   { api, workloads, scheduler }: ControllerChoice,
@@ -69,19 +64,23 @@ export function controllerServices(
   credentials: ControllerCredentials,
   elected: boolean,
 ): Service[] {
-  const apiServices = () =>
-    api.flatMap((name) => {
-      const service = makeApiController[name](options, credentials);
-      return service === undefined ? [] : [service];
-    });
-  const workloadServices = () => [
-    ...(workloads.length === 0 ? [] : [new ControllerManager({ ...options, controllers: workloads })]),
-    ...(scheduler ? [new Scheduler(options)] : []),
-  ];
-  if (!elected) return [...apiServices(), ...workloadServices()].map((service) => startedInTime(service, options));
+  const chosen = apiControllers(options, credentials).filter(({ name }) => api.some((other) => other === name));
+  const garbage = () => (api.includes('garbage-collector-controller') ? [new GarbageCollector(options)] : []);
+  const informers = new InformerPool(options);
+  const manager = (controllers: readonly AnyController[]) =>
+    controllers.length === 0 ? [] : [new ControllerManager({ ...options, controllers, informers })];
+  const apiServices = () => [...garbage(), ...manager(chosen)];
+  const schedulers = () => (scheduler ? [new Scheduler(options)] : []);
+  const workloadServices = () => [...manager(workloads), ...schedulers()];
+  if (!elected) {
+    const services = [...garbage(), ...manager([...chosen, ...workloads]), ...schedulers()];
+    return services.map((service) => startedInTime(service, options));
+  }
+  const elect = (lease: (typeof leases)[keyof typeof leases], services: () => readonly Service[]) =>
+    runElected({ ...options, ...lease, ...times, identity: candidateName(), services });
   return [
-    ...(api.length === 0 ? [] : [electedServices(options, leases.api, apiServices)]),
-    ...(workloads.length === 0 && !scheduler ? [] : [electedServices(options, leases.workloads, workloadServices)]),
+    ...(api.length === 0 ? [] : [elect(leases.api, apiServices)]),
+    ...(workloads.length === 0 && !scheduler ? [] : [elect(leases.workloads, workloadServices)]),
   ];
 }
 
@@ -117,56 +116,7 @@ export function startedInTime(
   };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-}
-
 /** Identity of this process in the election. */
 function candidateName(): string {
   return `${hostname()}_${randomUUID()}`;
-}
-
-/**
- * Runs controllers while this process is the leader. A former leader and its successor may act at the same time for
- * a moment; all deletions contain uid and resourceVersion as preconditions, so nothing is done twice.
- */
-function electedServices(
-  options: ControllerOptions,
-  lease: { readonly namespace: string; readonly name: string },
-  makeServices: () => readonly Service[],
-): Service {
-  const { client, clock, logger } = options;
-  const elector = new LeaderElector({
-    client,
-    ...lease,
-    identity: candidateName(),
-    lead: (signal) => runWhileLeading(makeServices(), signal, options, logger),
-    ...times,
-    clock,
-    logger,
-  });
-  return {
-    name: `elected ${lease.name}`,
-    start: async () => elector.start(),
-    stop: () => elector.stop(),
-  };
-}
-
-async function runWhileLeading(
-  services: readonly Service[],
-  signal: AbortSignal,
-  { clock }: ControllerOptions,
-  logger: Logger,
-): Promise<void> {
-  const host = new ServiceHost(services, clock, logger);
-  const started = host.start();
-  try {
-    await Promise.race([started, aborted(signal)]);
-    await aborted(signal);
-  } finally {
-    // An interrupted start must have ended before its services can be stopped.
-    await started.catch(() => {});
-    await host.stop();
-  }
 }

@@ -1,11 +1,11 @@
-import { ownerReference } from '@keelson/controller-kit';
+import { type AnyController, ownerReference } from '@keelson/controller-kit';
 import { UsageError } from '@keelson/core/internal';
 import { ConfigMap, Lease, Namespace, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import { until } from '@keelson/test-support';
 import test from 'ava';
 import { loadOptions } from '../../src/config/load-options.ts';
-import { type AnyController, chooseControllers } from '../../src/control-plane/controller-choice.ts';
+import { chooseControllers } from '../../src/control-plane/controller-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 
 /** Keeps a ConfigMap for each Secret. */
