@@ -19,6 +19,8 @@ import {
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
 } from './authorization/v1beta1/reviews.ts';
+import { CronJob } from './batch/v1/cron-job.ts';
+import { Job } from './batch/v1/job.ts';
 import { CertificateSigningRequest } from './certificates/v1/certificate-signing-request.ts';
 import { Lease } from './coordination/v1/lease.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
@@ -59,6 +61,9 @@ import { PriorityClass, systemPriorityClasses } from './scheduling/v1/priority-c
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export { type TokenRequest, TokenRequestSchema } from './authentication/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';
+export { nextTime } from './batch/schedule/next-time.ts';
+export { parseSchedule, type Schedule, ScheduleError } from './batch/schedule/parse-schedule.ts';
+export type * as batchV1 from './batch/v1/schema/index.ts';
 export type { AlternativeNames } from './certificates/request/alternative-names.ts';
 export { type CertificateRequest, readCertificateRequest } from './certificates/request/certificate-request.ts';
 export type { RequestSubject } from './certificates/request/subject.ts';
@@ -100,6 +105,7 @@ export {
   ClusterRoleBinding,
   ConfigMap,
   ControllerRevision,
+  CronJob,
   CustomResourceDefinition,
   DaemonSet,
   Deployment,
@@ -111,6 +117,7 @@ export {
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,
   Ingress,
+  Job,
   Lease,
   LimitRange,
   LocalSubjectAccessReview,
@@ -158,6 +165,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   Deployment,
   ReplicaSet,
   StatefulSet,
+  CronJob,
+  Job,
   CertificateSigningRequest,
   CustomResourceDefinition,
   Lease,

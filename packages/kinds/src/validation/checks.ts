@@ -5,6 +5,7 @@ import {
   dns1123LabelErrors,
   dns1123SubdomainErrors,
   type FieldError,
+  FieldErrorReason,
   fieldError,
   isFull,
   type LabelSelectorSpec,
@@ -135,6 +136,11 @@ export function checkRequiredName(
 export function checkName(value: string | undefined, rule: InnerNameRule, path: string, errors: Errors): void {
   if (!value) return;
   for (const detail of nameRules[rule](value)) errors.push(fieldError.invalid(path, value, detail));
+}
+
+/** An `Invalid value` error that does not repeat the value, because it is long. */
+export function invalidWithoutValue(path: string, detail: string): FieldError {
+  return { reason: FieldErrorReason.Invalid, field: path, message: `Invalid value: ${detail}` };
 }
 
 /** Adds one `Invalid value` error for each violation that a name rule returned. */

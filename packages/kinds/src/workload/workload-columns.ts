@@ -21,7 +21,7 @@ const containerColumns: readonly Column<Workload>[] = [
 ];
 
 /** Columns about the pods of a workload, in wide output. */
-const podColumns: readonly Column<Workload>[] = [
+export const podColumns: readonly Column<Workload>[] = [
   ...containerColumns,
   wide('Selector', 'string', 'Labels of the pods.', ({ spec }) => selectorText(spec.selector)),
 ];

@@ -1,0 +1,125 @@
+import { type Column, defineKind, dns1123LabelErrors, humanDuration, type KindDefinition, timeMs } from '@keelson/core';
+import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { newErrors } from '../../validation/checks.ts';
+import { podColumns } from '../../workload/workload-columns.ts';
+import { checkJob, checkJobUpdate, jobLabels } from './check-job.ts';
+import { checkJobStatus, hasJobCondition } from './check-job-status.ts';
+import { JobSchema, type JobSpec, type Job as JobType } from './schema/index.ts';
+
+/** Conditions in the order in which the column of the status names them; `deleted` is a job that is being deleted. */
+const shownConditions = ['Complete', 'Failed', 'deleted', 'Suspended', 'FailureTarget', 'SuccessCriteriaMet'];
+
+const columns: readonly Column<JobType>[] = [
+  nameColumn(),
+  column('Status', 'string', 'What the conditions say.', ({ metadata, status }) => {
+    const found = shownConditions.find((type) =>
+      type === 'deleted' ? metadata?.deletionTimestamp : hasJobCondition(status, type),
+    );
+    return found === 'deleted' ? 'Terminating' : (found ?? 'Running');
+  }),
+  column('Completions', 'string', 'Pods that succeeded, of those that must.', ({ spec, status }) => {
+    const succeeded = status?.succeeded ?? 0;
+    if (spec.completions !== undefined) return `${succeeded}/${spec.completions}`;
+    const parallelism = spec.parallelism ?? 0;
+    return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+  }),
+  column('Duration', 'string', 'Time from the start to the end, or until now.', ({ status }, { now }) => {
+    const start = status?.startTime ? timeMs(status.startTime) : undefined;
+    if (start === undefined) return '';
+    const end = status?.completionTime ? timeMs(status.completionTime) : undefined;
+    return humanDuration((end ?? now.getTime()) - start);
+  }),
+  ageColumn,
+  ...podColumns,
+];
+
+/** Runs pods until a number of them have succeeded. */
+export const Job: KindDefinition<JobType> = defineKind({
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  names: { categories: ['all'] },
+  schema: JobSchema,
+  strategy: {
+    generation: 'spec',
+    defaultPropagation: 'Orphan',
+    default: defaultJob,
+    prepareForCreate: generateLabels,
+    validate(job) {
+      const errors = newErrors();
+      checkJob(job, errors);
+      return errors;
+    },
+    validateUpdate(job, old) {
+      const errors = newErrors();
+      checkJobUpdate(job, old, errors);
+      return errors;
+    },
+    validateStatusUpdate(job, old) {
+      const errors = newErrors();
+      checkJobStatus(job, old, errors);
+      return errors;
+    },
+    warnings: ({ metadata, spec }) => [...nameWarnings(metadata?.name ?? ''), ...jobWarnings(spec, 'spec')],
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  columns,
+  selectableFields: [['status.successful', ({ status }) => String(status?.succeeded ?? 0)]],
+});
+export type Job = JobType;
+
+function defaultJob(job: JobType): void {
+  const { spec } = job;
+  if (spec.parallelism === undefined) spec.completions ??= 1;
+  spec.parallelism ??= 1;
+  spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2147483647;
+  const labels = spec.template.metadata?.labels;
+  if (labels && Object.keys(job.metadata?.labels ?? {}).length === 0) {
+    job.metadata = { ...job.metadata, labels: { ...labels } };
+  }
+  spec.completionMode ??= 'NonIndexed';
+  spec.suspend ??= false;
+  spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed';
+  spec.manualSelector ??= false;
+  defaultJobSpec(spec);
+}
+
+/** Defaults that jobs and the templates of cron jobs share. */
+export function defaultJobSpec(spec: JobSpec): void {
+  for (const rule of spec.podFailurePolicy?.rules ?? []) {
+    for (const pattern of rule.onPodConditions ?? []) pattern.status ||= 'True';
+  }
+  defaultPodSpec(spec.template.spec);
+}
+
+/** Gives the pods labels of their own and selects by one of them; values of the client remain and are validated. */
+function generateLabels({ metadata, spec }: JobType): void {
+  if (spec.manualSelector) return;
+  const generated = jobLabels(metadata?.name ?? '', metadata?.uid ?? '');
+  spec.template.metadata ??= {};
+  spec.template.metadata.labels = { ...generated, ...spec.template.metadata.labels };
+  const key = 'batch.kubernetes.io/controller-uid';
+  spec.selector ??= {};
+  spec.selector.matchLabels = { [key]: metadata?.uid ?? '', ...spec.selector.matchLabels };
+}
+
+/** A warning about a name that pods cannot have as their host name. */
+export function nameWarnings(name: string): string[] {
+  const problems = dns1123LabelErrors(name);
+  if (problems.length === 0) return [];
+  const text =
+    'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is ' +
+    'recommended';
+  return [`${text}: [${problems.join(' ')}]`];
+}
+
+/** A warning about an indexed job whose status may become too long. */
+export function jobWarnings(spec: JobSpec, path: string): string[] {
+  const { completionMode, completions = 0, parallelism = 0 } = spec;
+  if (completionMode !== 'Indexed' || completions <= 100_000 || parallelism <= 10_000) return [];
+  return [
+    `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, ` +
+      'Kubernetes might not be able to track completedIndexes when a big number of indexes fail',
+  ];
+}
