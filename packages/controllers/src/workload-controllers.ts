@@ -3,6 +3,8 @@ import { deploymentController } from './deployment/deployment-controller.ts';
 import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
 import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
+import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
+import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
 import { replicaSetController } from './replicaset/replica-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
@@ -12,5 +14,7 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
+  nodeLifecycleController,
   replicaSetController,
+  taintEvictionController,
 ];

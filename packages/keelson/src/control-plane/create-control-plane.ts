@@ -44,6 +44,7 @@ import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, startedInTime } from './controllers.ts';
+import { defaultTolerations } from './default-tolerations.ts';
 import { makeStores } from './make-stores.ts';
 import { processAnchor, systemObjects } from './plane-services.ts';
 
@@ -274,6 +275,7 @@ function builtinAdmission(stores: PlaneStores, accounts: ServiceAccounts | undef
   return [
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
     ...(accounts ? [accounts.admission] : []),
+    defaultTolerations,
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ];
 }

@@ -1,0 +1,193 @@
+import {
+  type ControllerDefinition,
+  type ObjectReader,
+  type ReconcileResult,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
+import { formatTime, isStatusError, StatusReason } from '@keelson/core';
+import { type coreV1, Lease, Node, Pod } from '@keelson/kinds';
+import { isReady } from '../workload/pod-state.ts';
+import { isGone } from '../workload/pod-writes.ts';
+import {
+  evictionTaint,
+  nodeTaints,
+  podsByNode,
+  readyStatus,
+  schedulingTaints,
+  withTaints,
+  writeTaints,
+} from './taints.ts';
+import { Zones, zoneOf } from './zones.ts';
+
+/** A node without a heartbeat for this time is unreachable. */
+const gracePeriodMs = 40_000;
+/** The same for a node that has never reported its state. */
+const startupGracePeriodMs = 60_000;
+/** Period in which nodes that are not ready are examined again. */
+const monitorPeriodMs = 5_000;
+const leaseNamespace = 'kube-node-lease';
+const heartbeatTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
+
+/** What this process has observed of a node. Its own clock decides, because those of nodes differ. */
+interface Observation {
+  readonly uid: string;
+  heartbeat: string;
+  /** Monotonic time of the last change of the heartbeat. */
+  seenAt: number;
+  ready: string | undefined;
+  /** Monotonic time since which the node has not been ready. */
+  lostAt: number | undefined;
+}
+
+interface State {
+  readonly nodes: Map<string, Observation>;
+  readonly zones: Zones;
+}
+
+/** One state for each running controller. */
+const states = new WeakMap<ObjectReader<Node>, State>();
+
+function stateOf(run: ReconcileRun): State {
+  const nodes = run.read(Node);
+  let state = states.get(nodes);
+  if (state === undefined) {
+    state = { nodes: new Map(), zones: new Zones() };
+    states.set(nodes, state);
+  }
+  return state;
+}
+
+/**
+ * Reports nodes whose agent has stopped as unreachable, and taints nodes according to their conditions. Times, taints,
+ * reasons and limits are those of the controller of the same name in kube-controller-manager.
+ */
+export const nodeLifecycleController: ControllerDefinition<Node> = {
+  name: 'node-lifecycle-controller',
+  kind: Node,
+  related: [
+    relatedKind(Lease, ({ metadata }) => (metadata?.namespace === leaseNamespace ? [metadata.name ?? ''] : [])),
+    relatedKind(Pod),
+  ],
+  workers: 4,
+  reconcile,
+  deleted: async (run) => {
+    stateOf(run).nodes.delete(run.key);
+    return undefined;
+  },
+};
+
+async function reconcile(node: Node, run: ReconcileRun): Promise<ReconcileResult> {
+  try {
+    const state = stateOf(run);
+    const observed = observe(node, run, state);
+    const known = readyStatus(node) !== undefined;
+    const silentMs = run.clock.monotonic() - observed.seenAt;
+    const remainingMs = (known ? gracePeriodMs : startupGracePeriodMs) - silentMs;
+    // The write leads to the next run.
+    if (remainingMs <= 0 && (await reportUnknown(node, run))) return undefined;
+    await reportPods(node, observed, run);
+    await taint(node, observed, state, run);
+    return { againAfterMs: remainingMs > 0 && readyStatus(node) === 'True' ? remainingMs : monitorPeriodMs };
+  } catch (error) {
+    // The agent has written the node in the meantime.
+    if (isStatusError(error, StatusReason.Conflict)) return { againAfterMs: 0 };
+    throw error;
+  }
+}
+
+/** Records whether the node has given a sign of life: a renewed lease, or a status with a new time. */
+function observe(node: Node, run: ReconcileRun, { nodes }: State): Observation {
+  const { name = '', uid = '' } = node.metadata ?? {};
+  const renewed = run.read(Lease).get(`${leaseNamespace}/${name}`)?.spec?.renewTime ?? '';
+  const reported = node.status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? '';
+  const heartbeat = `${renewed} ${reported}`;
+  const now = run.clock.monotonic();
+  let observed = nodes.get(name);
+  if (observed?.uid !== uid) {
+    observed = { uid, heartbeat, seenAt: now, ready: undefined, lostAt: undefined };
+    nodes.set(name, observed);
+  } else if (observed.heartbeat !== heartbeat) {
+    observed.heartbeat = heartbeat;
+    observed.seenAt = now;
+  }
+  return observed;
+}
+
+/** Sets the conditions that the agent reports to Unknown. False when they are already. */
+async function reportUnknown(node: Node, { client, clock }: ReconcileRun): Promise<boolean> {
+  const now = formatTime(new Date(clock.now()));
+  const conditions: readonly coreV1.NodeCondition[] = node.status?.conditions ?? [];
+  const changed = conditions.map((condition) =>
+    (heartbeatTypes as readonly string[]).includes(condition.type) && condition.status !== 'Unknown'
+      ? {
+          ...condition,
+          status: 'Unknown',
+          reason: 'NodeStatusUnknown',
+          message: 'Kubelet stopped posting node status.',
+          lastTransitionTime: now,
+        }
+      : condition,
+  );
+  const missing = heartbeatTypes
+    .filter((type) => !conditions.some((condition) => condition.type === type))
+    .map((type) => ({
+      type,
+      status: 'Unknown',
+      reason: 'NodeStatusNeverUpdated',
+      message: 'Kubelet never posted node status.',
+      lastHeartbeatTime: node.metadata?.creationTimestamp ?? now,
+      lastTransitionTime: now,
+    }));
+  if (missing.length === 0 && changed.every((condition, index) => condition === conditions[index])) return false;
+  const reported: Node = { ...node, status: { ...node.status, conditions: [...changed, ...missing] } };
+  await client.resource(Node).updateSubresource(node.metadata?.name ?? '', 'status', reported);
+  return true;
+}
+
+/** Records when a node stops being ready, and reports its pods as not ready, so that no service uses them. */
+async function reportPods(node: Node, observed: Observation, run: ReconcileRun): Promise<void> {
+  const ready = readyStatus(node);
+  const { name = '' } = node.metadata ?? {};
+  const lost = ready !== 'True' && observed.ready === 'True';
+  // An agent that reports NotReady reports its pods itself; a silent one does not.
+  if (lost || ready === 'Unknown') {
+    if (lost) run.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
+    for (const pod of run.read(Pod).by(podsByNode, name)) if (isReady(pod)) await reportNotReady(pod, run);
+  }
+  observed.ready = ready;
+  if (ready === 'True') observed.lostAt = undefined;
+  else observed.lostAt ??= run.clock.monotonic();
+}
+
+async function reportNotReady(pod: Pod, run: ReconcileRun): Promise<void> {
+  const { name = '', namespace = '', uid } = pod.metadata ?? {};
+  const lastTransitionTime = formatTime(new Date(run.clock.now()));
+  const status = { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime }] };
+  try {
+    const body = { metadata: { uid }, status };
+    await run.client.resource(Pod).namespace(namespace).patchSubresource(name, 'status', 'strategic', body);
+    run.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready');
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+/** Sets the taints of the node's conditions. The one that evicts pods is added at the rate of the zone. */
+async function taint(node: Node, observed: Observation, { nodes, zones }: State, run: ReconcileRun): Promise<void> {
+  const now = run.clock.monotonic();
+  let evicting = evictionTaint(node);
+  const isEvicting = node.spec?.taints?.some(({ key, effect }) => effect === 'NoExecute' && nodeTaints.includes(key));
+  if (evicting !== undefined || isEvicting || zones.disrupted) {
+    if (zones.update(run.read(Node).list())) {
+      // After an outage of everything each node gets its time to report again.
+      for (const other of nodes.values()) other.seenAt = now;
+    }
+    // Of nodes that fail at the same time the first is not drained before the others are counted.
+    const isCounted = now - (observed.lostAt ?? now) >= monitorPeriodMs;
+    const mayEvict = () => isEvicting || (isCounted && zones.tryEvict(zoneOf(node), now));
+    if (zones.disrupted || (evicting !== undefined && !mayEvict())) evicting = undefined;
+  }
+  const taints = withTaints(node, schedulingTaints(node), evicting, run.clock.now());
+  if (taints !== undefined) await writeTaints(node, taints, run);
+}
