@@ -6,6 +6,7 @@ export { namespaceController } from './namespace/namespace-controller.ts';
 export { namespaceDefaults } from './namespace/namespace-defaults.ts';
 export { podGarbageCollector } from './pods/pod-garbage-collector.ts';
 export { clusterRoleAggregation } from './roles/cluster-role-aggregation.ts';
+export { type TokenAccount, type TokenSecretsOptions, tokenSecrets } from './service-accounts/token-secrets.ts';
 export {
   type AddressKind,
   type ServiceAddressClaim,

@@ -148,7 +148,7 @@ test('every namespace has a default service account and the authorities of the s
     clock: systemClock,
     logger: silentLogger,
     metrics: noMetrics,
-    controllers: [namespaceDefaults('PEM')],
+    controllers: [namespaceDefaults(() => 'PEM')],
   });
   await defaults.start();
   t.teardown(() => defaults.stop());

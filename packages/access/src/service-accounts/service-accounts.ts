@@ -3,6 +3,7 @@ import type { Clock } from '@keelson/core/runtime';
 import { ServiceAccount } from '@keelson/kinds';
 import { ExistingObjects, type StorageOfKind } from './existing-objects.ts';
 import { type IssuerDocuments, issuerDocuments, keysPath } from './issuer-documents.ts';
+import { legacyToken, legacyTokens } from './legacy-tokens.ts';
 import { serviceAccountAdmission } from './pod-admission.ts';
 import { readSigningKey, readVerificationKeys } from './signing-keys.ts';
 import { serviceAccountTokens } from './token-authenticator.ts';
@@ -32,6 +33,11 @@ export const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 /** Identities of pods and their tokens. */
 export interface ServiceAccounts {
   readonly authenticateToken: AuthenticateToken;
+  /** Signs a token without an end, which is valid as long as the account exists and the Secret contains it. */
+  signLegacyToken(
+    account: { readonly namespace: string; readonly name: string; readonly uid: string },
+    secretName: string,
+  ): Promise<string>;
   /** The kind with the subresource that issues tokens; other kinds unchanged. */
   withTokens(kind: KindDefinition): KindDefinition;
   readonly admission: AdmissionPlugin;
@@ -57,8 +63,12 @@ export function createServiceAccounts(
     ...{ key, issuer, audiences, extendExpiration, objects },
     ...(maxExpirationSeconds === undefined ? {} : { maxExpirationSeconds }),
   });
+  const authenticate = serviceAccountTokens({ keys, issuers, audiences, objects, clock });
+  const authenticateLegacy = legacyTokens({ keys, audiences, objects, clock });
   return {
-    authenticateToken: serviceAccountTokens({ keys, issuers, audiences, objects, clock }),
+    authenticateToken: async (given, wanted) =>
+      (await authenticate(given, wanted)) ?? (await authenticateLegacy(given, wanted)),
+    signLegacyToken: (account, secretName) => legacyToken(key, account, secretName),
     withTokens: (kind) =>
       kind === (ServiceAccount as unknown) ? { ...kind, subresources: [...kind.subresources, token] } : kind,
     admission: serviceAccountAdmission({ objects, clock }),

@@ -34,6 +34,15 @@ export function accountUserName(namespace: string, name: string): string {
   return `${userPrefix}${namespace}:${name}`;
 }
 
+/** The user of a service account, without what a token adds. */
+export function userOfAccount(namespace: string, name: string, uid: string): UserInfo {
+  return {
+    name: accountUserName(namespace, name),
+    uid,
+    groups: [groupPrefix, `${groupPrefix}:${namespace}`, 'system:authenticated'],
+  };
+}
+
 /** The user of a token: see docs/how-to/use-service-accounts.md#identity. */
 export function userOfClaims({ jti, 'kubernetes.io': claims }: TokenClaims): UserInfo {
   const { namespace, serviceaccount, pod, node } = claims;
@@ -45,9 +54,7 @@ export function userOfClaims({ jti, 'kubernetes.io': claims }: TokenClaims): Use
     ['node-uid', node?.uid],
   ];
   return {
-    name: accountUserName(namespace, serviceaccount.name),
-    uid: serviceaccount.uid,
-    groups: [groupPrefix, `${groupPrefix}:${namespace}`, 'system:authenticated'],
+    ...userOfAccount(namespace, serviceaccount.name, serviceaccount.uid),
     extra: Object.fromEntries(
       extra.flatMap(([key, value]) => (value === undefined ? [] : [[extraPrefix + key, [value]]])),
     ),

@@ -3,7 +3,10 @@ import { isStatusError, type KubeObject, type ResourceClient, StatusReason } fro
 import { ConfigMap, Namespace, ServiceAccount } from '@keelson/kinds';
 
 const accountName = 'default';
-const mapName = 'kube-root-ca.crt';
+/** Name of the config map with the authority, in every namespace. */
+export const rootAuthorityMap = 'kube-root-ca.crt';
+/** Interval at which each namespace is compared with the authority, which may change. Only local copies are read. */
+export const authorityCheckMs = 60_000;
 const mapDescription =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the ' +
   'internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
@@ -12,9 +15,10 @@ const mapDescription =
  * Keeps two objects in every namespace that is not being deleted: the service account `default`, and the config map
  * `kube-root-ca.crt`, with which pods verify the server. Pods mount both.
  *
- * @param certificateAuthority authorities of the server's certificate, PEM; undefined: they are not published
+ * @param certificateAuthority the present authorities of the server's certificate, PEM; undefined: they are not
+ *   published
  */
-export function namespaceDefaults(certificateAuthority: string | undefined): ControllerDefinition<Namespace> {
+export function namespaceDefaults(certificateAuthority: (() => string) | undefined): ControllerDefinition<Namespace> {
   const namespaceOf = ({ metadata }: KubeObject) => [metadata?.namespace ?? ''];
   const select = (name: string) => ({ fieldSelector: `metadata.name=${name}` });
   return {
@@ -22,18 +26,20 @@ export function namespaceDefaults(certificateAuthority: string | undefined): Con
     kind: Namespace,
     related: [
       relatedKind(ServiceAccount, namespaceOf, { ...select(accountName), metadataOnly: true }),
-      ...(certificateAuthority === undefined ? [] : [relatedKind(ConfigMap, namespaceOf, select(mapName))]),
+      ...(certificateAuthority === undefined ? [] : [relatedKind(ConfigMap, namespaceOf, select(rootAuthorityMap))]),
     ],
     workers: 4,
     reconcile: async (namespace, run) => {
-      if (namespace.metadata?.deletionTimestamp !== undefined) return;
+      if (namespace.metadata?.deletionTimestamp !== undefined) return undefined;
       if (run.read(ServiceAccount).get(`${run.key}/${accountName}`) === undefined)
         await createMissing(run.client.resource(ServiceAccount).namespace(run.key), {
           apiVersion: 'v1',
           kind: 'ServiceAccount',
           metadata: { name: accountName, namespace: run.key },
         });
-      if (certificateAuthority !== undefined) await publish(run, { 'ca.crt': certificateAuthority });
+      if (certificateAuthority === undefined) return undefined;
+      await publish(run, { 'ca.crt': certificateAuthority() });
+      return { againAfterMs: authorityCheckMs };
     },
   };
 }
@@ -41,8 +47,8 @@ export function namespaceDefaults(certificateAuthority: string | undefined): Con
 async function publish({ key: namespace, client, read }: ReconcileRun, data: Record<string, string>): Promise<void> {
   const maps = client.resource(ConfigMap).namespace(namespace);
   const annotations = { 'kubernetes.io/description': mapDescription };
-  const metadata = { name: mapName, namespace, annotations };
-  const existing = read(ConfigMap).get(`${namespace}/${mapName}`);
+  const metadata = { name: rootAuthorityMap, namespace, annotations };
+  const existing = read(ConfigMap).get(`${namespace}/${rootAuthorityMap}`);
   if (existing === undefined) await createMissing(maps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
   else if (existing.data?.['ca.crt'] !== data['ca.crt'] || Object.keys(existing.data ?? {}).length > 1)
     await maps.update({ ...existing, data });

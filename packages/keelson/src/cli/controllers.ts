@@ -9,8 +9,11 @@ import { type ApiCommand, apiOptions, commandHelp, connect } from './api-command
 
 /** The controllers that no server runs by default. */
 const defaultNames = ['*', '-api'];
-/** Requires the key of the certificate authority, which only servers have. */
-const signing = 'certificatesigningrequest-signing-controller';
+/** Require a key that only servers have. */
+const signing = new Map([
+  ['certificatesigningrequest-signing-controller', 'the key of the authority'],
+  ['serviceaccount-token-controller', 'the key that signs tokens'],
+]);
 
 const command: ApiCommand = {
   name: 'keelson controllers',
@@ -48,13 +51,13 @@ export async function controllersCommand(words: readonly string[], io: Controlle
   const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const names = (values['controllers'] as readonly string[] | undefined) ?? defaultNames;
   const choice = chooseControllers(names, '--controllers');
-  if (names.includes(signing))
-    throw new UsageError(`--controllers: ${signing} runs in servers only, which have the key of the authority`);
+  for (const [name, key] of signing)
+    if (names.includes(name)) throw new UsageError(`--controllers: ${name} runs in servers only, which have ${key}`);
   const { client, server, authority } = await connect(values);
   const clock = systemClock;
   const logger = createPinoLogger(values['logLevel'] as LogLevel);
   // Without an authority the server has no authentication, and namespaces get no accounts.
-  const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: authority } };
+  const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: () => authority } };
   const services = controllerServices(choice, { client, clock, logger, metrics: noMetrics }, credentials, true);
   const host = new ServiceHost([processAnchor(), ...services], clock, logger);
   try {

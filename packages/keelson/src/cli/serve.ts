@@ -84,7 +84,7 @@ export async function startServer(
           certificateSigner: async (order) => (await credentialsSigner(renewal?.current ?? credentials))(order),
           serviceAccounts: {
             ...(await loadServiceAccounts(options, logger)),
-            certificateAuthority: credentials.authority,
+            certificateAuthority: () => (renewal?.current ?? credentials).authority,
           },
         }
       : {}),

@@ -17,6 +17,7 @@ const apiControllers = [
   'namespace-controller',
   'pod-garbage-collector-controller',
   'serviceaccount-controller',
+  'serviceaccount-token-controller',
   'token-cleaner-controller',
 ] as const;
 

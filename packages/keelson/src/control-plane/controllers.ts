@@ -11,6 +11,8 @@ import {
   namespaceController,
   namespaceDefaults,
   podGarbageCollector,
+  type TokenSecretsOptions,
+  tokenSecrets,
 } from '@keelson/controllers';
 import type { Service } from '@keelson/core/runtime';
 import { Scheduler } from '@keelson/scheduler';
@@ -33,7 +35,14 @@ export interface ControllerCredentials {
   /** Absent: no certificates are issued. */
   readonly signer?: CertificateSigner | undefined;
   /** Absent: namespaces get no service account. */
-  readonly serviceAccounts?: { readonly certificateAuthority?: string } | undefined;
+  readonly serviceAccounts?:
+    | {
+        /** Absent: no authority is published. */
+        readonly certificateAuthority?: (() => string) | undefined;
+        /** Absent: Secrets for tokens are not filled. */
+        readonly signLegacyToken?: TokenSecretsOptions['sign'];
+      }
+    | undefined;
 }
 
 /** The controllers of the set `api`; `garbage-collector-controller` follows all kinds and is a service of its own. */
@@ -46,9 +55,16 @@ function apiControllers(
     clusterRoleAggregation,
     namespaceController(client, clock),
     podGarbageCollector(),
-    ...(serviceAccounts === undefined ? [] : [namespaceDefaults(serviceAccounts.certificateAuthority)]),
+    ...(serviceAccounts === undefined ? [] : accountControllers(serviceAccounts)),
     bootstrapTokenCleaner,
   ];
+}
+
+function accountControllers({
+  certificateAuthority: authority,
+  signLegacyToken: sign,
+}: NonNullable<ControllerCredentials['serviceAccounts']>): AnyController[] {
+  return [namespaceDefaults(authority), ...(sign === undefined ? [] : [tokenSecrets({ sign, authority })])];
 }
 
 /**

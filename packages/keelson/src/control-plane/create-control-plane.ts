@@ -133,8 +133,11 @@ export interface ControlPlaneOptions {
 
 /** {@link ServiceAccountOptions} and the certificate authority that pods trust. */
 export interface PlaneServiceAccounts extends ServiceAccountOptions {
-  /** Authorities of the server's certificate, PEM, published to every namespace. Absent: none is published. */
-  readonly certificateAuthority?: string;
+  /**
+   * Authorities of the server's certificate, PEM, published to every namespace; a function returns the present ones, and
+   * is called every minute. Absent: none is published.
+   */
+  readonly certificateAuthority?: string | (() => string);
 }
 
 /** A running control plane. */
@@ -213,7 +216,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
         : []),
       ...services().map((service) => startedInTime(service, context)),
-      ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options) : []),
+      ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options, accounts) : []),
     ],
     clock,
     logger,
@@ -285,8 +288,12 @@ function controllersOn(
   stores: PlaneStores,
   options: ControllerOptions,
   controllers: ControllerChoice,
-  { certificateSigner: signer, serviceAccounts }: ControlPlaneOptions,
+  { certificateSigner: signer, serviceAccounts: given }: ControlPlaneOptions,
+  accounts: ServiceAccounts | undefined,
 ): RunningService[] {
   const { multiWriter } = stores.of(Lease).capabilities;
+  const authority = given?.certificateAuthority;
+  const certificateAuthority = typeof authority === 'string' ? () => authority : authority;
+  const serviceAccounts = accounts && { certificateAuthority, signLegacyToken: accounts.signLegacyToken };
   return controllerServices(controllers, options, { signer, serviceAccounts }, multiWriter);
 }

@@ -18,6 +18,7 @@ import {
   type TokenRequest,
   TokenReview,
 } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose';
 import { loadOptions } from '../../src/config/load-options.ts';
@@ -69,19 +70,12 @@ async function planeWith(t: ExecutionContext, options: ControlPlaneOptions = {})
   return { plane, accounts, request, review, isValid, account, pod, advance };
 }
 
-/** Repeats a check until it does not throw, for up to 30 seconds. */
-async function eventually<T>(check: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + 30_000; ; ) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
-
 const tokenOf = ({ status }: TokenRequest) => status?.token ?? '';
+const textOf = (base64: string | undefined) => Buffer.from(base64 ?? '', 'base64').toString();
+const tokenSecret = (name: string, account: string, annotations: Record<string, string> = {}): Secret => ({
+  ...{ apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/service-account-token' },
+  metadata: { name, annotations: { ...annotations, 'kubernetes.io/service-account.name': account } },
+});
 const uidOf = ({ metadata }: KubeObject) => metadata?.uid ?? '';
 
 test('a token has the claims of kube-apiserver, and a review returns its account', async (t) => {
@@ -416,30 +410,108 @@ test('the account default and kube-root-ca.crt are restored in every namespace t
   const accounts = plane.client(ServiceAccount);
   const maps = plane.client(ConfigMap).namespace('kube-system');
   for (const namespace of ['default', 'kube-system', 'kube-public', 'kube-node-lease'])
-    await eventually(() => accounts.namespace(namespace).get('default'));
-  const before = await eventually(() => maps.get('kube-root-ca.crt'));
+    await until(() => accounts.namespace(namespace).get('default'));
+  const before = await until(() => maps.get('kube-root-ca.crt'));
   await maps.update({ ...before, data: { 'ca.crt': 'changed', more: 'x' } });
-  await eventually(async () => {
+  await until(async () => {
     const { data } = await maps.get('kube-root-ca.crt');
-    if (data?.['ca.crt'] !== 'PEM' || 'more' in data) throw new Error('not restored yet');
+    return data?.['ca.crt'] === 'PEM' && !('more' in data);
   });
   const old = await accounts.namespace('default').get('default');
   await accounts.namespace('default').delete('default');
-  const fresh = await eventually(() => accounts.namespace('default').get('default'));
+  const fresh = await until(() => accounts.namespace('default').get('default'));
   t.not(fresh.metadata?.uid, old.metadata?.uid);
   await plane
     .client(Namespace)
     .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'gone' } } as Namespace);
-  await eventually(() => accounts.namespace('gone').get('default'));
+  await until(() => accounts.namespace('gone').get('default'));
   await plane.client(Namespace).delete('gone');
-  await eventually(async () => {
+  await until(async () => {
     const { items } = await plane.client(Namespace).list();
-    if (items.some(({ metadata }) => metadata?.name === 'gone')) throw new Error('still terminating');
+    return !items.some(({ metadata }) => metadata?.name === 'gone');
   });
   t.deepEqual(
     (await accounts.list()).items.filter(({ metadata }) => metadata?.namespace === 'gone'),
     [],
   );
+});
+
+test('a changed authority is published in every namespace and in Secrets with tokens without a restart', async (t) => {
+  let authority = 'old';
+  const clock: Clock = {
+    ...systemClock,
+    after: (ms, callback) => systemClock.after(ms === 60_000 ? 20 : ms, callback),
+  };
+  const serviceAccounts = { signingKey, certificateAuthority: () => authority };
+  const { plane, account } = await planeWith(t, { serviceAccounts, clock });
+  await account('robot');
+  const secrets = plane.client(Secret).namespace('default');
+  await secrets.create(tokenSecret('robot-token', 'robot'));
+  const published = async () => {
+    const maps = await plane.client(ConfigMap).list({ fieldSelector: 'metadata.name=kube-root-ca.crt' });
+    const { data } = await secrets.get('robot-token');
+    return [...maps.items.map((map) => map.data?.['ca.crt']), textOf(data?.['ca.crt'])];
+  };
+  await until(async () => (await published()).join() === 'old,old,old,old,old');
+  authority = 'new';
+  await until(async () => (await published()).join() === 'new,new,new,new,new');
+  t.pass();
+});
+
+test('a Secret for the token of an account is filled; the token is valid until the Secret or the account is deleted', async (t) => {
+  const { plane, accounts, account, review, isValid } = await planeWith(t, {
+    serviceAccounts: { signingKey, certificateAuthority: 'PEM' },
+  });
+  const robot = await account('robot');
+  const secrets = plane.client(Secret).namespace('default');
+  const filled = async (name: string) => {
+    await secrets.create(tokenSecret(name, 'robot'));
+    return until(async () => {
+      const found = await secrets.get(name);
+      return found.data?.['token'] === undefined ? undefined : found;
+    });
+  };
+  const secret = await filled('one');
+  t.is(secret.metadata?.annotations?.['kubernetes.io/service-account.uid'], robot.metadata?.uid);
+  t.is(textOf(secret.data?.['namespace']), 'default');
+  t.is(textOf(secret.data?.['ca.crt']), 'PEM');
+  const token = textOf(secret.data?.['token']);
+  t.deepEqual(decodeJwt(token), {
+    iss: 'kubernetes/serviceaccount',
+    sub: 'system:serviceaccount:default:robot',
+    'kubernetes.io/serviceaccount/namespace': 'default',
+    'kubernetes.io/serviceaccount/secret.name': 'one',
+    'kubernetes.io/serviceaccount/service-account.name': 'robot',
+    'kubernetes.io/serviceaccount/service-account.uid': robot.metadata?.uid,
+  } as never);
+  t.deepEqual((await review(token))?.user, {
+    username: 'system:serviceaccount:default:robot',
+    uid: robot.metadata?.uid,
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+  } as never);
+  t.false((await review(token, ['vault']))?.authenticated ?? false, 'it is for the API server only');
+  const [head, body, signature] = token.split('.');
+  t.false(await isValid(`${head}.${body}x.${signature}`), 'the signature is verified');
+
+  await secrets.patch('one', 'merge', { data: { token: Buffer.from('other').toString('base64') } });
+  t.false(await isValid(token), 'only the token that the Secret contains is valid');
+  await secrets.patch('one', 'merge', { data: { token: Buffer.from(token).toString('base64') } });
+  t.true(await isValid(token));
+  await secrets.delete('one');
+  t.false(await isValid(token));
+
+  const second = textOf((await filled('two')).data?.['token']);
+  t.true(await isValid(second));
+  await secrets.create({ ...tokenSecret('other', 'robot'), type: 'Opaque' });
+  await accounts.delete('robot');
+  await until(async () => (await secrets.list()).items.map(({ metadata }) => metadata?.name).join() === 'other');
+  t.false(await isValid(second));
+  await account('robot');
+  const misdirected = tokenSecret('stale', 'robot', { 'kubernetes.io/service-account.uid': uidOf(robot) });
+  await secrets.create(misdirected);
+  await secrets.create(tokenSecret('missing', 'nobody'));
+  await until(async () => (await secrets.list()).items.map(({ metadata }) => metadata?.name).join() === 'other');
+  t.pass('Secrets of an earlier account of the name, and of no account, are deleted');
 });
 
 test('over HTTPS a token is its account, and the issuer documents verify it', async (t) => {
