@@ -29,6 +29,8 @@ import { Event } from './core/v1/event.ts';
 import { LimitRange } from './core/v1/limit-range.ts';
 import { Namespace } from './core/v1/namespace.ts';
 import { Node } from './core/v1/node.ts';
+import { PersistentVolume } from './core/v1/persistent-volume.ts';
+import { PersistentVolumeClaim } from './core/v1/persistent-volume-claim.ts';
 import { Binding } from './core/v1/pod/binding.ts';
 import { Pod } from './core/v1/pod.ts';
 import { ResourceQuota } from './core/v1/resource-quota.ts';
@@ -42,6 +44,9 @@ import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts'
 import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
+import { IngressClass } from './networking/v1/ingress-class.ts';
+import { NetworkPolicy } from './networking/v1/network-policy.ts';
+import { RuntimeClass } from './node/v1/runtime-class.ts';
 import { PodDisruptionBudget } from './policy/v1/pod-disruption-budget.ts';
 import { ClusterRoleBinding, RoleBinding } from './rbac/v1/bindings.ts';
 import { ClusterRole, Role } from './rbac/v1/roles.ts';
@@ -52,6 +57,11 @@ import {
   RbacV1beta1RoleBinding,
 } from './rbac/v1beta1/kinds.ts';
 import { PriorityClass, systemPriorityClasses } from './scheduling/v1/priority-class.ts';
+import { CSIDriver } from './storage/v1/csi-driver.ts';
+import { CSINode } from './storage/v1/csi-node.ts';
+import { CSIStorageCapacity } from './storage/v1/csi-storage-capacity.ts';
+import { isDefaultStorageClass, StorageClass } from './storage/v1/storage-class.ts';
+import { VolumeAttachment } from './storage/v1/volume-attachment.ts';
 
 /**
  * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
@@ -88,11 +98,13 @@ export type * as eventsV1 from './events/v1/schema/index.ts';
 export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
 export type * as networkingV1 from './networking/v1/schema/index.ts';
+export type * as nodeV1 from './node/v1/schema.ts';
 export type * as policyV1 from './policy/v1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
 export type * as rbacV1 from './rbac/v1/schema/index.ts';
 export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
+export type * as storageV1 from './storage/v1/schema.ts';
 export {
   AuthenticationV1beta1TokenReview,
   AuthorizationV1beta1LocalSubjectAccessReview,
@@ -106,6 +118,9 @@ export {
   ConfigMap,
   ControllerRevision,
   CronJob,
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
   CustomResourceDefinition,
   DaemonSet,
   Deployment,
@@ -117,13 +132,18 @@ export {
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,
   Ingress,
+  IngressClass,
+  isDefaultStorageClass,
   Job,
   Lease,
   LimitRange,
   LocalSubjectAccessReview,
   Namespace,
   NetworkingV1Ingress,
+  NetworkPolicy,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
   PriorityClass,
@@ -135,6 +155,7 @@ export {
   ResourceQuota,
   Role,
   RoleBinding,
+  RuntimeClass,
   Secret,
   SelfSubjectAccessReview,
   SelfSubjectReview,
@@ -142,9 +163,11 @@ export {
   Service,
   ServiceAccount,
   StatefulSet,
+  StorageClass,
   SubjectAccessReview,
   systemPriorityClasses,
   TokenReview,
+  VolumeAttachment,
 };
 
 export const builtinKinds: readonly KindDefinition[] = [
@@ -155,6 +178,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   LimitRange,
   Namespace,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
   ResourceQuota,
   Secret,
@@ -173,6 +198,9 @@ export const builtinKinds: readonly KindDefinition[] = [
   EndpointSlice,
   EventsV1Event,
   NetworkingV1Ingress,
+  IngressClass,
+  NetworkPolicy,
+  RuntimeClass,
   PodDisruptionBudget,
   ClusterRole,
   ClusterRoleBinding,
@@ -183,6 +211,11 @@ export const builtinKinds: readonly KindDefinition[] = [
   RbacV1beta1Role,
   RbacV1beta1RoleBinding,
   PriorityClass,
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachment,
   SelfSubjectReview,
   TokenReview,
   AuthenticationV1beta1TokenReview,

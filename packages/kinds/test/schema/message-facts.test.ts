@@ -24,10 +24,12 @@ import * as events from '../../src/events/v1/schema/index.ts';
 import * as extensions from '../../src/extensions/v1beta1/schema/index.ts';
 import { builtinKinds } from '../../src/index.ts';
 import * as networking from '../../src/networking/v1/schema/index.ts';
+import * as nodeApi from '../../src/node/v1/schema.ts';
 import * as policy from '../../src/policy/v1/schema/index.ts';
 import * as rbac from '../../src/rbac/v1/schema/index.ts';
 import * as rbacBeta from '../../src/rbac/v1beta1/schema.ts';
 import * as scheduling from '../../src/scheduling/v1/schema.ts';
+import * as storage from '../../src/storage/v1/schema.ts';
 
 /** One field as the published definitions have it. */
 interface FieldFacts {
@@ -113,6 +115,8 @@ const groups = [
   rbac,
   rbacBeta,
   scheduling,
+  storage,
+  nodeApi,
 ];
 for (const group of groups) for (const [name, schema] of Object.entries(group)) register(name, schema);
 // Messages of the meta group live in the core package; their facts are checked along with the kinds that use them.
@@ -182,7 +186,7 @@ test('every message of the facts is exported, and none besides', (t) => {
 for (const [name, message] of exported) {
   test(`${name.replace(/^k8s\.io\.(api|apimachinery\.pkg\.apis)\./, '')} agrees with the published definition`, (t) => {
     const expected = { ...facts[name]?.fields };
-    if (kinds.includes(name)) {
+    if (kinds.includes(name) && !('metadata' in message.fields)) {
       t.is(expected['metadata']?.number, 1);
       delete expected['metadata'];
     }

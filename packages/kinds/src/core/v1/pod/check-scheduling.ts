@@ -158,7 +158,7 @@ function checkWeight(weight: number, path: string, errors: Errors): void {
   checkRange(weight, 1, 100, `${path}.weight`, errors);
 }
 
-function checkNodeSelectorTerm(term: NodeSelectorTerm, path: string, errors: Errors): void {
+export function checkNodeSelectorTerm(term: NodeSelectorTerm, path: string, errors: Errors): void {
   term.matchExpressions?.forEach((requirement, i) => {
     const at = `${path}.matchExpressions[${i}]`;
     checkRequirementValues(requirement, at, errors);

@@ -46,3 +46,30 @@ const nodeSelector = s.message(
 );
 export interface NodeSelector extends Infer<typeof nodeSelector> {}
 export const NodeSelectorSchema: Schema<NodeSelector> = nodeSelector;
+
+const topologySelectorLabelRequirement = s.message(
+  'k8s.io.api.core.v1.TopologySelectorLabelRequirement',
+  'One condition on the label of a node.',
+  {
+    key: always(1, s.string(), 'Key of the label.'),
+    values: always(2, s.list(s.string(), { listType: 'atomic' }), 'Values, of which one must be equal.'),
+  },
+);
+export interface TopologySelectorLabelRequirement extends Infer<typeof topologySelectorLabelRequirement> {}
+export const TopologySelectorLabelRequirementSchema: Schema<TopologySelectorLabelRequirement> =
+  topologySelectorLabelRequirement;
+
+const topologySelectorTerm = s.message(
+  'k8s.io.api.core.v1.TopologySelectorTerm',
+  'Conditions that must all hold.',
+  {
+    matchLabelExpressions: optional(
+      1,
+      s.list(TopologySelectorLabelRequirementSchema, { listType: 'atomic' }),
+      'The conditions.',
+    ),
+  },
+  { mapType: 'atomic' },
+);
+export interface TopologySelectorTerm extends Infer<typeof topologySelectorTerm> {}
+export const TopologySelectorTermSchema: Schema<TopologySelectorTerm> = topologySelectorTerm;

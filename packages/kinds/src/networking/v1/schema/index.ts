@@ -28,3 +28,27 @@ export {
   type ServiceBackendPort,
   ServiceBackendPortSchema,
 } from './ingress.ts';
+export {
+  type IngressClass,
+  type IngressClassParametersReference,
+  IngressClassParametersReferenceSchema,
+  IngressClassSchema,
+  type IngressClassSpec,
+  IngressClassSpecSchema,
+} from './ingress-class.ts';
+export {
+  type IPBlock,
+  IPBlockSchema,
+  type NetworkPolicy,
+  type NetworkPolicyEgressRule,
+  NetworkPolicyEgressRuleSchema,
+  type NetworkPolicyIngressRule,
+  NetworkPolicyIngressRuleSchema,
+  type NetworkPolicyPeer,
+  NetworkPolicyPeerSchema,
+  type NetworkPolicyPort,
+  NetworkPolicyPortSchema,
+  NetworkPolicySchema,
+  type NetworkPolicySpec,
+  NetworkPolicySpecSchema,
+} from './network-policy.ts';

@@ -1,0 +1,88 @@
+import { type Column, defineKind, type FieldError, fieldError, formatTime, type KindDefinition } from '@keelson/core';
+import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
+import { newErrors, sameJson } from '../../validation/checks.ts';
+import { accessModesText, storageClassOf } from '../../validation/volumes.ts';
+import { checkVolumeSpec, sourceOfVolume } from './persistent-volume/check-volume-spec.ts';
+import { PersistentVolumeSchema, type PersistentVolume as PersistentVolumeType } from './schema/index.ts';
+
+const columns: readonly Column<PersistentVolumeType>[] = [
+  nameColumn(),
+  column('Capacity', 'string', 'Size.', ({ spec }) => spec.capacity?.['storage'] ?? '0'),
+  column('Access Modes', 'string', 'How it can be mounted.', ({ spec }) => accessModesText(spec.accessModes)),
+  column('Reclaim Policy', 'string', 'What follows the claim.', ({ spec }) => spec.persistentVolumeReclaimPolicy ?? ''),
+  column('Status', 'string', 'Phase.', ({ metadata, status }) =>
+    metadata?.deletionTimestamp ? 'Terminating' : (status?.phase ?? ''),
+  ),
+  column('Claim', 'string', 'The claim that is bound to it.', ({ spec }) =>
+    spec.claimRef ? `${spec.claimRef.namespace ?? ''}/${spec.claimRef.name ?? ''}` : '',
+  ),
+  column('StorageClass', 'string', 'Class of the volume.', storageClassOf),
+  column(
+    'VolumeAttributesClass',
+    'string',
+    'Class of its attributes.',
+    ({ spec }) => spec.volumeAttributesClassName ?? '<unset>',
+  ),
+  column('Reason', 'string', 'Reason of a failure.', ({ status }) => status?.reason ?? ''),
+  ageColumn,
+  wide('VolumeMode', 'string', 'Filesystem or Block.', ({ spec }) => spec.volumeMode ?? '<unset>'),
+];
+
+/** A piece of storage of the cluster. */
+export const PersistentVolume: KindDefinition<PersistentVolumeType> = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolume',
+  scope: 'Cluster',
+  names: { shortNames: ['pv'] },
+  schema: PersistentVolumeSchema,
+  strategy: {
+    generation: 'none',
+    deleteReturnsObject: true,
+    prepareForCreate(volume, { now }) {
+      volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(now) };
+    },
+    prepareForStatusUpdate({ status }, { status: old }, { now }) {
+      if (!status) return;
+      const known = old?.lastPhaseTransitionTime;
+      if (status.phase === old?.phase) {
+        if (known !== undefined) status.lastPhaseTransitionTime ??= known;
+      } else if (status.lastPhaseTransitionTime === undefined || status.lastPhaseTransitionTime === known) {
+        status.lastPhaseTransitionTime = formatTime(now);
+      }
+    },
+    validate({ spec }) {
+      const errors = newErrors();
+      checkVolumeSpec(spec, false, 'spec', errors);
+      return errors;
+    },
+    validateUpdate,
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  columns,
+});
+export type PersistentVolume = PersistentVolumeType;
+
+function validateUpdate({ spec }: PersistentVolumeType, { spec: old }: PersistentVolumeType): FieldError[] {
+  const errors = newErrors();
+  const source = sourceOfVolume(spec);
+  // The secret for enlarging may be added later.
+  const added = old.csi && !old.csi.controllerExpandSecretRef && source.csi?.controllerExpandSecretRef;
+  const { controllerExpandSecretRef: _, ...csi } = source.csi ?? {};
+  if (!sameJson(added ? { ...source, csi } : source, sourceOfVolume(old))) {
+    const text = 'spec.persistentvolumesource is immutable after creation';
+    errors.push(fieldError.forbidden('spec.persistentvolumesource', text));
+  }
+  if (spec.volumeMode !== old.volumeMode) {
+    errors.push(fieldError.invalid('volumeMode', spec.volumeMode ?? null, 'field is immutable'));
+  }
+  if (old.nodeAffinity && !sameJson(spec.nodeAffinity, old.nodeAffinity)) {
+    const text = 'field is immutable, except for updating from beta label to GA';
+    errors.push(fieldError.invalid('nodeAffinity', spec.nodeAffinity ?? null, text));
+  }
+  if (old.volumeAttributesClassName !== undefined && spec.volumeAttributesClassName === undefined) {
+    const text = 'update from non-nil value to nil is forbidden';
+    errors.push(fieldError.forbidden('spec.volumeAttributesClassName', text));
+  }
+  return errors;
+}
