@@ -98,7 +98,7 @@ async function patchOwners<T extends KubeObject>(
   const objects = run.client.resource(kind);
   try {
     return await (namespace === undefined ? objects : objects.namespace(namespace)).patch(name, 'merge', {
-      metadata: { uid, resourceVersion, ownerReferences },
+      metadata: { uid, resourceVersion, ownerReferences: ownerReferences.length === 0 ? null : ownerReferences },
     });
   } catch (error) {
     if (isStatusError(error, StatusReason.NotFound)) return undefined;

@@ -1,4 +1,5 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
+import { daemonSetController } from './daemonset/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
 import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
 import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
@@ -6,15 +7,18 @@ import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
 import { replicaSetController } from './replicaset/replica-set-controller.ts';
+import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
 // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
 export const workloadControllers: readonly ControllerDefinition<any>[] = [
+  daemonSetController,
   deploymentController,
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
   nodeLifecycleController,
   replicaSetController,
+  statefulSetController,
   taintEvictionController,
 ];

@@ -1,6 +1,7 @@
 import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
+  claim,
   controllerOf,
   type ReconcileResult,
   type ReconcileRun,
@@ -8,7 +9,6 @@ import {
 } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
-import { claimed } from '../workload/claim.ts';
 import { repeatedAfterConflict } from '../workload/object-status.ts';
 import { selectorOf } from '../workload/selector.ts';
 import { revisionOf } from './annotations.ts';
@@ -54,7 +54,7 @@ function keysOfRecreated(pod: Pod, _before: Pod | undefined, read: ReconcileRun[
 
 async function reconcile(deployment: Deployment, run: ReconcileRun): Promise<ReconcileResult> {
   const selector = selectorOf(deployment);
-  const sets = await claimed({ run, ownerKind: Deployment, owner: deployment, kind: ReplicaSet, selector });
+  const sets = await claim(run, { owner: Deployment, object: deployment, kind: ReplicaSet, selector });
   const rollout = new Rollout(deployment, sets, run);
   try {
     return await step(rollout);

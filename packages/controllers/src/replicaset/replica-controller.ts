@@ -1,14 +1,15 @@
 import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
+  claim,
   controllerOf,
+  isControlledBy,
   type ReconcileResult,
   type ReconcileRun,
   relatedKind,
 } from '@keelson/controller-kit';
 import { type KindDefinition, type KubeObject, type LabelSelector, labelSetSelector } from '@keelson/core';
 import { type appsV1, Pod, type PodTemplateSpec } from '@keelson/kinds';
-import { claimed } from '../workload/claim.ts';
 import { repeatedAfterConflict, timeOf, writeStatus } from '../workload/object-status.ts';
 import { isActive, isAvailable, isReady, isTerminating, untilAvailable } from '../workload/pod-state.ts';
 import { burstReplicas, createPod, deletePod, inParallel, podOf, slowStart, textOf } from '../workload/pod-writes.ts';
@@ -60,7 +61,12 @@ async function reconcile<T extends Replicated>(
 ): Promise<ReconcileResult> {
   const { kind, selectorOf, countsTerminating } = options;
   const selector = selectorOf(object);
-  const found = await claimed({ run, ownerKind: kind, owner: object, kind: Pod, selector, ignored: isInactive });
+  const claimed = await claim(run, {
+    ...{ owner: kind, object, kind: Pod, selector },
+    // Pods that have ended are not adopted, and those that the set has are not released.
+    matches: (pod) => isActive(pod) || isControlledBy(pod, object),
+  });
+  const found = claimed.filter(isActive);
   const deleted = new Set<Pod>();
   let failure: unknown;
   if (object.metadata?.deletionTimestamp === undefined) {
@@ -90,10 +96,6 @@ async function reconcile<T extends Replicated>(
   if (failure !== undefined) throw failure;
   if (minReadySeconds === 0 || status.readyReplicas === status.availableReplicas) return undefined;
   return { againAfterMs: untilAvailable(pods, minReadySeconds, now) ?? minReadySeconds * 1000 };
-}
-
-function isInactive(pod: Pod): boolean {
-  return !isActive(pod);
 }
 
 async function createOrDelete<T extends Replicated>(

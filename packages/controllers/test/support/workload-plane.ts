@@ -19,6 +19,8 @@ export interface WorkloadPlaneOptions {
   readonly nodeOf?: (pod: Pod) => string | undefined;
   /** Default: every pod becomes ready. */
   readonly fateOf?: (pod: Pod) => PodFate;
+  /** Kinds besides the built-in ones. */
+  readonly kinds?: readonly KindDefinition[];
   /** Replaces the client of the controllers. */
   readonly wrapClient?: (client: ApiClient) => ApiClient;
 }
@@ -56,7 +58,10 @@ export class WorkloadPlane {
   }
 
   static async start(t: ExecutionContext, options: WorkloadPlaneOptions): Promise<WorkloadPlane> {
-    const plane = await startTestPlane({ controllers: false, fakeClock: true });
+    const plane = await startTestPlane({
+      ...{ controllers: false, fakeClock: true },
+      ...(options.kinds ? { kinds: options.kinds } : {}),
+    });
     const workloads = new WorkloadPlane(plane, options);
     await workloads.#pods.start();
     await workloads.startControllers(options.wrapClient);

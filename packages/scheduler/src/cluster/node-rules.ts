@@ -1,48 +1,9 @@
-import type { coreV1, Taint } from '@keelson/kinds';
+import { type coreV1, matchesNodeTerm, type NodeFacts } from '@keelson/kinds';
+
+export { matchesNodeTerm as matchesTerm, tolerates, untoleratedTaint } from '@keelson/kinds';
+export type { NodeFacts };
 
 type Labels = Readonly<Record<string, string>>;
-
-/** What rules about nodes are compared with. */
-export interface NodeFacts {
-  readonly name: string;
-  readonly labels: Labels;
-}
-
-const integer = /^[+-]?\d{1,19}$/;
-
-function meets(requirement: coreV1.NodeSelectorRequirement, value: string | undefined): boolean {
-  const { operator, values = [] } = requirement;
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-    case 'Lt': {
-      const [bound = ''] = values;
-      if (value === undefined || !integer.test(value) || !integer.test(bound)) return false;
-      return operator === 'Gt' ? BigInt(value) > BigInt(bound) : BigInt(value) < BigInt(bound);
-    }
-    default:
-      return false;
-  }
-}
-
-/** True when the node meets all conditions of the term. An empty term matches no node. */
-export function matchesTerm(term: coreV1.NodeSelectorTerm, node: NodeFacts): boolean {
-  const { matchExpressions = [], matchFields = [] } = term;
-  if (matchExpressions.length === 0 && matchFields.length === 0) return false;
-  for (const requirement of matchExpressions)
-    if (!meets(requirement, Object.hasOwn(node.labels, requirement.key) ? node.labels[requirement.key] : undefined))
-      return false;
-  for (const requirement of matchFields)
-    if (!meets(requirement, requirement.key === 'metadata.name' ? node.name : undefined)) return false;
-  return true;
-}
 
 /** Labels and terms that a node must match; undefined when the pod has no such rules. */
 export interface NodeRules {
@@ -77,26 +38,7 @@ function namesOf(terms: readonly coreV1.NodeSelectorTerm[]): ReadonlySet<string>
 export function matchesNodeRules(rules: NodeRules | undefined, node: NodeFacts): boolean {
   if (rules === undefined) return true;
   for (const [key, value] of rules.labels) if (node.labels[key] !== value) return false;
-  return rules.terms === undefined || rules.terms.some((term) => matchesTerm(term, node));
-}
-
-export function tolerates(toleration: coreV1.Toleration, taint: Taint): boolean {
-  const { key = '', operator = '', value = '', effect = '' } = toleration;
-  if (effect !== '' && effect !== taint.effect) return false;
-  if (key !== '' && key !== taint.key) return false;
-  if (operator === 'Exists') return true;
-  return (operator === '' || operator === 'Equal') && key !== '' && value === (taint.value ?? '');
-}
-
-/** The first taint with one of the effects that no toleration covers. */
-export function untoleratedTaint(
-  taints: readonly Taint[],
-  tolerations: readonly coreV1.Toleration[],
-  effects: readonly string[],
-): Taint | undefined {
-  return taints.find(
-    (taint) => effects.includes(taint.effect) && !tolerations.some((toleration) => tolerates(toleration, taint)),
-  );
+  return rules.terms === undefined || rules.terms.some((term) => matchesNodeTerm(term, node));
 }
 
 /** Effects that keep a pod from being assigned. */

@@ -1,0 +1,124 @@
+import { ownerReference, type ReconcileRun } from '@keelson/controller-kit';
+import { isStatusError, type KubeObject, type OwnerReference, type ResourceClient, StatusReason } from '@keelson/core';
+import { Pod, StatefulSet } from '@keelson/kinds';
+import { textOf } from '../workload/pod-writes.ts';
+import { sameJson } from '../workload/template.ts';
+import { claimName } from './stateful-pods.ts';
+
+/** Claims are served only where a kind for them has been defined, so they are addressed by name. */
+const claimResource = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
+
+/** A pod of the set, or one that is about to be created. */
+interface Member {
+  readonly run: ReconcileRun;
+  readonly set: StatefulSet;
+  readonly pod: Pod;
+  readonly ordinal: number;
+}
+
+/** Creates the claims of a pod that do not exist. */
+export async function createClaims({ run, set, pod, ordinal }: Member): Promise<void> {
+  for (const template of set.spec.volumeClaimTemplates ?? []) {
+    const name = claimName(set, template, ordinal);
+    const existing = await find(run, set, name);
+    if (existing?.metadata?.deletionTimestamp !== undefined) throw new Error(`pvc ${name} is being deleted`);
+    if (existing !== undefined) continue;
+    const labels = { ...template.metadata?.labels, ...set.spec.selector?.matchLabels };
+    const claim = {
+      ...template,
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { ...template.metadata, name, labels },
+    };
+    const subject = `create Claim ${name} Pod ${pod.metadata?.name} in StatefulSet ${set.metadata?.name}`;
+    try {
+      await claimsOf(run, set).create(claim);
+      run.event(set, 'Normal', 'SuccessfulCreate', `${subject} success`);
+    } catch (error) {
+      if (isStatusError(error, StatusReason.AlreadyExists)) continue;
+      run.event(set, 'Warning', 'FailedCreate', `${subject} failed error: ${textOf(error)}`);
+      throw new Error(`failed to create PVC ${name}: ${textOf(error)}`, { cause: error });
+    }
+  }
+}
+
+/** True when claims may have owners, which depend on the policy, or had some before the last change of the set. */
+export function hasRetentionPolicy({ spec, status, metadata }: StatefulSet): boolean {
+  if ((spec.volumeClaimTemplates ?? []).length === 0) return false;
+  const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
+  const changed = (status?.observedGeneration ?? 0) < (metadata?.generation ?? 0);
+  return whenDeleted === 'Delete' || whenScaled === 'Delete' || changed;
+}
+
+/**
+ * Sets the owners of the claims of a pod so that the garbage collector deletes the claims when the policy requests it:
+ * the set while the pod is to exist, and the pod when it is removed by scaling.
+ */
+export async function retainClaims(member: Member & { readonly condemned: boolean }): Promise<void> {
+  const { run, set, pod, ordinal, condemned } = member;
+  const { whenDeleted, whenScaled } = set.spec.persistentVolumeClaimRetentionPolicy ?? {};
+  const byPod = whenScaled === 'Delete' && condemned;
+  const owners: OwnerReference[] = [
+    ...(whenDeleted === 'Delete' && !byPod ? [ownerReference(StatefulSet, set)] : []),
+    ...(byPod ? [ownerReference(Pod, pod)] : []),
+  ];
+  for (const template of set.spec.volumeClaimTemplates ?? []) {
+    const claim = await find(run, set, claimName(set, template, ordinal));
+    if (claim === undefined || isStale(claim, set, pod)) continue;
+    const present = claim.metadata?.ownerReferences ?? [];
+    const others = present.filter(
+      (owner) => !isReferenceTo(owner, StatefulSet, set) && !isReferenceTo(owner, Pod, pod),
+    );
+    const controlled = others.some(({ controller }) => controller);
+    if (controlled && owners.length > 0) {
+      const why = 'has a conflicting OwnerReference that acts as a manging controller';
+      const message = `PersistentVolumeClaim ${claim.metadata?.name} ${why}, the retention policy is ignored for this claim`;
+      run.event(set, 'Warning', 'ConflictingController', message);
+    }
+    const wanted = controlled ? others : [...others, ...owners];
+    if (sameJson(present, wanted)) continue;
+    const { name = '', uid, resourceVersion } = claim.metadata ?? {};
+    const ownerReferences = wanted.length === 0 ? null : wanted;
+    await claimsOf(run, set).patch(name, 'merge', { metadata: { uid, resourceVersion, ownerReferences } });
+  }
+}
+
+/** True when a claim of an earlier pod of this name is about to be deleted, so that the pod must not use it. */
+export async function hasStaleClaim({ run, set, pod, ordinal }: Member): Promise<boolean> {
+  if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return false;
+  for (const template of set.spec.volumeClaimTemplates ?? []) {
+    const claim = await find(run, set, claimName(set, template, ordinal));
+    if (claim?.metadata?.ownerReferences?.some((owner) => isReferenceTo(owner, Pod, pod))) return true;
+  }
+  return false;
+}
+
+/** True when an owner of the claim has the name of the set or pod and another uid. */
+function isStale(claim: KubeObject, set: StatefulSet, pod: Pod): boolean {
+  return (claim.metadata?.ownerReferences ?? []).some(
+    (owner) =>
+      (isReferenceTo(owner, StatefulSet, set) && owner.uid !== set.metadata?.uid) ||
+      (isReferenceTo(owner, Pod, pod) && owner.uid !== pod.metadata?.uid),
+  );
+}
+
+function isReferenceTo(
+  owner: OwnerReference,
+  kind: { readonly apiVersion: string; readonly kind: string },
+  { metadata }: KubeObject,
+): boolean {
+  return owner.apiVersion === kind.apiVersion && owner.kind === kind.kind && owner.name === metadata?.name;
+}
+
+function claimsOf(run: ReconcileRun, set: StatefulSet): ResourceClient<KubeObject> {
+  return run.client.dynamic(claimResource).namespace(set.metadata?.namespace ?? '');
+}
+
+async function find(run: ReconcileRun, set: StatefulSet, name: string): Promise<KubeObject | undefined> {
+  try {
+    return await claimsOf(run, set).get(name);
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return undefined;
+    throw error;
+  }
+}
