@@ -10,6 +10,7 @@ import { requestScenarios } from './scenarios/requests.ts';
 import type { Scenario, Stage } from './scenarios/scenario.ts';
 import { serverStart, testPlaneStart } from './scenarios/start.ts';
 import { slowWatcherTax, watchBurst, watchFanOut } from './scenarios/watch-fan-out.ts';
+import { schedulePods, schedulePodsWithRules } from './schedule/schedule-scenario.ts';
 import { openStage } from './stage.ts';
 import { missingServer } from './stores/database.ts';
 import { storeScenarios, wantedStoreScenarios } from './stores/run-stores.ts';
@@ -27,6 +28,8 @@ export const scenarios: readonly Scenario[] = [
   memoryPerObject,
   testPlaneStart,
   serverStart,
+  schedulePods,
+  schedulePodsWithRules,
   nodeHeartbeats,
   podsToRunning,
   exitToStatus,

@@ -1,10 +1,10 @@
+import { ApiEventRecorder } from '@keelson/client';
 import type { ControllerHost } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
 import { eventLoopTurns, type Service } from '@keelson/core/runtime';
 import { ClusterFeed, type SharedInformerOf } from './cluster/cluster-feed.ts';
 import { type ClusterChange, ClusterState } from './cluster/cluster-state.ts';
 import { isSameForOthers, type PodInfo } from './cluster/pod-info.ts';
-import { PodEvents } from './events.ts';
 import { type FitFailure, fitMessage, PlacementAlgorithm } from './placement/placement.ts';
 import { findPreemption } from './placement/preemption.ts';
 import { defaultFilters, defaultScores } from './plugins/default-plugins.ts';
@@ -36,6 +36,9 @@ export interface SchedulerOptions extends ControllerHost {
   readonly concurrentWrites?: number;
 }
 
+/** Every assignment is an event, and many pods are assigned at once. */
+const maxQueuedEvents = 10_000;
+
 const noNodes = 'no nodes available to schedule pods';
 
 /** Assigns pods to nodes: filters, scores and preemption are those of kube-scheduler. */
@@ -48,7 +51,7 @@ export class Scheduler implements Service {
   readonly #feed: ClusterFeed;
   readonly #algorithm: PlacementAlgorithm;
   readonly #writer: PodWriter;
-  readonly #events: PodEvents;
+  readonly #events: ApiEventRecorder;
   readonly #metrics: SchedulerMetrics;
   readonly #writes = new Set<Promise<void>>();
   #running: Promise<void> | undefined;
@@ -87,7 +90,15 @@ export class Scheduler implements Service {
       podGone: (pod) => this.#gone(pod),
     });
     this.#writer = new PodWriter({ client, clock, logger, component });
-    this.#events = new PodEvents({ client, clock, logger, component });
+    this.#events = new ApiEventRecorder({
+      client,
+      source: { component },
+      qps: 0,
+      burst: 0,
+      maxQueued: maxQueuedEvents,
+      clock,
+      logger,
+    });
     this.#metrics = schedulerMetrics(options.metrics);
   }
 
@@ -215,7 +226,7 @@ export class Scheduler implements Service {
       await Promise.all(displaced.map((other) => this.#writer.denominate(other)));
       for (const victim of victims) {
         await this.#writer.preempt(victim, pod.schedulerName);
-        this.#events.record(victim, 'Normal', 'Preempted', `Preempted by pod ${pod.uid} on node ${nodeName}`);
+        this.#record(victim, 'Normal', 'Preempted', `Preempted by pod ${pod.uid} on node ${nodeName}`);
       }
     } catch (err) {
       this.#options.logger.warn('a pod was not preempted', { component: this.name, pod: pod.key, node: nodeName, err });
@@ -233,7 +244,7 @@ export class Scheduler implements Service {
   ): void {
     this.#queue.failed(pod.uid, retryAfter);
     this.#count('unschedulable', began);
-    this.#events.record(pod, 'Warning', 'FailedScheduling', message);
+    this.#record(pod, 'Warning', 'FailedScheduling', message);
     this.#write(this.#writer.reject(pod, { reason: 'Unschedulable', message, nominatedNodeName }));
   }
 
@@ -242,7 +253,7 @@ export class Scheduler implements Service {
     const message = error instanceof Error ? error.message : String(error);
     this.#queue.failedToWrite(pod.uid);
     this.#count('error', began);
-    this.#events.record(pod, 'Warning', 'FailedScheduling', message);
+    this.#record(pod, 'Warning', 'FailedScheduling', message);
     this.#write(this.#writer.reject(pod, { reason: 'SchedulerError', message, nominatedNodeName: undefined }));
   }
 
@@ -267,7 +278,11 @@ export class Scheduler implements Service {
     this.#count('scheduled', began);
     this.#metrics.podSeconds.observe((clock.now() - firstQueuedMs) / 1000);
     this.#metrics.podAttempts.observe(attempts);
-    this.#events.record(pod, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${nodeName}`);
+    this.#record(pod, 'Normal', 'Scheduled', `Successfully assigned ${pod.key} to ${nodeName}`);
+  }
+
+  #record({ namespace, name, uid }: PodInfo, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, type, reason, message);
   }
 
   /** Keeps track of a write that does not fail. */

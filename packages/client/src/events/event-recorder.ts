@@ -29,12 +29,14 @@ export interface ApiEventRecorderOptions {
   /** Average number of events per second; 0 = no limit. */
   readonly qps: number;
   readonly burst: number;
+  /** Events that wait while the server is slow or cannot be reached; further ones are dropped. Default 1000. */
+  readonly maxQueued?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** See docs/reference/agent-rules.md#events. */
-const maxQueued = 1000;
+const defaultMaxQueued = 1000;
 const maxTries = 12;
 const retryMs = 10_000;
 /** The server rejects longer messages. */
@@ -65,8 +67,8 @@ function namespaceOf({ namespace = '' }: EventSubject): string {
 }
 
 /**
- * Sends events to the API server, one at a time and within the rate limit. Up to 1000 events are queued while the
- * server cannot be reached; further events are dropped.
+ * Sends events to the API server, one at a time and within the rate limit. A limited number of events is queued while
+ * the server cannot be reached; further events are dropped.
  */
 export class ApiEventRecorder implements EventRecorder {
   readonly #options: ApiEventRecorderOptions;
@@ -88,7 +90,7 @@ export class ApiEventRecorder implements EventRecorder {
     if (this.#abort.signal.aborted) return;
     const event = this.#correlator.take({ subject, type, reason, message });
     if (event === undefined) return;
-    if (this.#queue.length >= maxQueued) {
+    if (this.#queue.length >= (this.#options.maxQueued ?? defaultMaxQueued)) {
       this.#dropped += 1;
       if (this.#dropped === 1) this.#options.logger.warn('events are dropped because the queue is full');
       return;

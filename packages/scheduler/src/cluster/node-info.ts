@@ -1,6 +1,6 @@
 import type { Node, Taint } from '@keelson/kinds';
 import type { HostPort, PodInfo } from './pod-info.ts';
-import { addResources, type Resources, readResources } from './resources.ts';
+import { addResources, noResources, type Resources, readResources } from './resources.ts';
 
 /** A node with the pods assigned to it. Sums are updated with each pod, never recomputed. */
 export class NodeInfo {
@@ -9,12 +9,14 @@ export class NodeInfo {
   node: Node | undefined;
   labels: Readonly<Record<string, string>> = {};
   taints: readonly Taint[] = [];
-  allocatable: Readonly<Resources> = {};
+  allocatable: Readonly<Resources> = noResources();
+  /** Largest number of pods. */
+  maxPods = 0;
   /** Bytes by name of the images on the node. */
   images: ReadonlyMap<string, number> = new Map();
-  readonly requested: Resources = {};
+  readonly requested = noResources();
   /** {@link requested} with assumed amounts for containers that request no cpu or memory. */
-  readonly scoredRequested: Resources = {};
+  readonly scoredRequested = noResources();
   readonly pods = new Map<string, PodInfo>();
   readonly #ports = new Map<string, number>();
 
@@ -31,6 +33,7 @@ export class NodeInfo {
     this.labels = node?.metadata?.labels ?? {};
     this.taints = node?.spec?.taints ?? [];
     this.allocatable = readResources(node?.status?.allocatable);
+    this.maxPods = this.allocatable['pods'] ?? 0;
     this.images = new Map(
       (node?.status?.images ?? []).flatMap(({ names = [], sizeBytes = 0 }) =>
         names.map((name): [string, number] => [name, Number(sizeBytes)]),

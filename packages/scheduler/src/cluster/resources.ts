@@ -1,16 +1,27 @@
 import { quantityMilliValue, quantityValue } from '@keelson/core';
 import type { Container, PodSpec } from '@keelson/kinds';
 
-/** Amounts by resource: cpu in thousandths, everything else in whole units. */
-export type Resources = Record<string, number>;
+/**
+ * Amounts by resource: cpu in thousandths, everything else in whole units. The named ones are read for every node, which
+ * is much faster with properties that every object has in the same order.
+ */
+export interface Resources {
+  cpu: number;
+  memory: number;
+  [name: string]: number;
+}
+
+export function noResources(): Resources {
+  return { cpu: 0, memory: 0 };
+}
 
 type QuantityMap = Readonly<Record<string, string>>;
 
 /** What a container without a request is assumed to use when nodes are scored. */
-const assumed: Readonly<Resources> = { cpu: 100, memory: 200 * 1024 * 1024 };
+const assumed = { cpu: 100, memory: 200 * 1024 * 1024 };
 
 export function readResources(map: QuantityMap | undefined): Resources {
-  const amounts: Resources = {};
+  const amounts = noResources();
   for (const [name, quantity] of Object.entries(map ?? {}))
     amounts[name] = Number(name === 'cpu' ? quantityMilliValue(quantity) : quantityValue(quantity));
   return amounts;
@@ -33,14 +44,16 @@ function raiseTo(to: Resources, amounts: Readonly<Resources>): void {
  * @param scored assume an amount of cpu and memory for containers that request none
  */
 export function podRequests(spec: PodSpec, scored = false): Resources {
-  const requestsOf = ({ resources }: Container): Resources => ({
-    ...(scored ? assumed : {}),
-    ...readResources(resources?.requests),
-  });
-  const running: Resources = {};
+  const requestsOf = ({ resources }: Container): Resources => {
+    const amounts = readResources(resources?.requests);
+    if (scored && resources?.requests?.['cpu'] === undefined) amounts.cpu = assumed.cpu;
+    if (scored && resources?.requests?.['memory'] === undefined) amounts.memory = assumed.memory;
+    return amounts;
+  };
+  const running = noResources();
   for (const container of spec.containers ?? []) addResources(running, requestsOf(container));
-  const starting: Resources = {};
-  const sidecars: Resources = {};
+  const starting = noResources();
+  const sidecars = noResources();
   for (const container of spec.initContainers ?? []) {
     const amounts = requestsOf(container);
     if (container.restartPolicy === 'Always') {
@@ -53,8 +66,9 @@ export function podRequests(spec: PodSpec, scored = false): Resources {
     raiseTo(starting, amounts);
   }
   raiseTo(running, starting);
-  for (const [name, amount] of Object.entries(readResources(spec.resources?.requests)))
-    if (name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')) running[name] = amount;
+  const whole = readResources(spec.resources?.requests);
+  for (const name of Object.keys(spec.resources?.requests ?? {}))
+    if (name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')) running[name] = whole[name] ?? 0;
   addResources(running, readResources(spec.overhead));
   return running;
 }

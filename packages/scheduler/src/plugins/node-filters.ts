@@ -1,6 +1,5 @@
 import type { NodeInfo } from '../cluster/node-info.ts';
 import { hardEffects, matchesNodeRules, tolerates, untoleratedTaint } from '../cluster/node-rules.ts';
-import type { PodInfo } from '../cluster/pod-info.ts';
 import type { Filter, Rejection } from './plugin.ts';
 
 const unschedulable: Rejection = { reasons: ['node(s) were unschedulable'], unresolvable: true };
@@ -74,32 +73,28 @@ export const nodeResourcesFit: Filter = {
   name: 'NodeResourcesFit',
   retryAfter: ['NodeAdded', 'NodeChanged', 'PodDeleted', 'PodChanged'],
   prepare: (pod) => {
-    const requests = Object.entries(pod.requirements.requests)
-      .filter(([, amount]) => amount > 0)
-      .sort(([a], [b]) => orderOf(a) - orderOf(b));
-    return { check: (node) => insufficient(pod, requests, node) };
+    const { requests } = pod.requirements;
+    const others = Object.entries(requests)
+      .filter(([name, amount]) => amount > 0 && name !== 'cpu' && name !== 'memory')
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+    const { cpu, memory } = requests;
+    const fits = ({ allocatable, requested, pods, maxPods }: NodeInfo) =>
+      pods.size < maxPods &&
+      (cpu === 0 || cpu <= allocatable.cpu - requested.cpu) &&
+      (memory === 0 || memory <= allocatable.memory - requested.memory);
+    const all = [['cpu', cpu] as const, ['memory', memory] as const, ...others];
+    return { check: (node) => (others.length === 0 && fits(node) ? undefined : insufficient(all, node)) };
   },
 };
 
-function orderOf(resource: string): number {
-  const at = ['cpu', 'memory', 'ephemeral-storage'].indexOf(resource);
-  return at === -1 ? 3 : at;
-}
-
-function insufficient(
-  pod: PodInfo,
-  requests: readonly (readonly [string, number])[],
-  node: NodeInfo,
-): Rejection | undefined {
-  let reasons: string[] | undefined;
+function insufficient(requests: readonly (readonly [string, number])[], node: NodeInfo): Rejection | undefined {
+  const reasons = node.pods.size < node.maxPods ? [] : ['Too many pods'];
   let unresolvable = false;
-  const others = node.pods.has(pod.uid) ? node.pods.size - 1 : node.pods.size;
-  if (others + 1 > (node.allocatable['pods'] ?? 0)) reasons = ['Too many pods'];
   for (const [resource, amount] of requests) {
     const allocatable = node.allocatable[resource] ?? 0;
-    if (amount <= allocatable - (node.requested[resource] ?? 0)) continue;
-    reasons = [...(reasons ?? []), `Insufficient ${resource}`];
+    if (amount === 0 || amount <= allocatable - (node.requested[resource] ?? 0)) continue;
+    reasons.push(`Insufficient ${resource}`);
     if (amount > allocatable) unresolvable = true;
   }
-  return reasons && { reasons, unresolvable };
+  return reasons.length === 0 ? undefined : { reasons, unresolvable };
 }

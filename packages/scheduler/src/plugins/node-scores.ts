@@ -3,34 +3,30 @@ import { matchesTerm, untoleratedTaint } from '../cluster/node-rules.ts';
 import type { Resources } from '../cluster/resources.ts';
 import { maxScore, type Score, scaleInverted, scaleToHighest } from './plugin.ts';
 
-const scored = ['cpu', 'memory'] as const;
-
 /** Prefers nodes of which a small part is requested. */
 export const leastAllocated: Score = {
   name: 'NodeResourcesFit',
   weight: 1,
   prepare: ({ requirements: { scoredRequests } }) => ({
     score: ({ allocatable, scoredRequested }) => {
-      let sum = 0;
-      let counted = 0;
-      for (const name of scored) {
-        const capacity = allocatable[name] ?? 0;
-        if (capacity === 0) continue;
-        counted += 1;
-        const free = capacity - (scoredRequested[name] ?? 0) - (scoredRequests[name] ?? 0);
-        if (free > 0) sum += Math.trunc((free * maxScore) / capacity);
-      }
-      return counted === 0 ? 0 : Math.trunc(sum / counted);
+      const cpu = freeShare(allocatable.cpu, scoredRequested.cpu + scoredRequests.cpu);
+      const memory = freeShare(allocatable.memory, scoredRequested.memory + scoredRequests.memory);
+      if (allocatable.cpu === 0) return memory;
+      return allocatable.memory === 0 ? cpu : Math.trunc((cpu + memory) / 2);
     },
   }),
 };
+
+function freeShare(capacity: number, requested: number): number {
+  return requested >= capacity ? 0 : Math.trunc(((capacity - requested) * maxScore) / capacity);
+}
 
 /** Prefers nodes of which similar parts of cpu and memory are requested. */
 export const balancedAllocation: Score = {
   name: 'NodeResourcesBalancedAllocation',
   weight: 1,
   prepare: ({ requirements: { requests } }) =>
-    scored.every((name) => !requests[name])
+    requests.cpu === 0 && requests.memory === 0
       ? undefined
       : { score: ({ allocatable, requested }) => balanceOf(allocatable, requested, requests) },
 };
@@ -40,14 +36,10 @@ function balanceOf(
   requested: Readonly<Resources>,
   requests: Readonly<Resources>,
 ): number {
-  const fractions: number[] = [];
-  for (const name of scored) {
-    const capacity = allocatable[name] ?? 0;
-    if (capacity > 0) fractions.push(Math.min(1, ((requested[name] ?? 0) + (requests[name] ?? 0)) / capacity));
-  }
-  const [cpu, memory] = fractions;
-  const deviation = cpu === undefined || memory === undefined ? 0 : Math.abs(cpu - memory) / 2;
-  return Math.trunc((1 - deviation) * maxScore);
+  if (allocatable.cpu === 0 || allocatable.memory === 0) return maxScore;
+  const cpu = Math.min(1, (requested.cpu + requests.cpu) / allocatable.cpu);
+  const memory = Math.min(1, (requested.memory + requests.memory) / allocatable.memory);
+  return Math.trunc((1 - Math.abs(cpu - memory) / 2) * maxScore);
 }
 
 /** Prefers nodes by the weights of the preferred node affinity. */
