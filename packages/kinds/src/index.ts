@@ -19,6 +19,8 @@ import {
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
 } from './authorization/v1beta1/reviews.ts';
+import { AutoscalingV1HorizontalPodAutoscaler } from './autoscaling/v1/horizontal-pod-autoscaler.ts';
+import { HorizontalPodAutoscaler } from './autoscaling/v2/horizontal-pod-autoscaler.ts';
 import { CronJob } from './batch/v1/cron-job.ts';
 import { Job } from './batch/v1/job.ts';
 import { CertificateSigningRequest } from './certificates/v1/certificate-signing-request.ts';
@@ -70,7 +72,9 @@ import { VolumeAttachment } from './storage/v1/volume-attachment.ts';
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export { type TokenRequest, TokenRequestSchema } from './authentication/v1/schema/index.ts';
+export type * as autoscalingV1 from './autoscaling/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';
+export type * as autoscalingV2 from './autoscaling/v2/schema/index.ts';
 export { nextTime } from './batch/schedule/next-time.ts';
 export { parseSchedule, type Schedule, ScheduleError } from './batch/schedule/parse-schedule.ts';
 export type * as batchV1 from './batch/v1/schema/index.ts';
@@ -112,6 +116,7 @@ export {
   AuthorizationV1beta1SelfSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
+  AutoscalingV1HorizontalPodAutoscaler,
   Binding,
   CertificateSigningRequest,
   ClusterRole,
@@ -132,6 +137,7 @@ export {
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,
+  HorizontalPodAutoscaler,
   Ingress,
   IngressClass,
   isDefaultStorageClass,
@@ -191,6 +197,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   Deployment,
   ReplicaSet,
   StatefulSet,
+  HorizontalPodAutoscaler,
+  AutoscalingV1HorizontalPodAutoscaler,
   CronJob,
   Job,
   CertificateSigningRequest,

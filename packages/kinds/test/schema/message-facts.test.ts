@@ -15,6 +15,7 @@ import * as authenticationBeta from '../../src/authentication/v1beta1/schema.ts'
 import * as authorization from '../../src/authorization/v1/schema/index.ts';
 import * as authorizationBeta from '../../src/authorization/v1beta1/schema.ts';
 import * as autoscaling from '../../src/autoscaling/v1/schema/index.ts';
+import * as autoscalingV2 from '../../src/autoscaling/v2/schema/index.ts';
 import * as batch from '../../src/batch/v1/schema/index.ts';
 import * as certificates from '../../src/certificates/v1/schema/index.ts';
 import * as coordination from '../../src/coordination/v1/schema/index.ts';
@@ -103,6 +104,7 @@ for (const [name, schema] of Object.entries({ ...core, ...autoscaling, ...certif
 }
 const groups = [
   apps,
+  autoscalingV2,
   batch,
   discovery,
   events,

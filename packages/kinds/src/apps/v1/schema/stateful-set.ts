@@ -53,8 +53,10 @@ const statefulSetPersistentVolumeClaimRetentionPolicy = s.message(
 );
 export interface StatefulSetPersistentVolumeClaimRetentionPolicy
   extends Infer<typeof statefulSetPersistentVolumeClaimRetentionPolicy> {}
-export const StatefulSetPersistentVolumeClaimRetentionPolicySchema: Schema<StatefulSetPersistentVolumeClaimRetentionPolicy> =
+const retentionPolicy: Schema<StatefulSetPersistentVolumeClaimRetentionPolicy> =
   statefulSetPersistentVolumeClaimRetentionPolicy;
+
+export { retentionPolicy as StatefulSetPersistentVolumeClaimRetentionPolicySchema };
 
 const statefulSetOrdinals = s.message('k8s.io.api.apps.v1.StatefulSetOrdinals', 'How pods are numbered.', {
   start: filled(1, s.int32(), 'Number of the first pod; 0 by default.'),
@@ -78,7 +80,7 @@ const statefulSetSpec = s.message('k8s.io.api.apps.v1.StatefulSetSpec', 'Intende
   minReadySeconds: optional(9, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   persistentVolumeClaimRetentionPolicy: optional(
     10,
-    StatefulSetPersistentVolumeClaimRetentionPolicySchema,
+    retentionPolicy,
     'What becomes of the claims of pods that are gone.',
   ),
   ordinals: optional(11, StatefulSetOrdinalsSchema, 'How pods are numbered.'),
