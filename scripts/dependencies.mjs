@@ -28,6 +28,7 @@ const packages = {
   ],
   'packages/controller-kit': ['@keelson/core', '@keelson/client'],
   'packages/scheduler': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
+  'packages/service-proxy': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
   'packages/agent': [
     '@keelson/certificates',

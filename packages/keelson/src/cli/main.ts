@@ -9,6 +9,7 @@ import { routeLibraryOutput } from '../observe/library-output.ts';
 import { recordProcess } from './running-process.ts';
 import { startServer } from './serve.ts';
 import { type NodeCounts, startNodes } from './start-node.ts';
+import { startServices } from './start-services.ts';
 import { welcome } from './welcome.ts';
 
 /** Environment and streams of a command. */
@@ -90,6 +91,8 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       '--agent': options.agent,
       '--nodes': options.nodes,
       '--fake-nodes': options.fakeNodes,
+      '--service-proxy': options.serviceProxy,
+      '--ingress-listen': options.ingressListen,
     }))
       if (value !== undefined && value !== false && value !== 0)
         throw new UsageError(`${name} is an option of keelson up; keelson serve runs no node`);
@@ -128,10 +131,13 @@ async function serveUntilTerminated(
   });
   if (server === undefined) return ExitCode.Ok;
   io.stdout(`keelson: serving on ${server.url}\n`);
-  if (counts !== undefined && options.logLevel !== 'silent') io.stderr(welcome(server, options.data));
+  const services = counts && (await startServices(options, server));
+  if (counts !== undefined && options.logLevel !== 'silent')
+    io.stderr(welcome(server, options.data, services?.ingressUrl));
   const nodes = counts && startNodes(options, counts, server);
   const failure = await Promise.race([terminated, server.failed]);
   await nodes?.then(({ stop }) => stop());
+  await services?.stop();
   const stopped = await settledWithin(stopMs, server.stop());
   await forgetProcess?.();
   if (failure !== undefined) throw failure;

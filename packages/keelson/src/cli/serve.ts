@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
-import { systemClock } from '@keelson/core/runtime';
+import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import { auditOptions } from '../config/audit-options.ts';
 import { authenticationOptions } from '../config/authentication-options.ts';
@@ -22,6 +22,7 @@ export interface RunningServer {
   readonly url: string;
   /** The API for parts of this process. */
   readonly api: ApiClient;
+  readonly metrics: Metrics;
   readonly kubeconfig: string;
   /** File with the authority of the server's certificate, for agents. */
   readonly authorityFile: string;
@@ -125,6 +126,7 @@ export async function startServer(
     return {
       url: listening.url,
       api: plane.api,
+      metrics,
       kubeconfig,
       authorityFile: join(data, authorityFile),
       localAgents,

@@ -2,7 +2,11 @@ import { relative } from 'node:path';
 import type { RunningServer } from './serve.ts';
 
 /** What a user of `keelson up` needs next. Written to stderr, because programs read stdout. */
-export function welcome({ kubeconfig }: Pick<RunningServer, 'kubeconfig'>, data: string): string {
+export function welcome(
+  { kubeconfig }: Pick<RunningServer, 'kubeconfig'>,
+  data: string,
+  ingressUrl: string | undefined,
+): string {
   const near = relative(process.cwd(), kubeconfig);
   const path = near.startsWith('..') ? kubeconfig : near;
   const folder = relative(process.cwd(), data);
@@ -10,6 +14,7 @@ export function welcome({ kubeconfig }: Pick<RunningServer, 'kubeconfig'>, data:
   return [
     `Kubeconfig: ${kubeconfig}`,
     `Next:       export KUBECONFIG=${path}; kubectl get nodes`,
+    ...(ingressUrl === undefined ? [] : [`Ingresses:  ${ingressUrl}`]),
     `Stop:       Ctrl+C stops the server, pods continue to run; keelson down${option} stops everything`,
     '',
   ].join('\n');

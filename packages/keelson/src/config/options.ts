@@ -9,7 +9,7 @@ import { type FlowControlChoice, parseFlowControl } from './flow-control.ts';
 import { type MemoryBudgets, parseMemoryBudgets } from './memory-budgets.ts';
 import { brand, controllerNames, type Declared, hosts, listenAddress, modules, path, storage } from './option-types.ts';
 import { type ServiceAccountServerOptions, serviceAccountOptions } from './service-account-options.ts';
-import { serviceOptions } from './service-options.ts';
+import { type ServiceUpOptions, serviceOptions } from './service-options.ts';
 import {
   type HistoryWindow,
   parseHistory,
@@ -27,7 +27,8 @@ export interface ServerOptions
     AuthenticationFlags,
     AuthorizationConfig,
     ServiceAccountServerOptions,
-    ServiceServerOptions {
+    ServiceServerOptions,
+    ServiceUpOptions {
   /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
   /** The history window of every store without its own setting. */

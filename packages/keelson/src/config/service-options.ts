@@ -1,4 +1,4 @@
-import { requiredText, type ValueType, valueType } from '@keelson/core/internal';
+import { bool, requiredText, type ValueType, valueType } from '@keelson/core/internal';
 import {
   AddressRange,
   defaultClusterIpRange,
@@ -6,7 +6,8 @@ import {
   parsePortRange,
   type ServiceServerOptions,
 } from '../service-addresses/address-range.ts';
-import type { Declared } from './option-types.ts';
+import { type Declared, listenAddress } from './option-types.ts';
+import type { ListenAddress } from './options.ts';
 
 const clusterIpRange: ValueType<string> = valueType('CIDR[,CIDR]', (raw, source) => {
   const text = requiredText(raw, source);
@@ -20,8 +21,28 @@ const nodePortRange: ValueType<string> = valueType('PORT-PORT', (raw, source) =>
   return text;
 });
 
+/** The options of `keelson up` about serving services. */
+export interface ServiceUpOptions {
+  /** Serve services and Ingresses in this process. Undefined: the default of the command. */
+  readonly serviceProxy?: boolean;
+  /** Undefined: {@link defaultIngressListen}, or a port that the system chooses when that one is in use. */
+  readonly ingressListen?: ListenAddress | 'off';
+}
+
+/** Every user may listen on this port. */
+export const defaultIngressListen: ListenAddress = { host: '127.0.0.1', port: 8080 };
+
+const ingressListen: ValueType<ListenAddress | 'off'> = {
+  ...listenAddress,
+  parse: (text, source) => (text === 'off' ? 'off' : listenAddress.parse(text, source)),
+  fromFile: (raw, source, directory) => (raw === 'off' ? 'off' : listenAddress.fromFile(raw, source, directory)),
+  format: (value) => (value === 'off' ? 'off' : listenAddress.format(value)),
+};
+
 export const serviceOptions: {
-  readonly [K in keyof ServiceServerOptions]-?: Declared<ServiceServerOptions[K]>;
+  readonly [K in keyof (ServiceServerOptions & ServiceUpOptions)]-?: Declared<
+    (ServiceServerOptions & ServiceUpOptions)[K] | undefined
+  >;
 } = {
   serviceClusterIpRange: {
     flag: '--service-cluster-ip-range',
@@ -36,5 +57,21 @@ export const serviceOptions: {
     type: nodePortRange,
     default: defaultNodePortRange,
     help: 'range of the node ports of services; the same on all servers',
+  },
+  serviceProxy: {
+    flag: '--service-proxy',
+    variable: 'KEELSON_SERVICE_PROXY',
+    type: bool,
+    default: undefined,
+    shownDefault: 'true with up',
+    help: 'keelson up only: serve cluster IPs, node ports and Ingresses in this process',
+  },
+  ingressListen: {
+    flag: '--ingress-listen',
+    variable: 'KEELSON_INGRESS_LISTEN',
+    type: ingressListen,
+    default: undefined,
+    shownDefault: '127.0.0.1:8080 with up, or a free port if that is in use',
+    help: 'keelson up only: address on which Ingresses are served, HTTP and HTTPS on one port; off serves none',
   },
 };

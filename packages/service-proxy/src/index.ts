@@ -1,0 +1,6 @@
+/** @experimental */
+export { IngressProxy, type IngressProxyOptions } from './ingress/ingress-proxy.ts';
+/** @experimental */
+export { ServiceProxy, type ServiceProxyOptions } from './proxy/service-proxy.ts';
+/** @experimental */
+export { ServiceTable, type ServiceTableOptions } from './routes/service-table.ts';

@@ -1,0 +1,222 @@
+import type { EventRecorder } from '@keelson/client';
+import type { Clock, Logger, Metrics, Service as RunningService } from '@keelson/core/runtime';
+import { type KnownService, type ServiceTable, serviceKey, type Target } from '../routes/service-table.ts';
+import { TargetChoice, usableTargets } from '../routes/target-choice.ts';
+import { HealthPort } from './health-port.ts';
+import { type PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts';
+import { TcpPort } from './tcp-port.ts';
+import { UdpPort } from './udp-port.ts';
+
+export interface ServiceProxyOptions {
+  readonly table: ServiceTable;
+  /** Records events about services whose addresses cannot be used. */
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Names of the nodes of this machine, for the traffic policy `Local`. */
+  readonly localNodes: () => ReadonlySet<string>;
+  /** Addresses on which node ports are served. Default: all of IPv4. */
+  readonly nodePortAddresses?: readonly string[];
+  /** Connections and flows at the same time. Default 10,000. */
+  readonly maxConnections?: number;
+}
+
+/** An address to listen on, and where its connections go. */
+interface Wanted {
+  readonly service: KnownService;
+  readonly protocol: 'TCP' | 'UDP' | 'health';
+  readonly address: string;
+  readonly port: number;
+  readonly targets: readonly Target[];
+  readonly affinityMs: number | undefined;
+}
+
+interface Open {
+  readonly choice: TargetChoice;
+  readonly listener: PortListener;
+  readonly health: HealthPort | undefined;
+}
+
+/** An address that could not be used is tried again after this time. */
+const retryMs = 10_000;
+
+/**
+ * Serves the cluster addresses and node ports of all services in this process. Cluster addresses must be addresses of
+ * the machine, such as those of the loopback interface.
+ */
+export class ServiceProxy implements RunningService {
+  readonly name = 'service-proxy';
+  readonly #options: ServiceProxyOptions;
+  readonly #limits: ProxyLimits;
+  readonly #metrics: ProxyMetrics;
+  /** By protocol, address and port. */
+  readonly #open = new Map<string, Open>();
+  /** Listeners that were closed and may still have connections. */
+  readonly #closing = new Set<PortListener>();
+  /** Addresses that cannot be used, with the reported reason and the time of the next attempt. */
+  readonly #failed = new Map<string, { reason: string; retryAt: number }>();
+  #unsubscribe: () => void = () => {};
+  #cancelRetry: () => void = () => {};
+  #running: Promise<void> = Promise.resolve();
+  #again = false;
+  #busy = false;
+  #stopped = false;
+
+  constructor(options: ServiceProxyOptions) {
+    this.#options = options;
+    this.#limits = new ProxyLimits(options.maxConnections ?? 10_000);
+    this.#metrics = new ProxyMetrics(options.metrics);
+  }
+
+  /** The table must have been started. Resolves when all addresses are served that can be. */
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#options.table.onChange(() => this.#sync());
+    this.#sync();
+    await this.#running;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unsubscribe();
+    this.#cancelRetry();
+    await this.#running;
+    for (const { listener } of this.#open.values()) listener.destroy();
+    for (const listener of this.#closing) listener.destroy();
+    this.#open.clear();
+  }
+
+  /** Addresses that are served, for tests and diagnosis: `TCP 127.96.0.1:80`. */
+  get addresses(): readonly string[] {
+    return [...this.#open.keys()];
+  }
+
+  #sync(): void {
+    this.#again = true;
+    if (this.#busy || this.#stopped) return;
+    this.#busy = true;
+    this.#running = this.#passes().finally(() => {
+      this.#busy = false;
+    });
+  }
+
+  async #passes(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      await this.#pass();
+    }
+  }
+
+  async #pass(): Promise<void> {
+    const wanted = new Map<string, Wanted>();
+    for (const service of this.#options.table.services())
+      for (const one of this.#wantedOf(service)) {
+        const key = `${one.protocol === 'UDP' ? 'UDP' : 'TCP'} ${one.address}:${one.port}`;
+        // Two services have the same address only until one of them is created again.
+        if (!wanted.has(key)) wanted.set(key, one);
+      }
+    for (const [key, { listener }] of this.#open) {
+      if (wanted.has(key)) continue;
+      this.#open.delete(key);
+      this.#closing.add(listener);
+      void listener.close().finally(() => this.#closing.delete(listener));
+    }
+    for (const key of this.#failed.keys()) if (!wanted.has(key)) this.#failed.delete(key);
+    for (const [key, one] of wanted) {
+      if (this.#stopped) return;
+      await this.#serve(key, one);
+    }
+    this.#scheduleRetry();
+  }
+
+  async #serve(key: string, wanted: Wanted): Promise<void> {
+    const { clock } = this.#options;
+    const existing = this.#open.get(key);
+    if (existing !== undefined) {
+      existing.choice.update(wanted.targets, wanted.affinityMs);
+      existing.health?.update(wanted.service, wanted.targets.length);
+      return;
+    }
+    const failure = this.#failed.get(key);
+    if (failure !== undefined && clock.monotonic() < failure.retryAt) return;
+    const choice = new TargetChoice({ affinityMs: wanted.affinityMs, now: () => clock.monotonic() });
+    choice.update(wanted.targets, wanted.affinityMs);
+    const health = wanted.protocol === 'health' ? new HealthPort(wanted.service, wanted.targets.length) : undefined;
+    const listener =
+      health ??
+      (wanted.protocol === 'UDP'
+        ? new UdpPort(choice, this.#limits, this.#metrics, clock)
+        : new TcpPort(choice, this.#limits, this.#metrics));
+    try {
+      await listener.listen(wanted.address, wanted.port);
+      this.#failed.delete(key);
+      this.#open.set(key, { choice, listener, health });
+    } catch (error) {
+      const reason = reasonOf(error);
+      this.#failed.set(key, { reason, retryAt: clock.monotonic() + retryMs });
+      if (failure?.reason !== reason) this.#report(wanted.service, key, reason);
+    }
+  }
+
+  #scheduleRetry(): void {
+    this.#cancelRetry();
+    if (this.#failed.size > 0) this.#cancelRetry = this.#options.clock.after(retryMs, () => this.#sync());
+  }
+
+  *#wantedOf(service: KnownService): Generator<Wanted> {
+    const { table, localNodes, nodePortAddresses = ['0.0.0.0'] } = this.#options;
+    const { spec } = service;
+    if (spec.type === 'ExternalName' || spec.clusterIP === 'None' || !spec.clusterIP) return;
+    if (serviceKey(service) === 'default/kubernetes') return;
+    const nodes = localNodes();
+    const isLocal = ({ nodeName }: Target) => nodeName !== undefined && nodes.has(nodeName);
+    const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800;
+    const affinityMs = spec.sessionAffinity === 'ClientIP' ? seconds * 1000 : undefined;
+    let local = 0;
+    for (const { name = '', port, protocol = 'TCP', nodePort } of spec.ports ?? []) {
+      if (protocol !== 'TCP' && protocol !== 'UDP') continue;
+      const all = table.targets(service, name, protocol);
+      const inside = usableTargets(all, spec.internalTrafficPolicy === 'Local' ? isLocal : undefined);
+      for (const address of spec.clusterIPs ?? [spec.clusterIP])
+        yield { service, protocol, address, port, targets: inside, affinityMs };
+      local = Math.max(local, usableTargets(all, isLocal).length);
+      if (!nodePort) continue;
+      const outside = usableTargets(all, spec.externalTrafficPolicy === 'Local' ? isLocal : undefined);
+      for (const address of nodePortAddresses)
+        yield { service, protocol, address, port: nodePort, targets: outside, affinityMs };
+    }
+    if (!spec.healthCheckNodePort) return;
+    const targets = Array.from({ length: local }, () => noTarget);
+    for (const address of nodePortAddresses)
+      yield { service, protocol: 'health', address, port: spec.healthCheckNodePort, targets, affinityMs: undefined };
+  }
+
+  #report({ namespace, name, uid }: KnownService, key: string, reason: string): void {
+    const { logger } = this.#options;
+    const message = `cannot listen on ${key}: ${reason}`;
+    logger.warn(message, { service: `${namespace}/${name}` });
+    this.#metrics.failed('listen');
+    const subject = { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+    this.#options.events.record(subject, 'Warning', 'FailedToListen', message);
+  }
+}
+
+/** Stands for a target that is counted only. */
+const noTarget: Target = {
+  ...{ address: '', port: 0, nodeName: undefined, hostname: undefined },
+  ...{ ready: true, serving: true, terminating: false },
+};
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'another process uses the address';
+    case 'EACCES':
+      return 'ports below net.ipv4.ip_unprivileged_port_start need privileges';
+    case 'EADDRNOTAVAIL':
+      return 'it is no address of this machine';
+    default:
+      return message;
+  }
+}

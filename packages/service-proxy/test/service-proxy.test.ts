@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
+import { EndpointSlice, Service } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
+import test, { type ExecutionContext } from 'ava';
+import { ServiceProxy } from '../src/index.ts';
+import { addService, type Cluster, cluster, freePort, listen, machineAddress } from './support/cluster.ts';
+
+const onNetwork = machineAddress === undefined ? test.skip : test;
+
+/** Addresses of the loopback range that no other test uses: by the process and a counter. */
+let used = 0;
+function clusterIp(): string {
+  used += 1;
+  return `127.97.${process.pid % 250}.${used}`;
+}
+
+async function start(
+  t: ExecutionContext,
+  { table, events }: Cluster,
+): Promise<{ proxy: ServiceProxy; clock: FakeClock }> {
+  const clock = new FakeClock();
+  const proxy = new ServiceProxy({
+    ...{ table, events, clock, logger: silentLogger, metrics: noMetrics },
+    localNodes: () => new Set(['here']),
+    nodePortAddresses: ['127.0.0.1'],
+  });
+  t.teardown(() => proxy.stop());
+  await proxy.start();
+  return { proxy, clock };
+}
+
+const say = (name: string) => createServer((socket) => socket.on('error', () => {}).end(name));
+
+async function read(address: string, port: number): Promise<string> {
+  const socket = connect({ host: address, port });
+  return text(socket).catch((error: NodeJS.ErrnoException) => error.code ?? 'failed');
+}
+
+onNetwork(
+  'cluster addresses and node ports lead to the endpoints, and are free after the service is deleted',
+  async (t) => {
+    const here = await cluster(t);
+    const { proxy } = await start(t, here);
+    const ip = clusterIp();
+    const nodePort = await freePort('127.0.0.1');
+    await addService(here, 'web', { clusterIP: ip, type: 'NodePort', ports: [{ port: 8080, nodePort }] }, [
+      { port: await listen(t, say('a')) },
+      { port: await listen(t, say('b')) },
+    ]);
+    await until(() => proxy.addresses.length === 2);
+    const answers = () => Promise.all(Array.from({ length: 4 }, () => read(ip, 8080)));
+    await until(async () => new Set(await answers()).size === 2);
+    t.deepEqual((await answers()).sort(), ['a', 'a', 'b', 'b'], 'in turn');
+    t.regex(await read('127.0.0.1', nodePort), /^[ab]$/);
+    await here.api.resource(EndpointSlice).namespace('default').delete('web-1');
+    await until(async () => (await answers()).join('') === 'aaaa');
+    await here.api.resource(EndpointSlice).namespace('default').delete('web-0');
+    await until(async () => (await read(ip, 8080)) === 'ECONNRESET');
+    await here.api.resource(Service).namespace('default').delete('web');
+    await until(() => proxy.addresses.length === 0);
+    t.is(await read(ip, 8080), 'ECONNREFUSED');
+    t.is(await read('127.0.0.1', nodePort), 'ECONNREFUSED');
+  },
+);
+
+onNetwork('the policy Local uses endpoints of this machine only, and the health port counts them', async (t) => {
+  const here = await cluster(t);
+  const { proxy } = await start(t, here);
+  const [ip, nodePort, healthCheckNodePort] = [clusterIp(), await freePort('127.0.0.1'), await freePort('127.0.0.1')];
+  await addService(
+    here,
+    'local',
+    {
+      ...{ clusterIP: ip, type: 'LoadBalancer', healthCheckNodePort, externalTrafficPolicy: 'Local' },
+      internalTrafficPolicy: 'Cluster',
+      ports: [{ port: 8080, nodePort }],
+    },
+    [
+      { port: await listen(t, say('near')), nodeName: 'here' },
+      { port: await listen(t, say('far')), nodeName: 'there' },
+    ],
+  );
+  const health = async () => {
+    const [answer] = await once(get({ host: '127.0.0.1', port: healthCheckNodePort }), 'response');
+    return `${answer.statusCode} ${await text(answer)}`;
+  };
+  await until(() => proxy.addresses.length === 3);
+  await until(async () => (await health()).startsWith('200'));
+  t.is(await health(), '200 {"service":{"namespace":"default","name":"local"},"localEndpoints":1}');
+  for (let i = 0; i < 4; i++) t.is(await read('127.0.0.1', nodePort), 'near');
+  const inside = await Promise.all([read(ip, 8080), read(ip, 8080)]);
+  t.deepEqual(inside.sort(), ['far', 'near']);
+  await here.api.resource(EndpointSlice).namespace('default').delete('local-0');
+  await until(async () => (await health()).startsWith('503'));
+  t.is(await read('127.0.0.1', nodePort), 'ECONNRESET');
+});
+
+onNetwork('an address in use is reported once and served when it is free', async (t) => {
+  const here = await cluster(t);
+  const { proxy, clock } = await start(t, here);
+  const ip = clusterIp();
+  const other = createServer();
+  other.listen(8080, ip);
+  await once(other, 'listening');
+  await addService(here, 'web', { clusterIP: ip, ports: [{ port: 8080 }] }, [{ port: await listen(t, say('a')) }]);
+  await until(() => here.recorded.length > 0);
+  clock.advance(10_000);
+  other.close();
+  await once(other, 'close');
+  await until(() => {
+    clock.advance(10_000);
+    return proxy.addresses.length === 1;
+  });
+  t.is(await read(ip, 8080), 'a');
+  t.deepEqual(here.recorded, [`web FailedToListen cannot listen on TCP ${ip}:8080: another process uses the address`]);
+});
+
+onNetwork('services without an address and the service of the servers are not served', async (t) => {
+  const here = await cluster(t);
+  const { proxy } = await start(t, here);
+  const ports = [{ port: 8080 }];
+  await addService(here, 'headless', { clusterIP: 'None', ports }, []);
+  await addService(here, 'alias', { type: 'ExternalName', externalName: 'example.com' }, []);
+  await addService(here, 'kubernetes', { clusterIP: '127.0.0.1', ports }, []);
+  await addService(here, 'web', { clusterIP: clusterIp(), ports }, []);
+  await until(() => proxy.addresses.length > 0);
+  t.is(proxy.addresses.length, 1);
+});
