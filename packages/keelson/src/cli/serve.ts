@@ -12,7 +12,13 @@ import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
-import { authorityFile, type Credentials, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
+import {
+  authorityFile,
+  type Credentials,
+  credentialsSigner,
+  loadCredentials,
+  readServingCertificate,
+} from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
 import { CredentialsRenewal } from '../tls/renew-credentials.ts';
 import { loadServiceAccounts } from '../tls/service-account-keys.ts';
@@ -56,7 +62,11 @@ export async function startServer(
     agentCertificateAuthority && (await readCertificates('--agent-certificate-authority', agentCertificateAuthority));
   const verified = options.verifyAgentCertificates && (authority !== undefined || !insecure);
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
-  const load = () => loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress]);
+  const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = options;
+  const load = async (): Promise<Credentials> => ({
+    ...(await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress])),
+    ...(certificateFile && keyFile ? { named: await readServingCertificate(certificateFile, keyFile) } : {}),
+  });
   const made = insecure && !withAgent ? undefined : await load();
   const credentials = insecure ? undefined : made;
   const metrics = createPromMetrics();

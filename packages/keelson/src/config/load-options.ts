@@ -44,6 +44,11 @@ function checkOptions(options: ServerOptions): void {
     throw new UsageError(
       `--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${listen.port}`,
     );
+  const { tlsCertFile, tlsPrivateKeyFile } = options;
+  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
+    throw new UsageError('--tls-cert-file and --tls-private-key-file require each other');
+  if (insecure && tlsCertFile !== undefined)
+    throw new UsageError('--insecure and --tls-cert-file exclude each other: plain HTTP has no certificate');
   if (!insecure && allowedHosts.length > 0)
     throw new UsageError('--allowed-host requires --insecure; a server with authentication accepts every host name');
   checkAuthentication(options);

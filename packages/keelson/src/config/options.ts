@@ -51,6 +51,9 @@ export interface ServerOptions
   readonly fakeNodes?: number;
   /** File with the authorities of node agents' certificates. Undefined: the authority of the data directory. */
   readonly agentCertificateAuthority?: string;
+  /** File with a serving certificate for names that the server's own certificate does not contain, and its key. */
+  readonly tlsCertFile?: string;
+  readonly tlsPrivateKeyFile?: string;
   /** False: the serving certificates of node agents are not verified. */
   readonly verifyAgentCertificates: boolean;
   readonly listen: ListenAddress;
@@ -167,6 +170,20 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: undefined,
     shownDefault: 'ca.crt of the data directory',
     help: 'authorities of the serving certificates of node agents (PEM)',
+  },
+  tlsCertFile: {
+    flag: '--tls-cert-file',
+    variable: 'KEELSON_TLS_CERT_FILE',
+    type: path('FILE'),
+    default: undefined,
+    help: 'certificate (PEM, with intermediates) for clients that connect to a name which server.crt does not contain',
+  },
+  tlsPrivateKeyFile: {
+    flag: '--tls-private-key-file',
+    variable: 'KEELSON_TLS_PRIVATE_KEY_FILE',
+    type: path('FILE'),
+    default: undefined,
+    help: 'key of --tls-cert-file (PEM)',
   },
   verifyAgentCertificates: {
     flag: '--verify-agent-certificates',

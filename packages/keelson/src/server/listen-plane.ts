@@ -135,7 +135,8 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
   if (plane.encryption !== undefined) serveEncryption(api.app, plane.encryption);
-  const tls = () => credentials && users && { ...credentials.server, authorities: users.authorities() };
+  const tls = () =>
+    credentials && users && { ...credentials.server, authorities: users.authorities(), named: credentials.named };
   const server = await listenOn(listenAddress, api.listener, tls(), {
     http: serverOptions,
     limits: options.limits,

@@ -5,12 +5,11 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Server as TlsServer } from 'node:tls';
 import { type Logger, silentLogger } from '@keelson/core/runtime';
 import { type ConnectionLimits, connectionLimits } from '../config/connection-limits.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { Connections } from './connections.ts';
-import { createTlsServer, type ServerTls, secureContext } from './secure-server.ts';
+import { createTlsServer, type ServerTls } from './secure-server.ts';
 
 /**
  * Length of the accept queue; the system may reduce it. After a restart thousands of clients reconnect at once, and a
@@ -59,8 +58,8 @@ export async function listenOn(
     keepAliveTimeout: idleMs,
   };
   const admitted = connections.admitted(listener);
-  const server =
-    tls === undefined ? createHttpServer(options, admitted) : createTlsServer(admitted, tls, options, limits);
+  const secure = tls && createTlsServer(admitted, tls, options, limits);
+  const server = secure?.server ?? createHttpServer(options, admitted);
   prepare?.(server);
   connections.attach(server, tls !== undefined);
   await new Promise<void>((resolve, reject) => {
@@ -75,7 +74,7 @@ export async function listenOn(
   return {
     url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     port,
-    setTls: (next) => (server as Server & Pick<TlsServer, 'setSecureContext'>).setSecureContext(secureContext(next)),
+    setTls: (next) => secure?.setTls(next),
     close: (deadlineMs) =>
       new Promise((resolve) => {
         const cut = setTimeout(() => connections.destroy(), deadlineMs);

@@ -1,6 +1,7 @@
+import { X509Certificate } from 'node:crypto';
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
-import type { SecureContextOptions } from 'node:tls';
+import { createSecureContext, type SecureContext, type SecureContextOptions, type Server as TlsServer } from 'node:tls';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
 
 /** The serving certificate, its key, and the authorities of clients; all PEM. */
@@ -8,6 +9,15 @@ export interface ServerTls {
   readonly certificate: string;
   readonly key: string;
   readonly authorities: readonly string[];
+  /** The certificate for clients that name the server otherwise than the serving certificate does. */
+  readonly named?: { readonly certificate: string; readonly key: string } | undefined;
+}
+
+/** A server with TLS. */
+export interface SecureServer {
+  readonly server: Server;
+  /** Replaces certificates, keys and authorities for new connections. */
+  setTls(tls: ServerTls): void;
 }
 
 /**
@@ -27,8 +37,20 @@ const ciphers = [
 ].join(':');
 
 /** The part of the TLS options that can be replaced while the server runs. */
-export function secureContext({ certificate, key, authorities }: ServerTls): SecureContextOptions {
+function secureContext({ certificate, key, authorities }: ServerTls): SecureContextOptions {
   return { cert: certificate, key, ca: [...authorities], minVersion: 'TLSv1.2', ciphers };
+}
+
+/**
+ * Selects the context for the name that a client sent. Clients that connect to an IP address send none, so that
+ * programs in pods always get the serving certificate.
+ */
+function selection(tls: ServerTls): (name: string) => SecureContext | undefined {
+  const { certificate, named } = tls;
+  if (named === undefined) return () => undefined;
+  const internal = new X509Certificate(certificate);
+  const context = createSecureContext(secureContext({ ...tls, ...named }));
+  return (name) => (internal.checkHost(name) === undefined ? context : undefined);
 }
 
 /**
@@ -40,10 +62,13 @@ export function createTlsServer(
   tls: ServerTls,
   options: HttpOptions,
   limits: ConnectionLimits,
-): Server {
+): SecureServer {
+  let select = selection(tls);
   const server: Http2SecureServer = createSecureServer(
     {
       ...secureContext(tls),
+      // The default context is that of the serving certificate.
+      SNICallback: (name, done) => done(null, select(name)),
       // The authenticator decides about clients without a certificate.
       requestCert: true,
       rejectUnauthorized: false,
@@ -70,7 +95,13 @@ export function createTlsServer(
     for (const session of sessions) session.close();
     return close(callback);
   };
-  return Object.assign(server as unknown as Server, timeouts(options));
+  return {
+    server: Object.assign(server as unknown as Server, timeouts(options)),
+    setTls: (next) => {
+      (server as unknown as TlsServer).setSecureContext(secureContext(next));
+      select = selection(next);
+    },
+  };
 }
 
 /** Options of `net.Server`, which only plain HTTP/1.1 servers accept directly. */

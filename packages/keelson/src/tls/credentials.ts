@@ -1,8 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { AlternativeNames, KeyPair } from '@keelson/certificates';
 import type { CertificateSigner } from '@keelson/controllers';
+import { UsageError } from '@keelson/core/internal';
 import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core/runtime';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 import type { LeafRequest } from './authority.ts';
@@ -17,6 +19,8 @@ export interface Credentials {
   /** Key of the authority, for issuing certificates. */
   readonly authorityKey: string;
   readonly server: KeyPair;
+  /** The certificate of the operator, for clients that name the server otherwise than `server` does. */
+  readonly named?: KeyPair | undefined;
   readonly admin: KeyPair;
   /** Client certificate of the server for node agents. */
   readonly agentClient: KeyPair;
@@ -49,6 +53,24 @@ function belongTogether({ certificate, key }: KeyPair): boolean {
   } catch {
     return false;
   }
+}
+
+/** Reads the certificate of the operator, followed by its intermediates, and its key. @throws UsageError */
+export async function readServingCertificate(certificateFile: string, keyFile: string): Promise<KeyPair> {
+  const read = (option: string, path: string) =>
+    readFile(path, 'utf8').catch((error: Error) => {
+      throw new UsageError(`${option} ${path} cannot be read: ${error.message}`);
+    });
+  const [certificate, key] = await Promise.all([
+    read('--tls-cert-file', certificateFile),
+    read('--tls-private-key-file', keyFile),
+  ]);
+  const pair = { certificate, key };
+  if (belongTogether(pair)) return pair;
+  throw new UsageError(
+    `--tls-cert-file ${certificateFile} and --tls-private-key-file ${keyFile} do not belong together; ` +
+      'both are PEM, and the first certificate is that of the key',
+  );
 }
 
 /** The certificates of a file that have not expired, each on a line of its own. */

@@ -22,6 +22,7 @@ const warnBeforeMs = 30 * dayMs;
 const certificatesOf = (credentials: Credentials): readonly (readonly [name: string, pem: string])[] => [
   ['ca', credentials.authority],
   ['server', credentials.server.certificate],
+  ...(credentials.named === undefined ? [] : [['named', credentials.named.certificate] as const]),
   ['admin', credentials.admin.certificate],
   ['agent-client', credentials.agentClient.certificate],
 ];

@@ -1,12 +1,14 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import type { KeyPair } from '@keelson/certificates';
+import { createSelfSigned, type KeyPair } from '@keelson/certificates';
 import { FakeClock, type Logger, silentLogger, systemClock } from '@keelson/core/runtime';
 import { Secret } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { main } from '../../src/cli/main.ts';
 import { startServer } from '../../src/cli/serve.ts';
@@ -14,7 +16,7 @@ import { loadOptions } from '../../src/config/load-options.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { createAuthority } from '../../src/tls/authority.ts';
-import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts';
+import { type Credentials, loadCredentials, readServingCertificate } from '../../src/tls/credentials.ts';
 import { CredentialsRenewal, credentialsPollMs } from '../../src/tls/renew-credentials.ts';
 
 const dayMs = 86_400_000;
@@ -25,18 +27,23 @@ async function folderOf(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
-async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 30_000; !(await condition()); ) {
-    if (Date.now() > deadline) throw new Error('not met within 30 s');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 interface Call {
   readonly ca: string;
   readonly pair?: KeyPair;
   readonly token?: string;
   readonly agent?: Agent;
+}
+
+/** The serial number of the certificate for a client that sends this server name, or none. */
+function presented(port: number, ca: string, servername: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const address = { host: '127.0.0.1', port, servername, ca };
+    const socket = connect({ ...address, checkServerIdentity: () => undefined }, () => {
+      resolve(socket.getPeerCertificate().serialNumber);
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
 }
 
 /** The status, and the serial number of the server's certificate. */
@@ -86,6 +93,51 @@ test('certificate, key and authorities are replaced for new connections, and ope
   t.is((await get(url, fresh)).status, 200);
 });
 
+/** An operator's certificate for `api.example.com`. */
+async function operators(lifeMs: number, now: number): Promise<KeyPair> {
+  const validity = { notBefore: new Date(now - dayMs), notAfter: new Date(now + lifeMs) };
+  return createSelfSigned({
+    ...validity,
+    subject: { commonName: 'api.example.com' },
+    usages: ['digital signature', 'server auth'],
+    names: { dns: ['api.example.com'], ips: [] },
+  });
+}
+
+test('--tls-cert-file: clients that use another name get the certificate of the operator, all others that of the server', async (t) => {
+  const data = await folderOf(t);
+  const [certificate, key] = [join(data, 'own.crt'), join(data, 'own.key')];
+  const first = await operators(100 * dayMs, systemClock.now());
+  const store = async (pair: KeyPair) => {
+    await writeFile(certificate, pair.certificate);
+    await writeFile(key, pair.key, { mode: 0o600 });
+  };
+  await store(first);
+  const words = ['serve', '--listen', '127.0.0.1:0', '--data', data, '--storage', 'memory:', '--log-level', 'error'];
+  const files = ['--tls-cert-file', certificate, '--tls-private-key-file', key];
+  const running = await startServer(await loadOptions([...words, ...files].slice(1), {}), false);
+  t.teardown(() => running.stop());
+  const port = Number(new URL(running.url).port);
+  const authority = await readFile(running.authorityFile, 'utf8');
+  const own = serialOf(await readFile(join(data, 'server.crt'), 'utf8'));
+  for (const name of ['', 'localhost', 'kubernetes.default.svc'])
+    t.is(await presented(port, authority, name), own, `"${name}"`);
+  for (const name of ['api.example.com', 'other.example.com'])
+    t.is(await presented(port, first.certificate, name), serialOf(first.certificate), name);
+  t.like(await get(running.url, { ca: authority }), { status: 401 });
+
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [files.slice(0, 2), /^--tls-cert-file and --tls-private-key-file require each other$/],
+    [[...files, '--insecure'], /^--insecure and --tls-cert-file exclude each other/],
+  ];
+  for (const [given, message] of cases)
+    await t.throwsAsync(loadOptions([...words, ...given].slice(1), {}), { message });
+  await t.throwsAsync(readServingCertificate(join(data, 'none'), key), {
+    message: /^--tls-cert-file .* cannot be read/,
+  });
+  await t.throwsAsync(readServingCertificate(join(data, 'server.crt'), key), { message: /do not belong together/ });
+});
+
 test('suites with CBC, without forward secrecy, and versions before TLS 1.2 are not negotiated', async (t) => {
   const credentials = await loadCredentials(await folderOf(t), '127.0.0.1', systemClock.now());
   const plane = await createControlPlane({ controllers: false });
@@ -127,20 +179,58 @@ async function renewed(t: ExecutionContext) {
   const log = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`);
   const logger: Logger = { ...silentLogger, info: log, warn: log, error: log };
   const metrics = createPromMetrics();
-  const load = () => loadCredentials(data, '127.0.0.1', clock.now());
+  const files = { certificate: join(data, 'own.crt.pem'), key: join(data, 'own.key.pem'), loads: [] as number[] };
+  const load = async (): Promise<Credentials> => {
+    const credentials = await loadCredentials(data, '127.0.0.1', clock.now());
+    files.loads.push(clock.now());
+    if (!existsSync(files.certificate) || !existsSync(files.key)) return credentials;
+    return { ...credentials, named: await readServingCertificate(files.certificate, files.key) };
+  };
   const changes: Credentials[] = [];
   const onChange = (next: Credentials) => void changes.push(next);
   const renewal = new CredentialsRenewal({ current: await load(), load, onChange, clock, logger, metrics });
   t.teardown(() => renewal.stop());
   /** Lets the files be read until the condition holds. */
   const polled = (condition: () => boolean) =>
-    eventually(() => {
+    until(() => {
       if (condition()) return true;
       clock.advance(credentialsPollMs);
       return false;
     });
-  return { data, clock, lines, metrics, renewal, changes, polled };
+  return { data, clock, lines, metrics, renewal, changes, polled, files };
 }
+
+test('a certificate that the server does not renew is reported daily from 30 days before its end, and replaced by its file', async (t) => {
+  const { clock, lines, renewal, changes, polled, files } = await renewed(t);
+  const store = async (pair: KeyPair) => {
+    await writeFile(files.certificate, pair.certificate);
+    await writeFile(files.key, pair.key);
+  };
+  await store(await operators(31 * dayMs, clock.now()));
+  await polled(() => changes.length > 0);
+  const warnings = () => lines.filter((line) => line.startsWith('a certificate of the server expires soon'));
+  const polls = async (ms: number) => {
+    const before = warnings().length;
+    clock.jump(ms);
+    const { length } = files.loads;
+    await polled(() => files.loads.length > length + 1);
+    return warnings().length - before;
+  };
+  t.is(await polls(dayMs / 2), 0, 'more than 30 days');
+  t.is(await polls(dayMs), 1);
+  t.is(await polls(dayMs / 2), 0, 'once a day');
+  t.is(await polls(dayMs / 2), 1);
+  const until = new X509Certificate(renewal.current.named?.certificate ?? '').validTo;
+  t.is(warnings()[0]?.slice(41), JSON.stringify({ certificate: 'named', until: new Date(until).toISOString() }));
+  await writeFile(files.certificate, (await operators(90 * dayMs, clock.now())).certificate);
+  await polled(() => lines.some((line) => line.includes('cannot be renewed')));
+  t.is(changes.length, 1, 'a certificate without its key is not used');
+  const next = await operators(90 * dayMs, clock.now());
+  await store(next);
+  await polled(() => changes.length > 1);
+  t.is(renewal.current.named?.certificate, next.certificate);
+  t.is(await polls(2 * dayMs), 0);
+});
 
 test('a serving certificate is renewed before it expires; its end is a metric', async (t) => {
   const { clock, renewal, changes, metrics, polled } = await renewed(t);
@@ -154,7 +244,7 @@ test('a serving certificate is renewed before it expires; its end is a metric', 
   const after = renewal.current.server.certificate;
   t.true(end(after) - clock.now() > 360 * dayMs);
   t.true(new X509Certificate(after).verify(new X509Certificate(renewal.current.authority).publicKey));
-  await eventually(async () => (await shown()) === end(after) / 1000);
+  await until(async () => (await shown()) === end(after) / 1000);
 });
 
 test('an authority that expires is followed by a new one, and remains accepted; half replaced files change nothing', async (t) => {
@@ -257,7 +347,7 @@ test('bootstrap tokens: wrong usage, groups, type and expired ones are 401; expi
   for (const id of ['signer', 'master', 'others', 'opaque', 'broken', 'absent']) t.is(await status(id), 401, id);
   clock.advance(3_600_000);
   t.is(await status('groups'), 401);
-  await eventually(async () => {
+  await until(async () => {
     const { items } = await secrets.list();
     const names = items.map(({ metadata }) => metadata?.name);
     return !names.includes('bootstrap-token-groups') && names.includes('bootstrap-token-signer');
