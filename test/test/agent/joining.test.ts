@@ -1,5 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { joinCluster, noMounter, parseOptions, resolveConfig, runAgent } from '@keelson/agent';
@@ -135,7 +138,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
   const authorityFile = join(dir, 'ca.crt');
   await writeFile(authorityFile, credentials.authority);
   const words = [
-    '--hostname-override=joined-2',
+    '--hostname-override=localhost',
     '--address=127.0.0.1',
     '--port=0',
     `--client-ca-file=${authorityFile}`,
@@ -149,7 +152,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
     '--healthz-port=0',
     '--make-iptables-util-chains=false',
   ];
-  const { config } = resolveConfig(parseOptions(words), { hostname: () => 'joined-2', fileExists: () => false });
+  const { config } = resolveConfig(parseOptions(words), { hostname: () => 'localhost', fileExists: () => false });
   let joined = false;
   void joinCluster({ config, clock, logger: silentLogger, signal: new AbortController().signal }).then(() => {
     joined = true;
@@ -163,7 +166,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
   /** Whether the agent's certificate is verified by the authority of the server, with the name of the node. */
   const verified = () =>
     new Promise<boolean>((resolve) => {
-      const options = { host: '127.0.0.1', port: agent.servers.port ?? 0, servername: 'joined-2' };
+      const options = { host: '127.0.0.1', port: agent.servers.port ?? 0, servername: 'localhost' };
       const socket = connect({ ...options, ca: credentials.authority }, () => {
         resolve(true);
         socket.destroy();
@@ -181,12 +184,42 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
   const serving = requests.filter(({ spec }) => spec.signerName === 'kubernetes.io/kubelet-serving');
   t.deepEqual(
     serving.map(({ spec }) => spec.username),
-    ['system:node:joined-2'],
+    ['system:node:localhost'],
   );
 
+  const pod = { metadata: { name: 'p' }, spec: { nodeName: 'localhost', containers: [{ name: 'c', image: 'app:1' }] } };
+  await plane
+    .client(Pod)
+    .namespace('default')
+    .create(pod as Pod);
+  /** The answer of a server that verifies agents by these authorities. */
+  const through = async (authority: string, path: string, upgrade?: Record<string, string>) => {
+    const server = await plane.listen({ credentials, agents: { authority } });
+    const { admin } = credentials;
+    const headers = upgrade ?? {};
+    const options = { ca: credentials.authority, cert: admin.certificate, key: admin.key, agent: false, headers };
+    const sent = request(`${server.url}/api/v1/namespaces/default/pods/p/${path}`, options);
+    sent.end();
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    const text = (await answer.toArray()).join('');
+    await server.close();
+    return { status: answer.statusCode, text };
+  };
+  const trusted = await through(credentials.authority, 'log');
+  t.not(trusted.status, 503, trusted.text);
+  const { createAuthority, createRequest } = await import('@keelson/certificates');
+  const now = Date.now();
+  const validity = { notBefore: new Date(now - 60_000), notAfter: new Date(now + 3_600_000) };
+  const other = (await createAuthority('keelson-ca', validity)).certificate;
+  const upgrade = { Connection: 'Upgrade', Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'v4.channel.k8s.io' };
+  for (const [path, headers] of [['log'], ['exec?command=id&stdout=1', upgrade]] as const) {
+    const refused = await through(other, path, headers);
+    t.is(refused.status, 503, path);
+    t.regex(refused.text, /the agent of node \\?"localhost\\?" at [^ ]+ cannot be reached: [^"]*certificate/, path);
+  }
+
   const own = await clientOf(t, join(rootDir, 'clusterconfig'));
-  const { createRequest } = await import('@keelson/certificates');
-  const subject = { organizations: ['system:nodes'], commonName: 'system:node:joined-2' };
+  const subject = { organizations: ['system:nodes'], commonName: 'system:node:localhost' };
   const foreign = await createRequest(subject, { dns: ['kubernetes.default.svc'], ips: ['127.0.0.1'] });
   await own.resource(CertificateSigningRequest).create({
     metadata: { name: 'foreign' },
