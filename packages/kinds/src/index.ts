@@ -35,6 +35,8 @@ import { PersistentVolume } from './core/v1/persistent-volume.ts';
 import { PersistentVolumeClaim } from './core/v1/persistent-volume-claim.ts';
 import { Binding } from './core/v1/pod/binding.ts';
 import { Pod } from './core/v1/pod.ts';
+import { PodTemplate } from './core/v1/pod-template.ts';
+import { ReplicationController } from './core/v1/replication-controller.ts';
 import { ResourceQuota } from './core/v1/resource-quota.ts';
 import { Secret } from './core/v1/secret.ts';
 import { Service } from './core/v1/service.ts';
@@ -153,12 +155,14 @@ export {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  PodTemplate,
   PriorityClass,
   RbacV1beta1ClusterRole,
   RbacV1beta1ClusterRoleBinding,
   RbacV1beta1Role,
   RbacV1beta1RoleBinding,
   ReplicaSet,
+  ReplicationController,
   ResourceQuota,
   Role,
   RoleBinding,
@@ -188,6 +192,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  PodTemplate,
+  ReplicationController,
   ResourceQuota,
   Secret,
   Service,

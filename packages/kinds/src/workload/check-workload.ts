@@ -22,7 +22,12 @@ export function checkWorkload(spec: WorkloadSpec, maker: PodMaker, errors: Error
   checkNonNegative(spec.minReadySeconds, 'spec.minReadySeconds', errors);
   checkSelector(spec, selecting[maker], errors);
   checkPodTemplate(spec.template, 'spec.template', errors);
-  const { restartPolicy, activeDeadlineSeconds } = spec.template.spec;
+  checkMadePods(spec.template, maker, errors);
+}
+
+/** Rejects templates of pods that would end. */
+export function checkMadePods(template: PodTemplateSpec, maker: string, errors: Errors): void {
+  const { restartPolicy, activeDeadlineSeconds } = template.spec;
   if (restartPolicy !== 'Always') {
     errors.push(fieldError.notSupported('spec.template.spec.restartPolicy', restartPolicy ?? '', ['Always']));
   }

@@ -22,18 +22,24 @@ interface ScaleBody extends KubeObject {
   spec?: { replicas?: number };
 }
 
-/** `scale` of the kinds of apps/v1: the selector is a string. See docs/reference/api-rules.md#scale. */
-export const autoscalingScale = scaleSubresource(
-  { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-  ScaleSchema,
-  (parent): Scale => ({
-    kind: 'Scale',
-    apiVersion: 'autoscaling/v1',
-    metadata: scaleMetadata(parent),
-    spec: { replicas: parent.spec.replicas ?? 0 },
-    status: { replicas: parent.status?.replicas ?? 0, selector: labelSelectorOf(parent.spec.selector).toString() },
-  }),
-);
+/** `scale` with a selector that is a string: see docs/reference/api-rules.md#scale. */
+export function autoscalingScaleOf<T extends KubeObject & { spec: { replicas?: number } }>(
+  selectorOf: (parent: T) => LabelSelectorSpec | undefined,
+): SubresourceDefinition {
+  return scaleSubresource({ group: 'autoscaling', version: 'v1', kind: 'Scale' }, ScaleSchema, (parent): Scale => {
+    const selector = labelSelectorOf(selectorOf(parent as KubeObject as T)).toString();
+    return {
+      kind: 'Scale',
+      apiVersion: 'autoscaling/v1',
+      metadata: scaleMetadata(parent),
+      spec: { replicas: parent.spec.replicas ?? 0 },
+      status: { replicas: parent.status?.replicas ?? 0, selector },
+    };
+  });
+}
+
+/** `scale` of the kinds of apps/v1. */
+export const autoscalingScale = autoscalingScaleOf((parent: Scalable) => parent.spec.selector);
 
 /** The metadata of a Scale: the identity of the object that is scaled. */
 export function scaleMetadata({ metadata = {} }: Scalable): ObjectMeta {

@@ -1,4 +1,3 @@
-export { type ControllerRevision, ControllerRevisionSchema } from './controller-revision.ts';
 export {
   type DaemonSet,
   type DaemonSetCondition,
@@ -38,6 +37,8 @@ export {
   ReplicaSetStatusSchema,
 } from './replica-set.ts';
 export {
+  type ControllerRevision,
+  ControllerRevisionSchema,
   type RollingUpdateStatefulSetStrategy,
   RollingUpdateStatefulSetStrategySchema,
   type StatefulSet,

@@ -129,3 +129,14 @@ const statefulSet = s.message(
 );
 export interface StatefulSet extends KubeObject, Infer<typeof statefulSet> {}
 export const StatefulSetSchema: Schema<StatefulSet> = statefulSet;
+
+const controllerRevision = s.message(
+  'k8s.io.api.apps.v1.ControllerRevision',
+  'A state that a controller keeps, to be able to return to it.',
+  {
+    data: optional(2, s.raw(), 'The state, which only its controller reads.'),
+    revision: always(3, s.int64(), 'Number of the state; later ones are greater.'),
+  },
+);
+export interface ControllerRevision extends KubeObject, Infer<typeof controllerRevision> {}
+export const ControllerRevisionSchema: Schema<ControllerRevision> = controllerRevision;

@@ -215,6 +215,8 @@ export {
   BindingSchema,
   type Pod,
   PodSchema,
+  type PodTemplate,
+  PodTemplateSchema,
   type PodTemplateSpec,
   PodTemplateSpecSchema,
 } from './pod.ts';
@@ -284,6 +286,16 @@ export {
   type TypedObjectReference,
   TypedObjectReferenceSchema,
 } from './references.ts';
+export {
+  type ReplicationController,
+  type ReplicationControllerCondition,
+  ReplicationControllerConditionSchema,
+  ReplicationControllerSchema,
+  type ReplicationControllerSpec,
+  ReplicationControllerSpecSchema,
+  type ReplicationControllerStatus,
+  ReplicationControllerStatusSchema,
+} from './replication-controller.ts';
 export {
   type ResourceQuota,
   ResourceQuotaSchema,

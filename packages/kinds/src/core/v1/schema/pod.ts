@@ -21,6 +21,12 @@ const podTemplateSpec = s.message('k8s.io.api.core.v1.PodTemplateSpec', 'Form of
 export interface PodTemplateSpec extends Infer<typeof podTemplateSpec> {}
 export const PodTemplateSpecSchema: Schema<PodTemplateSpec> = podTemplateSpec;
 
+const podTemplate = s.message('k8s.io.api.core.v1.PodTemplate', 'A form of pods that controllers can refer to.', {
+  template: embedded(2, PodTemplateSpecSchema, 'Form of the pods.'),
+});
+export interface PodTemplate extends KubeObject, Infer<typeof podTemplate> {}
+export const PodTemplateSchema: Schema<PodTemplate> = podTemplate;
+
 const binding = s.message('k8s.io.api.core.v1.Binding', 'Assigns a pod to a node.', {
   target: always(2, ObjectReferenceSchema, 'The node.'),
 });
