@@ -4,7 +4,8 @@ import { decoderOf, isDecodeTypeError, isDocumentError, parseYaml, UsageError } 
 
 /** The API version and kind that a config file must have. */
 export interface ConfigType<T> {
-  readonly apiVersion: string;
+  /** The accepted versions, the preferred one first. */
+  readonly apiVersion: string | readonly string[];
   readonly kind: string;
   readonly schema: Schema<T>;
 }
@@ -24,8 +25,9 @@ export function parseConfig<T>(bytes: Buffer, { apiVersion, kind, schema }: Conf
     throw error;
   }
   const value = document.value as Partial<Record<'apiVersion' | 'kind', unknown>> | null;
-  if (typeof value !== 'object' || value === null || value.apiVersion !== apiVersion || value.kind !== kind)
-    throw new UsageError(`${source} must contain an object with apiVersion: ${apiVersion} and kind: ${kind}`);
+  const versions: readonly unknown[] = [apiVersion].flat();
+  if (typeof value !== 'object' || value === null || !versions.includes(value.apiVersion) || value.kind !== kind)
+    throw new UsageError(`${source} must contain an object with apiVersion: ${versions[0]} and kind: ${kind}`);
   if (document.duplicateFields[0] !== undefined)
     throw new UsageError(`${source} contains the field ${document.duplicateFields[0]} twice`);
   try {

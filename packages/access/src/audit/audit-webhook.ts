@@ -1,8 +1,7 @@
-import { request as httpRequest } from 'node:http';
-import { type RequestOptions as HttpsOptions, request as httpsRequest } from 'node:https';
 import { type HttpClientOptions, KubeconfigError, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
+import { exchangeDocument } from '../json-request.ts';
 import type { AuditContext } from './audit-log.ts';
 import { type AuditSink, LostEvents } from './audit-sink.ts';
 
@@ -129,30 +128,20 @@ class AuditWebhook implements AuditSink {
     const { server, ca, clientCertificate, clientKey, tlsServerName, insecureSkipTlsVerify, token, tokenProvider } =
       this.#options;
     const bearer = tokenProvider === undefined ? token : await tokenProvider();
-    const options: HttpsOptions = {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        'Content-Length': body.length,
-        ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }),
+    const { status } = await exchangeDocument({
+      url: server,
+      content: body,
+      headers: bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` },
+      tls: {
+        ca,
+        cert: clientCertificate,
+        key: clientKey,
+        ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+        rejectUnauthorized: !insecureSkipTlsVerify,
       },
-      agent: false,
-      signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)]),
-      minVersion: 'TLSv1.2',
-      ca,
-      cert: clientCertificate,
-      key: clientKey,
-      servername: tlsServerName,
-      rejectUnauthorized: !insecureSkipTlsVerify,
-    };
-    const status = await new Promise<number>((resolve, reject) => {
-      const outgoing = (server.startsWith('https:') ? httpsRequest : httpRequest)(server, options, (incoming) => {
-        incoming.on('error', reject);
-        incoming.on('end', () => resolve(incoming.statusCode ?? 0));
-        incoming.resume();
-      });
-      outgoing.on('error', reject);
-      outgoing.end(body);
+      timeoutMs,
+      clock: this.#clock,
+      signal: this.#closing.signal,
     });
     if (status >= 200 && status < 300) return;
     const message = `${server} answered with the status ${status}`;

@@ -1,4 +1,6 @@
-import { didYouMean, parseYaml, UsageError } from '@keelson/core/internal';
+import { type Infer, optional, s, typeMetaFields } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
+import { parseConfig } from '../read-config.ts';
 import { parseCertificates } from './client-certificates.ts';
 import { type ClaimMapping, type JwtIssuer, jwtAlgorithms } from './oidc.ts';
 
@@ -19,50 +21,94 @@ export interface AuthenticationConfig {
 const maxIssuers = 64;
 const versions = ['v1', 'v1beta1', 'v1alpha1'].map((version) => `apiserver.config.k8s.io/${version}`);
 
-type Fields = Readonly<Record<string, unknown>>;
+const text = s.string();
+const name = (kind: string) => `keelson.authentication.${kind}`;
+const expressionField = optional(undefined, text, 'CEL; only claims.NAME is evaluated.');
 
-/** Reads values of the file; errors contain the field. */
-class Reader {
-  readonly #source: string;
+const prefixedSchema = s.message(name('PrefixedClaim'), 'A claim whose values get a prefix.', {
+  claim: optional(undefined, text, 'Name of the claim.'),
+  prefix: optional(undefined, text, 'Required with claim; empty for none.'),
+  expression: expressionField,
+});
 
-  constructor(source: string) {
-    this.#source = source;
-  }
+const mappingsSchema = s.message(name('ClaimMappings'), 'The claims of which a user consists.', {
+  username: optional(undefined, prefixedSchema, 'Name of the user.'),
+  groups: optional(undefined, prefixedSchema, 'Groups of the user.'),
+  uid: optional(
+    undefined,
+    s.message(name('Claim'), 'A claim.', {
+      claim: optional(undefined, text, 'Name of the claim.'),
+      expression: expressionField,
+    }),
+    'UID of the user.',
+  ),
+  extra: optional(
+    undefined,
+    s.list(
+      s.message(name('Extra'), 'An extra attribute.', {
+        key: optional(undefined, text, 'Name, with a domain.'),
+        valueExpression: expressionField,
+      }),
+    ),
+    'Extra attributes of the user.',
+  ),
+});
 
-  fail(where: string, problem: string): never {
-    throw new UsageError(`${this.#source}: ${where}${where === '' ? '' : ': '}${problem}`);
-  }
+const issuerSchema = s.message(name('Issuer'), 'An issuer of tokens.', {
+  issuer: optional(
+    undefined,
+    s.message(name('IssuerAddress'), 'Where the issuer is, and for whom its tokens are.', {
+      url: optional(undefined, text, 'Value of the claim iss.'),
+      discoveryURL: optional(undefined, text, 'Address of the discovery document, if it is another one.'),
+      certificateAuthority: optional(undefined, text, 'Authorities of the address, PEM.'),
+      audiences: optional(undefined, s.list(text), 'Accepted values of the claim aud.'),
+      audienceMatchPolicy: optional(undefined, text, 'MatchAny.'),
+    }),
+    'The issuer.',
+  ),
+  claimValidationRules: optional(
+    undefined,
+    s.list(
+      s.message(name('ClaimRule'), 'A claim that tokens must have.', {
+        claim: optional(undefined, text, 'Name of the claim.'),
+        requiredValue: optional(undefined, text, 'Its value.'),
+        expression: optional(undefined, s.any(), 'Not supported.'),
+        message: optional(undefined, text, 'For expressions.'),
+      }),
+    ),
+    'Claims that tokens must have.',
+  ),
+  claimMappings: optional(undefined, mappingsSchema, 'The claims of which a user consists.'),
+  userValidationRules: optional(undefined, s.list(s.any()), 'Not supported.'),
+});
 
-  /** An object with only these fields; an absent one is empty. */
-  fields(value: unknown, where: string, known: readonly string[]): Fields {
-    if (value === undefined || value === null) return {};
-    if (typeof value !== 'object' || Array.isArray(value)) return this.fail(where, 'must be an object');
-    const unknown = Object.keys(value).find((key) => !known.includes(key));
-    if (unknown !== undefined) return this.fail(where, `unknown field ${unknown}${didYouMean(unknown, known)}`);
-    return value as Fields;
-  }
+const configSchema = s.message(name('Configuration'), 'Identities of external users.', {
+  ...typeMetaFields,
+  jwt: optional(undefined, s.list(issuerSchema), 'Issuers of tokens.'),
+  anonymous: optional(
+    undefined,
+    s.message(name('Anonymous'), 'Requests without credentials.', {
+      enabled: optional(undefined, s.bool(), 'Whether they are served.'),
+      conditions: optional(
+        undefined,
+        s.list(s.message(name('Condition'), 'A path.', { path: optional(undefined, text, 'Path.') })),
+        'The paths that are served; empty: all.',
+      ),
+    }),
+    'Requests without credentials.',
+  ),
+});
 
-  list(value: unknown, where: string): readonly unknown[] {
-    if (value === undefined || value === null) return [];
-    return Array.isArray(value) ? value : this.fail(where, 'must be a list');
-  }
+type MappingFields = Infer<typeof prefixedSchema>;
+type IssuerFields = Infer<typeof issuerSchema>;
 
-  /** A string; an absent one is empty. */
-  text(value: unknown, where: string): string {
-    if (value === undefined || value === null) return '';
-    return typeof value === 'string' ? value : this.fail(where, 'must be a string');
-  }
-
-  required(value: unknown, where: string): string {
-    const text = this.text(value, where);
-    return text === '' ? this.fail(where, 'is required') : text;
-  }
-}
+/** Throws errors with the file and the field. */
+type Fail = (where: string, problem: string) => never;
 
 /** The claim of an expression `claims.NAME`, the only form of CEL that is evaluated. */
-function claimOfExpression(reader: Reader, expression: string, where: string): string {
+function claimOfExpression(fail: Fail, expression: string, where: string): string {
   const [, plain, quoted] = /^claims(?:\.([A-Za-z_]\w*)|\[["']([^"'\\]+)["']\])$/.exec(expression.trim()) ?? [];
-  return plain ?? quoted ?? reader.fail(where, 'CEL expressions are not supported, except claims.NAME; use claim');
+  return plain ?? quoted ?? fail(where, 'CEL expressions are not supported, except claims.NAME; use claim');
 }
 
 /** The problem of the address of an issuer, or undefined. */
@@ -73,35 +119,32 @@ export function issuerProblem(text: string): string | undefined {
   return url.search !== '' || url.hash !== '' ? 'must not contain a query or fragment' : undefined;
 }
 
-function readMapping(reader: Reader, value: unknown, where: string): ClaimMapping | undefined {
-  const { claim, prefix, expression } = reader.fields(value, where, ['claim', 'prefix', 'expression']);
-  const [name, from] = [reader.text(claim, `${where}.claim`), reader.text(expression, `${where}.expression`)];
-  if (name !== '' && from !== '') return reader.fail(where, 'claim and expression exclude each other');
-  if (from !== '') return { claim: claimOfExpression(reader, from, `${where}.expression`), prefix: '' };
-  if (name === '') return undefined;
-  if (typeof prefix !== 'string') return reader.fail(`${where}.prefix`, 'is required with claim; "" is no prefix');
-  return { claim: name, prefix };
+function required(fail: Fail, value: string | undefined, where: string): string {
+  return value || fail(where, 'is required');
 }
 
-function readMappings(reader: Reader, value: unknown, where: string) {
-  const { username, groups, uid, extra } = reader.fields(value, where, ['username', 'groups', 'uid', 'extra']);
-  const user = readMapping(reader, username, `${where}.username`);
-  if (user === undefined) return reader.fail(`${where}.username.claim`, 'is required');
-  const group = readMapping(reader, groups, `${where}.groups`);
-  const id = reader.fields(uid, `${where}.uid`, ['claim', 'expression']);
-  const idExpression = reader.text(id['expression'], `${where}.uid.expression`);
-  const idClaim =
-    idExpression === ''
-      ? reader.text(id['claim'], `${where}.uid.claim`)
-      : claimOfExpression(reader, idExpression, `${where}.uid.expression`);
-  const extras = reader.list(extra, `${where}.extra`).map((item, at) => {
+function readMapping(fail: Fail, fields: MappingFields | undefined, where: string): ClaimMapping | undefined {
+  const { claim, prefix, expression } = fields ?? {};
+  if (claim && expression) return fail(where, 'claim and expression exclude each other');
+  if (expression) return { claim: claimOfExpression(fail, expression, `${where}.expression`), prefix: '' };
+  if (!claim) return undefined;
+  return { claim, prefix: prefix ?? fail(`${where}.prefix`, 'is required with claim; "" is no prefix') };
+}
+
+function readMappings(fail: Fail, fields: IssuerFields['claimMappings'], where: string) {
+  const { username, groups, uid, extra } = fields ?? {};
+  const user = readMapping(fail, username, `${where}.username`) ?? fail(`${where}.username.claim`, 'is required');
+  const group = readMapping(fail, groups, `${where}.groups`);
+  const idClaim = uid?.expression
+    ? claimOfExpression(fail, uid.expression, `${where}.uid.expression`)
+    : (uid?.claim ?? '');
+  const extras = (extra ?? []).map(({ key, valueExpression }, at) => {
     const place = `${where}.extra[${at}]`;
-    const { key, valueExpression } = reader.fields(item, place, ['key', 'valueExpression']);
-    const name = reader.required(key, `${place}.key`);
-    if (!/^[a-z0-9.-]+\/[a-z0-9._/-]+$/.test(name) || /(?:^|\.)(?:k8s|kubernetes)\.io\//.test(name))
-      return reader.fail(`${place}.key`, 'must be lower-case with a domain of its own, e.g. example.com/team');
-    const expression = reader.required(valueExpression, `${place}.valueExpression`);
-    return { key: name, claim: claimOfExpression(reader, expression, `${place}.valueExpression`) };
+    const attribute = required(fail, key, `${place}.key`);
+    if (!/^[a-z0-9.-]+\/[a-z0-9._/-]+$/.test(attribute) || /(?:^|\.)(?:k8s|kubernetes)\.io\//.test(attribute))
+      fail(`${place}.key`, 'must be lower-case with a domain of its own, e.g. example.com/team');
+    const expression = required(fail, valueExpression, `${place}.valueExpression`);
+    return { key: attribute, claim: claimOfExpression(fail, expression, `${place}.valueExpression`) };
   });
   return {
     username: user,
@@ -111,86 +154,72 @@ function readMappings(reader: Reader, value: unknown, where: string) {
   };
 }
 
-function readIssuer(reader: Reader, value: unknown, where: string): JwtIssuer {
-  const sections = ['issuer', 'claimValidationRules', 'claimMappings', 'userValidationRules'];
-  const { issuer, claimValidationRules, claimMappings, userValidationRules } = reader.fields(value, where, sections);
+function readIssuer(fail: Fail, fields: IssuerFields, where: string): JwtIssuer {
   const at = `${where}.issuer`;
-  const known = ['url', 'discoveryURL', 'certificateAuthority', 'audiences', 'audienceMatchPolicy'];
-  const given = reader.fields(issuer, at, known);
-  const url = reader.required(given['url'], `${at}.url`);
-  const discoveryUrl = reader.text(given['discoveryURL'], `${at}.discoveryURL`);
-  for (const [address, field] of [
-    [url, 'url'],
-    [discoveryUrl, 'discoveryURL'],
-  ] as const) {
-    const problem = address === '' ? undefined : issuerProblem(address);
-    if (problem !== undefined) reader.fail(`${at}.${field}`, problem);
+  const {
+    url: given,
+    discoveryURL = '',
+    certificateAuthority,
+    audiences: wanted,
+    audienceMatchPolicy,
+  } = fields.issuer ?? {};
+  const url = required(fail, given, `${at}.url`);
+  const addresses = { url, ...(discoveryURL ? { discoveryURL } : {}) };
+  for (const [field, address] of Object.entries(addresses)) {
+    const problem = issuerProblem(address);
+    if (problem !== undefined) fail(`${at}.${field}`, problem);
   }
-  const audiences = reader
-    .list(given['audiences'], `${at}.audiences`)
-    .map((one, index) => reader.required(one, `${at}.audiences[${index}]`));
-  if (audiences.length === 0) reader.fail(`${at}.audiences`, 'at least one audience is required');
-  const policy = reader.text(given['audienceMatchPolicy'], `${at}.audienceMatchPolicy`);
-  if (policy !== 'MatchAny' && (policy !== '' || audiences.length > 1))
-    reader.fail(`${at}.audienceMatchPolicy`, 'must be MatchAny');
-  const certificateAuthority = reader.text(given['certificateAuthority'], `${at}.certificateAuthority`);
-  if (certificateAuthority !== '') {
+  const audiences = (wanted ?? []).map((one, index) => required(fail, one, `${at}.audiences[${index}]`));
+  if (audiences.length === 0) fail(`${at}.audiences`, 'at least one audience is required');
+  if (audienceMatchPolicy !== 'MatchAny' && (audienceMatchPolicy || audiences.length > 1))
+    fail(`${at}.audienceMatchPolicy`, 'must be MatchAny');
+  if (certificateAuthority) {
     try {
       parseCertificates(Buffer.from(certificateAuthority));
     } catch {
-      reader.fail(`${at}.certificateAuthority`, 'must be certificates in PEM');
+      fail(`${at}.certificateAuthority`, 'must be certificates in PEM');
     }
   }
-  const rules = reader.list(claimValidationRules, `${where}.claimValidationRules`).map((rule, index) => {
+  const rules = (fields.claimValidationRules ?? []).map(({ claim, requiredValue = '', expression }, index) => {
     const place = `${where}.claimValidationRules[${index}]`;
-    const fields = reader.fields(rule, place, ['claim', 'requiredValue', 'expression', 'message']);
-    if (fields['expression'] !== undefined)
-      reader.fail(`${place}.expression`, 'CEL expressions are not supported; use claim and requiredValue');
-    const claim = reader.required(fields['claim'], `${place}.claim`);
-    return [claim, reader.text(fields['requiredValue'], `${place}.requiredValue`)] as const;
+    if (expression !== undefined)
+      fail(`${place}.expression`, 'CEL expressions are not supported; use claim and requiredValue');
+    return [required(fail, claim, `${place}.claim`), requiredValue] as const;
   });
-  if (reader.list(userValidationRules, `${where}.userValidationRules`).length > 0)
-    reader.fail(`${where}.userValidationRules`, 'CEL expressions are not supported; use claimValidationRules');
+  if (fields.userValidationRules?.length)
+    fail(`${where}.userValidationRules`, 'CEL expressions are not supported; use claimValidationRules');
   return {
     url,
-    ...(discoveryUrl === '' ? {} : { discoveryUrl }),
-    ...(certificateAuthority === '' ? {} : { certificateAuthority }),
+    ...(discoveryURL ? { discoveryUrl: discoveryURL } : {}),
+    ...(certificateAuthority ? { certificateAuthority } : {}),
     audiences,
-    ...readMappings(reader, claimMappings, `${where}.claimMappings`),
+    ...readMappings(fail, fields.claimMappings, `${where}.claimMappings`),
     ...(rules.length === 0 ? {} : { requiredClaims: Object.fromEntries(rules) }),
     // As in kube-apiserver, a structured configuration accepts every asymmetric algorithm.
     algorithms: jwtAlgorithms,
   };
 }
 
-function readAnonymous(reader: Reader, value: unknown): AnonymousAccess | undefined {
-  if (value === undefined || value === null) return undefined;
-  const { enabled, conditions } = reader.fields(value, 'anonymous', ['enabled', 'conditions']);
-  if (typeof enabled !== 'boolean') return reader.fail('anonymous.enabled', 'must be true or false');
-  const paths = reader.list(conditions, 'anonymous.conditions').map((condition, at) => {
-    const place = `anonymous.conditions[${at}]`;
-    return reader.required(reader.fields(condition, place, ['path'])['path'], `${place}.path`);
-  });
+function readAnonymous(fail: Fail, fields: Infer<typeof configSchema>['anonymous']): AnonymousAccess | undefined {
+  if (fields === undefined) return undefined;
+  const { enabled, conditions } = fields;
+  if (enabled === undefined) return fail('anonymous.enabled', 'must be true or false');
+  const paths = (conditions ?? []).map(({ path }, at) => required(fail, path, `anonymous.conditions[${at}].path`));
   if (!enabled && paths.length > 0)
-    return reader.fail('anonymous.conditions', 'enabled conditions are not allowed when enabled is false');
+    fail('anonymous.conditions', 'enabled conditions are not allowed when enabled is false');
   return { enabled, ...(paths.length === 0 ? {} : { paths }) };
 }
 
 /** Parses an AuthenticationConfiguration of the group apiserver.config.k8s.io. @throws UsageError */
 export function parseAuthenticationConfig(content: Buffer, source: string): AuthenticationConfig {
-  const reader = new Reader(source);
-  let value: unknown;
-  try {
-    value = parseYaml(content).value;
-  } catch (error) {
-    return reader.fail('', `not valid YAML: ${(error as Error).message}`);
-  }
-  const { apiVersion, kind, jwt, anonymous } = reader.fields(value, '', ['apiVersion', 'kind', 'jwt', 'anonymous']);
-  if (kind !== 'AuthenticationConfiguration' || !versions.includes(String(apiVersion)))
-    return reader.fail('', `must be an AuthenticationConfiguration of ${versions[0]}`);
-  const issuers = reader.list(jwt, 'jwt').map((item, at) => readIssuer(reader, item, `jwt[${at}]`));
-  if (issuers.length > maxIssuers) return reader.fail('jwt', `at most ${maxIssuers} issuers are allowed`);
+  const fail: Fail = (where, problem) => {
+    throw new UsageError(`${source}: ${where}: ${problem}`);
+  };
+  const type = { apiVersion: versions, kind: 'AuthenticationConfiguration', schema: configSchema };
+  const { jwt = [], anonymous } = parseConfig(content, type, source);
+  const issuers = jwt.map((issuer, at) => readIssuer(fail, issuer, `jwt[${at}]`));
+  if (issuers.length > maxIssuers) fail('jwt', `at most ${maxIssuers} issuers are allowed`);
   const twice = issuers.find(({ url }, at) => issuers.findIndex((other) => other.url === url) !== at);
-  if (twice !== undefined) return reader.fail('jwt', `the issuer ${JSON.stringify(twice.url)} occurs twice`);
-  return { jwt: issuers, anonymous: readAnonymous(reader, anonymous) };
+  if (twice !== undefined) fail('jwt', `the issuer ${JSON.stringify(twice.url)} occurs twice`);
+  return { jwt: issuers, anonymous: readAnonymous(fail, anonymous) };
 }

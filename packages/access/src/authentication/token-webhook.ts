@@ -4,7 +4,7 @@ import { Backoff, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import type { AuthenticatedToken, UserInfo } from '@keelson/core';
 import { isJsonObject, UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import { type JsonRequest, JsonRequestError, requestJson } from './json-request.ts';
+import { type JsonRequest, JsonRequestError, requestJson } from '../json-request.ts';
 import { authenticatedUser } from './request-credentials.ts';
 import { cachedTokens, type TokenAuthenticator } from './token-chain.ts';
 

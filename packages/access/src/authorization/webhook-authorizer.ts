@@ -1,7 +1,7 @@
 import type { AccessAttributes, AccessDecision, Authorizer, UserInfo } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
-import { requestJson } from '../authentication/json-request.ts';
 import { type WebhookTarget, webhookTarget } from '../authentication/token-webhook.ts';
+import { requestJson } from '../json-request.ts';
 
 /** Settings of the webhook authorizer. */
 export interface WebhookAuthorizerOptions {

@@ -403,9 +403,14 @@ test('AuthenticationConfiguration: what is not supported is refused with the fie
     ],
     [{ jwt: [{ ...issuer, userValidationRules: [{ expression: 'true' }] }] }, /userValidationRules: CEL/],
     [{ jwt: [issuer, issuer] }, /jwt: the issuer "https:\/\/a\.example" occurs twice/],
-    [{ jwt: [{ ...issuer, issuers: 1 }] }, /jwt\[0\]: unknown field issuers/],
+    [{ jwt: [{ ...issuer, issuers: 1 }] }, /has an unknown field jwt\[0\]\.issuers/],
+    [{ jwt: [{ ...issuer, claimMappings: 1 }] }, /jwt\[0\]\.claimMappings must be/],
+    [{ anonymous: { conditions: [] } }, /anonymous\.enabled: must be true or false/],
     [{ anonymous: { enabled: false, conditions: [{ path: '/x' }] } }, /anonymous\.conditions/],
-    [{ kind: 'Other' }, /must be an AuthenticationConfiguration of apiserver\.config\.k8s\.io\/v1/],
+    [
+      { kind: 'Other' },
+      /must contain an object with apiVersion: apiserver\.config\.k8s\.io\/v1 and kind: AuthenticationConfiguration/,
+    ],
   ];
   const folder = await mkdtemp(join(tmpdir(), 'keelson-authentication-'));
   t.teardown(() => rm(folder, { recursive: true }));

@@ -6,10 +6,11 @@ import type { Clock } from '@keelson/core/runtime';
 /** A longer answer is an error. */
 const maxAnswerBytes = 1024 * 1024;
 
-export interface JsonRequest {
+/** A request with a document, or without one. */
+export interface DocumentRequest {
   readonly url: string;
-  /** Sent as JSON with POST. Absent: GET. */
-  readonly body?: unknown;
+  /** JSON that is sent with POST. Absent: GET. */
+  readonly content?: Buffer | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: SecureContextOptions & { readonly servername?: string; readonly rejectUnauthorized?: boolean };
   /** Default: a connection of its own. */
@@ -17,6 +18,12 @@ export interface JsonRequest {
   /** Timeout from the start to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  readonly signal?: AbortSignal;
+}
+
+export interface JsonRequest extends Omit<DocumentRequest, 'content'> {
+  /** Sent as JSON with POST. Absent: GET. */
+  readonly body?: unknown;
 }
 
 /** An exchange that failed. The message contains the address and the reason, never a body or a header. */
@@ -34,10 +41,12 @@ export class JsonRequestError extends Error {
   }
 }
 
-/** Sends a request and returns the JSON document of the answer. Redirects are not followed. @throws JsonRequestError */
-export function requestJson({ url, body, headers, tls, agent, timeoutMs, clock }: JsonRequest): Promise<unknown> {
+/** Sends a request and returns the answer, whatever its status is. Redirects are not followed. @throws JsonRequestError */
+export function exchangeDocument(
+  request: DocumentRequest,
+): Promise<{ readonly status: number; readonly body: Buffer }> {
+  const { url, content, headers, tls, agent, timeoutMs, clock, signal } = request;
   return new Promise((resolve, reject) => {
-    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     let late = false;
     const options: RequestOptions & object = {
       method: content === undefined ? 'GET' : 'POST',
@@ -47,15 +56,15 @@ export function requestJson({ url, body, headers, tls, agent, timeoutMs, clock }
         ...headers,
       },
       agent: agent ?? false,
+      ...(signal === undefined ? {} : { signal }),
       minVersion: 'TLSv1.2',
       ...tls,
     };
-    const fail = (problem: string, about: { status?: number; unanswered?: boolean } = {}) => {
+    const fail = (problem: string, unanswered: boolean) => {
       cancel();
-      reject(new JsonRequestError(url, problem, about));
+      reject(new JsonRequestError(url, problem, { unanswered }));
     };
-    const unanswered = (error: Error) =>
-      fail(late ? `no answer within ${timeoutMs} ms` : error.message, { unanswered: true });
+    const unanswered = (error: Error) => fail(late ? `no answer within ${timeoutMs} ms` : error.message, true);
     const receive = (incoming: IncomingMessage) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -64,18 +73,12 @@ export function requestJson({ url, body, headers, tls, agent, timeoutMs, clock }
         bytes += chunk.length;
         chunks.push(chunk);
         if (bytes <= maxAnswerBytes) return;
-        fail(`the answer is longer than ${maxAnswerBytes} bytes`);
+        fail(`the answer is longer than ${maxAnswerBytes} bytes`, false);
         incoming.destroy();
       });
       incoming.on('end', () => {
         cancel();
-        const status = incoming.statusCode ?? 0;
-        if (status !== 200 && status !== 201) return fail(`the answer has the status ${status}`, { status });
-        try {
-          resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')));
-        } catch {
-          fail('the answer is not JSON');
-        }
+        resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) });
       });
     };
     const outgoing = (url.startsWith('https:') ? httpsRequest : httpRequest)(url, options, receive);
@@ -86,4 +89,17 @@ export function requestJson({ url, body, headers, tls, agent, timeoutMs, clock }
     outgoing.on('error', unanswered);
     outgoing.end(content);
   });
+}
+
+/** Sends a request and returns the JSON document of the answer. Redirects are not followed. @throws JsonRequestError */
+export async function requestJson({ body: document, ...request }: JsonRequest): Promise<unknown> {
+  const content = document === undefined ? undefined : Buffer.from(JSON.stringify(document));
+  const { status, body } = await exchangeDocument({ ...request, content });
+  if (status !== 200 && status !== 201)
+    throw new JsonRequestError(request.url, `the answer has the status ${status}`, { status });
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new JsonRequestError(request.url, 'the answer is not JSON', {});
+  }
 }
