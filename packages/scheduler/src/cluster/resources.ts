@@ -2,8 +2,8 @@ import { quantityMilliValue, quantityValue } from '@keelson/core';
 import type { Container, PodSpec } from '@keelson/kinds';
 
 /**
- * Amounts by resource: cpu in thousandths, everything else in whole units. The named ones are read for every node, which
- * is much faster with properties that every object has in the same order.
+ * Amounts by resource: cpu in thousandths, everything else in whole units. The named ones are read for every node; all
+ * objects have these properties first, so that reading them is fast.
  */
 export interface Resources {
   cpu: number;
