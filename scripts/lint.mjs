@@ -1,6 +1,6 @@
 // Every static check: format and lint, promises, dependencies between packages and folders, reference pages, structure,
-// dead code. Runs as many at a time as there are processors, prints the output of each when it ends, and fails if any
-// failed.
+// packages, dead code. Runs as many at a time as there are processors, prints the output of each when it ends, and
+// fails if any failed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -21,6 +21,7 @@ const checks = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ['dependencies', process.execPath, ['scripts/dependencies.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
+  ['packages', process.execPath, ['scripts/check-packages.mjs']],
   ['structure', process.execPath, ['scripts/structure.mjs', '--check']],
 ];
 

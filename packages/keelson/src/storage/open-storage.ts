@@ -56,7 +56,7 @@ async function importAdapter(name: string, source: string): Promise<StorageAdapt
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
       `${source}: the storage adapter ${specifier} is not installed; ` +
-        'install the package or choose memory: or lmdb:PATH',
+        `install it with npm install ${specifier}, or choose memory: or lmdb:PATH`,
     );
   }
   const adapter = module.default as Partial<StorageAdapter> | undefined;

@@ -1,0 +1,131 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+// The packages as users get them: packed, installed into an empty project, and used there without this checkout.
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
+const home = await mkdtemp(join(tmpdir(), 'keelson-install-'));
+const project = join(home, 'project');
+
+/** The compilers of users: the oldest that is supported, and the newest of each later major version. */
+const compilers = { 'typescript-5': '5.8.3', 'typescript-6': '6.0.3', 'typescript-7': '7.0.2' };
+
+/** Everything that is packed except for adapters and programs that a test plane does not need. */
+const notForTestPlanes =
+  /(?:packed\/keelson-agent-0|keelson-(?:conformance|runtime-(?:cri|engine|fake|oci)|storage-(?:etcd3|postgres)))/;
+
+async function tarballs(): Promise<string[]> {
+  const packed = join(home, 'packed');
+  await run(process.execPath, ['scripts/pack.mjs', packed], { cwd: root });
+  const files = async (folder: string) => (await readdir(folder)).map((name) => join(folder, name));
+  return [...(await files(packed)), ...(await files(join(packed, 'scoped')))].filter((name) => name.endsWith('.tgz'));
+}
+
+async function install(folder: string, files: readonly string[]): Promise<void> {
+  await run('mkdir', ['-p', folder]);
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }));
+  const quiet = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  await run('npm', ['install', ...quiet, ...files], { cwd: folder });
+}
+
+test.before(async (t) => {
+  t.timeout(240_000);
+  const files = await tarballs();
+  await install(project, [
+    ...files,
+    ...Object.entries(compilers).map(([name, version]) => `${name}@npm:typescript@${version}`),
+  ]);
+  await install(
+    join(home, 'small'),
+    files.filter((file) => !notForTestPlanes.test(file)),
+  );
+});
+
+test.after.always(() => rm(home, { recursive: true, force: true }));
+
+/** An import of every entry point of every package. */
+async function importsOfAll(): Promise<string> {
+  const scope = join(project, 'node_modules/@keelson');
+  const names = ['keelson', ...(await readdir(scope)).map((name) => `@keelson/${name}`)];
+  const lines: string[] = [];
+  for (const name of names) {
+    const manifest = JSON.parse(await readFile(join(project, 'node_modules', name, 'package.json'), 'utf8')) as {
+      readonly exports?: Readonly<Record<string, unknown>>;
+    };
+    for (const entry of Object.keys(manifest.exports ?? {}).filter((key) => !key.endsWith('.json')))
+      lines.push(`import * as m${lines.length} from '${name}${entry.slice(1)}';`);
+  }
+  return `${lines.join('\n')}\nconsole.log(${lines.map((_, index) => `m${index}`).join(', ')});\n`;
+}
+
+for (const compiler of Object.keys(compilers)) {
+  test(`${compiler}: the types of every entry point pass the strictest checks of a user's project`, async (t) => {
+    t.timeout(180_000);
+    await writeFile(join(project, `${compiler}.ts`), await importsOfAll());
+    const compilerOptions = {
+      ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
+      ...{ module: 'nodenext', target: 'es2023', noEmit: true },
+    };
+    await writeFile(join(project, `${compiler}.json`), JSON.stringify({ compilerOptions, files: [`${compiler}.ts`] }));
+    const tsc = join(project, 'node_modules', compiler, 'bin/tsc');
+    const output = await run(process.execPath, [tsc, '-p', `${compiler}.json`], { cwd: project }).then(
+      ({ stdout }) => stdout,
+      (error: { readonly stdout: string }) => error.stdout,
+    );
+    t.is(output, '');
+  });
+}
+
+test('the commands work right after the installation, and a server with the default store starts', async (t) => {
+  const { stdout } = await run('npx', ['--no-install', 'keelson', '--version'], { cwd: project });
+  t.regex(stdout, /^keelson \d/);
+  const agent = await run('npx', ['--no-install', 'keelson-agent', '--version'], { cwd: project });
+  t.regex(agent.stdout, /^keelson-agent v\d/);
+  const server = spawn(
+    process.execPath,
+    ['node_modules/keelson/dist/bundle/keelson.js', 'serve', '--insecure', '--listen', '127.0.0.1:0'],
+    { cwd: project, stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  t.teardown(() => server.kill('SIGKILL'));
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const url = /^keelson: serving on (\S+)/.exec(line.toString())?.[1];
+  const namespaces = (await (await fetch(`${url}/api/v1/namespaces`)).json()) as { readonly kind: string };
+  t.is(namespaces.kind, 'NamespaceList');
+  server.kill('SIGTERM');
+  t.deepEqual(await once(server, 'exit'), [0, null]);
+});
+
+const testPlane = `
+import { defineKind, s } from 'keelson';
+import { startTestPlane } from '@keelson/testing';
+const Part = defineKind({ group: 'shop.test', version: 'v1', kind: 'Part', schema: s.object({ spec: s.object({ size: s.int32() }) }) });
+const plane = await startTestPlane({ kinds: [Part] });
+const parts = plane.client(Part).namespace('default');
+await parts.create({ metadata: { name: 'bolt' }, spec: { size: 8 } });
+console.log((await parts.get('bolt')).spec.size);
+await plane.close();
+`;
+
+test('a test plane runs without the drivers of databases; a missing adapter is one sentence', async (t) => {
+  const small = join(home, 'small');
+  const installed = await readdir(join(small, 'node_modules'));
+  t.deepEqual(
+    installed.filter((name) => ['pg', '@grpc'].includes(name)),
+    [],
+  );
+  await writeFile(join(small, 'plane.mjs'), testPlane);
+  const { stdout } = await run(process.execPath, ['plane.mjs'], { cwd: small, timeout: 60_000 });
+  t.is(stdout, '8\n');
+  const failure = await t.throwsAsync<Error & { readonly code: number; readonly stderr: string }>(
+    run('npx', ['--no-install', 'keelson', 'serve', '--storage', 'postgres://localhost/x'], { cwd: small }),
+  );
+  t.is(failure?.code, 2);
+  t.regex(failure?.stderr ?? '', /@keelson\/storage-postgres is not installed; install it with npm install/);
+});
