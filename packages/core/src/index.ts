@@ -92,7 +92,7 @@ export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefin
 /** @public */
 export { typeMetaFields } from './kind/type-meta-fields.ts';
 /** @public */
-export type { VirtualCall, VirtualKind } from './kind/virtual-kind.ts';
+export type { ReadVirtual, VirtualCall, VirtualKind } from './kind/virtual-kind.ts';
 /** @public */
 export {
   type AccessAttributes,

@@ -104,6 +104,8 @@ export type * as discoveryV1 from './discovery/v1/schema.ts';
 export type * as eventsV1 from './events/v1/schema/index.ts';
 export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
+export { metricsKinds, NodeMetrics, PodMetrics } from './metrics/v1beta1/kinds.ts';
+export type * as metricsV1beta1 from './metrics/v1beta1/schema.ts';
 export type * as networkingV1 from './networking/v1/schema/index.ts';
 export type * as nodeV1 from './node/v1/schema.ts';
 export type * as policyV1 from './policy/v1/schema/index.ts';

@@ -76,7 +76,7 @@ async function ask(
     authorizer,
     authenticateToken: options.authenticateToken,
   };
-  const answer = causes.length > 0 ? undefined : ((await kind.virtual?.create(value, call)) as Answer);
+  const answer = causes.length > 0 ? undefined : ((await kind.virtual?.create?.(value, call)) as Answer);
   return { answer, causes, asked };
 }
 

@@ -126,6 +126,15 @@ onLinux(
       files.map(async (file) => Number(await eventually(() => readFile(file, 'utf8'), waitMs))),
     );
 
+    t.regex(
+      await kubectl.run(['top', 'nodes', '--no-headers']),
+      new RegExp(`^${nodeName}-2 +\\d+m +\\d+% +\\d+Mi`, 'm'),
+    );
+    t.regex(
+      await kubectl.run(['top', 'pods', '-A', '--containers', '--no-headers']),
+      /^short +\S+-2 +main +0m +\d+Mi/m,
+    );
+
     await server.kill();
     t.false(pids.some(isGone));
     server = await startKeelson(data, [...words, '--listen', new URL(server.url).host], 'up');

@@ -71,7 +71,7 @@ export class Representations {
    */
   offers(kind: KindDefinition, shape: AnswerShape, options: { readonly tables?: boolean } = {}): readonly FormOffer[] {
     // Reviews are answers, not objects of a collection: there is nothing that a row could show.
-    const tables = options.tables !== false && kind.virtual === undefined;
+    const tables = options.tables !== false && kind.virtual?.create === undefined;
     return memo(this.#offers, kind, `${shape} ${tables}`, () => {
       const targets = this.#targets(shape, tables);
       const offer = (media: Media, allowed: readonly GroupVersionKind[]): FormOffer => ({

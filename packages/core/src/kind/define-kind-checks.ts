@@ -1,4 +1,4 @@
-import type { KindDefinition } from './kind-definition.ts';
+import type { KindDefinition, Verb } from './kind-definition.ts';
 import { type MessageNode, messageNode } from './schema-walk.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -80,12 +80,22 @@ function storageProblems(kind: KindDefinition): string[] {
   return problems;
 }
 
+/** The verbs of a kind that is not stored. */
+export function virtualVerbs({ read }: { readonly read?: unknown }): readonly Verb[] {
+  return read === undefined ? ['create'] : ['get', 'list'];
+}
+
 function virtualProblems(kind: KindDefinition): string[] {
   if (!kind.virtual) return [];
   const problems: string[] = [];
   if (kind.storage) problems.push('a virtual kind has no storage');
   if (kind.subresources.length > 0) problems.push('a virtual kind has no subresources');
-  if (kind.verbs.some((verb) => verb !== 'create')) problems.push('the only verb of a virtual kind is create');
+  const { create, read } = kind.virtual;
+  if ((create === undefined) === (read === undefined))
+    problems.push('a virtual kind has one of the functions create and read');
+  const verbs: readonly string[] = virtualVerbs(kind.virtual);
+  if (kind.verbs.some((verb) => !verbs.includes(verb)))
+    problems.push(`the verbs of this virtual kind are ${verbs.join(' and ')}`);
   if (kind.strategy.generation !== 'none') problems.push('a virtual kind has no generation, because nothing is stored');
   return problems;
 }

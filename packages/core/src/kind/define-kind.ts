@@ -1,5 +1,5 @@
 import { apiVersionOf, type GroupVersionKind, type KubeObject, type Scope } from '../meta/types.ts';
-import { definitionProblems } from './define-kind-checks.ts';
+import { definitionProblems, virtualVerbs } from './define-kind-checks.ts';
 import type {
   Column,
   Deprecation,
@@ -51,11 +51,11 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly rowConditions?: (object: ObjectOf<S>) => RowCondition[];
   readonly selectableFields?: readonly SelectableField<ObjectOf<S>>[];
   readonly storage?: StorageConversion<ObjectOf<S>>;
-  /** Objects are questions that are answered and forgotten. */
+  /** Objects are not stored: they are questions that are answered and forgotten, or computed. */
   readonly virtual?: VirtualKind<ObjectOf<S>>;
   /** Clients of this version are warned. */
   readonly deprecated?: Deprecation;
-  /** Default: all eight; of virtual kinds `create`. */
+  /** Default: all eight; of virtual kinds `create`, or `get` and `list`. */
   readonly verbs?: readonly Verb[];
   /** False for kinds that teams declare with open schemas: no strategic merge patch. Default true. */
   readonly structural?: boolean;
@@ -65,8 +65,6 @@ export interface KindOptions<S extends Schema<unknown>> {
 export type ObjectOf<S extends Schema<unknown>> = KubeObject & Infer<S>;
 
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-
-const virtualVerbs: readonly Verb[] = ['create'];
 
 const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
 
@@ -141,7 +139,7 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     scope,
     names: namesOf(kind, options.names),
     schema,
-    verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs : allVerbs))].sort()),
+    verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs(options.virtual) : allVerbs))].sort()),
     strategy: Object.freeze({ ...implied, ...options.strategy }),
     subresources: Object.freeze([...subresources]),
     columns: Object.freeze([...(options.columns ?? [])]),

@@ -25,11 +25,22 @@ export interface VirtualCall {
   readonly authenticateToken: AuthenticateToken | undefined;
 }
 
+/** Computes the current objects of a collection: of one namespace or all, and of one name or all. */
+export type ReadVirtual<T extends KubeObject> = (
+  place: { readonly namespace: string | undefined; readonly name: string | undefined },
+  signal: AbortSignal | undefined,
+) => Promise<readonly T[]>;
+
 /**
- * Behaviour of a kind whose objects are questions: a POST is answered at once with the completed object (201), nothing
- * is stored, and no other verb exists; docs/adr/0008.
+ * Behaviour of a kind whose objects are not stored; docs/adr/0008. It has one of both functions.
+ *
+ * - `create`: the objects are questions. A POST is answered at once with the completed object (201), and no other verb
+ *   exists.
+ * - `read`: the objects are computed. The verbs are get and list, with selectors and tables as for stored objects.
  */
 export interface VirtualKind<T extends KubeObject> {
   /** Completes a private copy of a valid object, or answers it with a Status; may throw a StatusError. */
-  readonly create: (object: T, call: VirtualCall) => T | Status | Promise<T | Status>;
+  readonly create?: (object: T, call: VirtualCall) => T | Status | Promise<T | Status>;
+  /** May throw a StatusError. */
+  readonly read?: ReadVirtual<T>;
 }

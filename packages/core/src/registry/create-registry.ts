@@ -10,6 +10,7 @@ import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
 import { storageKindOf, storedFieldOf } from '../storage/storage-key.ts';
 import { AdmissionChain, type AdmissionPlugin } from './admission.ts';
+import { ComputedStorage, noTokens } from './computed-storage.ts';
 import { ConnectOperation } from './connect-operation.ts';
 import { CreateOperation, randomName } from './create-operation.ts';
 import { DeleteOperations } from './delete-operations.ts';
@@ -153,9 +154,12 @@ class KindRegistry implements ResourceRegistry {
   }
 
   #serviceOf(kind: KindDefinition): ResourceService {
-    if (kind.virtual) return new VirtualResourceService(kind, kind.virtual, this.#services);
-    const tokens = typeof this.#tokens === 'function' ? this.#tokens(kind) : this.#tokens;
-    return createKindService(new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }));
+    const { create, read } = kind.virtual ?? {};
+    if (create) return new VirtualResourceService(kind, create, this.#services);
+    const storage = read ? new ComputedStorage(kind, read) : this.#storages.forKind(kind);
+    // Computed lists have one page, so that no token is needed.
+    const tokens = typeof this.#tokens !== 'function' ? this.#tokens : read ? noTokens : this.#tokens(kind);
+    return createKindService(new ResourceBinding(kind, storage, { ...this.#services, tokens }));
   }
 
   add(kind: KindDefinition): void {

@@ -15,18 +15,21 @@ import {
 import type { Answer, Body, ResourceService, Target, WriteParameters } from './resource-service.ts';
 import { translateError } from './translate-error.ts';
 
+type CreateVirtual = NonNullable<VirtualKind<KubeObject>['create']>;
+
 /**
- * The service of a kind without storage. It supports create only. Admission does not run, because nothing is stored.
+ * The service of a kind whose objects are questions. It supports create only. Admission does not run, because nothing
+ * is stored.
  */
 export class VirtualResourceService implements ResourceService {
   readonly kind: KindDefinition;
-  readonly #virtual: VirtualKind<KubeObject>;
+  readonly #answer: CreateVirtual;
   readonly #services: RegistryServices;
   readonly #resource: QualifiedResource;
 
-  constructor(kind: KindDefinition, virtual: VirtualKind<KubeObject>, services: RegistryServices) {
+  constructor(kind: KindDefinition, answer: CreateVirtual, services: RegistryServices) {
     this.kind = kind;
-    this.#virtual = virtual;
+    this.#answer = answer;
     this.#services = services;
     this.#resource = { group: kind.group, resource: kind.names.plural };
   }
@@ -58,7 +61,7 @@ export class VirtualResourceService implements ResourceService {
     if (problems.length > 0) throw statusErrors.invalid(kind, object.metadata?.name ?? '', problems);
     const now = new Date(clock.now());
     const { dryRun } = parameters;
-    const answer = await this.#virtual.create(object, {
+    const answer = await this.#answer(object, {
       ...{ context, namespace, now, dryRun, authorizer, authenticateToken },
       createSubresource: (resource, name, subresource, value) => {
         const parent = { name, ...(namespace === undefined ? {} : { namespace }) };

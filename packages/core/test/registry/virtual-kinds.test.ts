@@ -191,6 +191,13 @@ test('a virtual kind with anything that needs storage is a contradiction', (t) =
       ...options,
     });
   t.notThrows(declare({}));
-  t.throws(declare({ verbs: ['create', 'get'] }), { message: /only verb/ });
+  t.throws(declare({ verbs: ['create', 'get'] }), { message: /the verbs of this virtual kind are create/ });
+  const read = () => Promise.resolve([]);
+  t.notThrows(declare({ virtual: { read } }));
+  t.throws(declare({ virtual: { read }, verbs: ['watch'] }), {
+    message: /the verbs of this virtual kind are get and list/,
+  });
+  t.throws(declare({ virtual: { read, create: (object: unknown) => object } }), { message: /one of the functions/ });
+  t.throws(declare({ virtual: {} }), { message: /one of the functions/ });
   t.throws(declare({ subresources: [{ type: 'status', name: 'status' }] }), { message: /no subresources/ });
 });

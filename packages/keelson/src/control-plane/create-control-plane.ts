@@ -36,6 +36,7 @@ import { builtinKinds, Lease, Namespace, Node, Pod, Secret, Service } from '@kee
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
+import { NodeMetricsSource } from '../metrics/node-metrics-source.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
 import { planeServiceAddresses } from '../service-addresses/plane-service-addresses.ts';
@@ -162,7 +163,8 @@ export interface ControlPlane extends AsyncDisposable {
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
-  const allKinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
+  const nodeMetrics = withBuiltin ? new NodeMetricsSource({ clock, logger }) : undefined;
+  const allKinds = [...(withBuiltin ? builtinKinds : []), ...(nodeMetrics?.kinds() ?? []), ...(options.kinds ?? [])];
   const context = { clock, logger, metrics };
   const controllers = chooseControllers(options.controllers ?? true);
   const { encryptionConfigFile: configFile } = options;
@@ -230,6 +232,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     await Promise.all([...listening].map((server) => server.close()));
     await audit?.close();
     await encryption?.stop();
+    await nodeMetrics?.stop();
     await host.stop();
   };
   return {
@@ -254,6 +257,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
           checks: stores.checks(),
           budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
+          reachAgents: (dialer) => nodeMetrics?.connect(api, dialer),
           ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
         },
         listenOptions,

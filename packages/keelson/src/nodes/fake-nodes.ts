@@ -21,8 +21,8 @@ const size = { cpu: '32', memory: '256Gi', 'ephemeral-storage': '1Ti', pods: '25
 
 /**
  * Nodes without machines, for tests of schedulers and controllers. One loop renews the leases of all nodes, and one
- * informer reads the pods of all nodes; an agent for each would need a dozen timers and a watch of its own. The pods are
- * reported as running, and run nothing; docs/adr/0073.
+ * informer reads the pods of all nodes; an agent for each would need a dozen timers and a watch of its own. The pods
+ * are reported as running, and run nothing; docs/adr/0073.
  */
 export class FakeNodes {
   readonly #options: FakeNodesOptions;

@@ -3,7 +3,7 @@ import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import type { Auditor, Brand, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
-import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
+import { createHttpApi, type HttpBudgets, type NodeDialer, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import { settledWithin } from '../base/settled-within.ts';
 import { apiVersionInfo } from '../base/version.ts';
@@ -77,6 +77,8 @@ export interface ServedPlane {
   readonly authorizer: Authorizer;
   /** Absent when the kind Node is not served. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
+  /** Called with what reaches the agents of nodes. */
+  readonly reachAgents: (dialer: NodeDialer) => void;
   /** Absent: the plane has no service accounts. */
   readonly serviceAccounts?: {
     readonly api: ApiClient;
@@ -116,6 +118,8 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
   const users = credentials && plane.authentication.forServer(credentials.authority);
   const identity = () => options.agents?.identity ?? credentials?.agentClient;
   const drainMs = options.drainMs ?? defaultDrainMs;
+  const nodeDialer = nodes && new ApiNodeDialer({ nodes, identity, authority, local, clock });
+  if (nodeDialer) plane.reachAgents(nodeDialer);
   const api = createHttpApi({
     registry,
     clock,
@@ -125,7 +129,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     checks,
     authorize: authorizer.authorize.bind(authorizer),
     ...(plane.auditor ? { auditor: plane.auditor } : {}),
-    ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
+    ...(nodeDialer ? { nodeDialer } : {}),
     ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(address) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),

@@ -1,0 +1,199 @@
+import { pause } from '@keelson/client';
+import {
+  type ApiClient,
+  formatTime,
+  type KindDefinition,
+  type KubeObject,
+  type ReadVirtual,
+  statusErrors,
+} from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
+import type { NodeDialer } from '@keelson/http-koa';
+import { metricsKinds, type NodeMetrics, type PodMetrics } from '@keelson/kinds';
+import { type NodeStats, readNodeStats, type Usage } from './node-stats.ts';
+
+/** The period of metrics-server. */
+const pollMs = 15_000;
+/** The first answer averages over this time, so that it need not wait for a whole period. */
+const firstWindowMs = 1_000;
+/** Nodes are no longer polled when nobody has asked for this time. */
+const idleMs = 120_000;
+const agentTimeoutMs = 5_000;
+const concurrentReads = 16;
+
+export interface NodeMetricsSourceOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Two measurements of a node, between which the use of CPU is averaged. */
+interface Measured {
+  readonly before: NodeStats | undefined;
+  readonly now: NodeStats;
+}
+
+/**
+ * Serves the metrics API from the statistics of agents. They are read every 15 seconds as long as somebody asks for
+ * metrics, so that a server without users of metrics does nothing. Only the two latest measurements are kept.
+ */
+export class NodeMetricsSource {
+  readonly #options: NodeMetricsSourceOptions;
+  readonly #measured = new Map<string, Measured>();
+  #api: ApiClient | undefined;
+  #dialer: NodeDialer | undefined;
+  #lastRead = 0;
+  #stop = new AbortController();
+  /** Resolves when the first measurements are complete; undefined while nobody asks. */
+  #polling: Promise<void> | undefined;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(options: NodeMetricsSourceOptions) {
+    this.#options = options;
+  }
+
+  kinds(): readonly KindDefinition[] {
+    return metricsKinds(this.#readNodes, this.#readPods);
+  }
+
+  /** Enables the metrics of a server that reaches agents. */
+  connect(api: ApiClient, dialer: NodeDialer): void {
+    this.#api = api;
+    this.#dialer = dialer;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  readonly #readNodes: ReadVirtual<NodeMetrics> = async ({ name }) => {
+    const api = await this.#measure();
+    const nodes = await heads(api, 'nodes', undefined, name);
+    return nodes.flatMap((head) => {
+      const measured = this.#measured.get(head.metadata?.name ?? '');
+      const usage = measured && rateOf(measured.before?.usage, measured.now.usage);
+      return usage === undefined ? [] : [{ ...headOf(head, usage), usage: usage.usage }];
+    });
+  };
+
+  readonly #readPods: ReadVirtual<PodMetrics> = async ({ namespace, name }) => {
+    const api = await this.#measure();
+    const pods = new Map((await heads(api, 'pods', namespace, name)).map((head) => [head.metadata?.uid, head]));
+    const found: PodMetrics[] = [];
+    for (const { before, now } of this.#measured.values()) {
+      for (const pod of now.pods) {
+        const head = pods.get(pod.uid);
+        if (head === undefined) continue;
+        const earlier = before?.pods.find(({ uid }) => uid === pod.uid);
+        const rates = pod.containers.map((container) => ({
+          name: container.name,
+          rate: rateOf(earlier?.containers.find((other) => other.name === container.name)?.usage, container.usage),
+        }));
+        const [first] = rates;
+        // A pod of which one container has been measured only once is reported after the next measurement.
+        if (first?.rate === undefined || rates.some(({ rate }) => rate === undefined)) continue;
+        const containers = rates.map(({ name: of, rate }) => ({ name: of, usage: rate?.usage ?? {} }));
+        found.push({ ...headOf(head, first.rate), containers });
+      }
+    }
+    return found;
+  };
+
+  /** Waits until nodes have been measured. @throws StatusError 503 when this process reaches no agents */
+  async #measure(): Promise<ApiClient> {
+    const [api, dialer] = [this.#api, this.#dialer];
+    if (api === undefined || dialer === undefined || this.#stop.signal.aborted)
+      throw statusErrors.serviceUnavailable('this server does not reach node agents');
+    this.#lastRead = this.#options.clock.monotonic();
+    this.#polling ??= this.#begin(api, dialer);
+    await this.#polling;
+    return api;
+  }
+
+  async #begin(api: ApiClient, dialer: NodeDialer): Promise<void> {
+    const { clock, logger } = this.#options;
+    const { signal } = this.#stop;
+    const failed = (err: unknown) => {
+      if (!signal.aborted) logger.warn('nodes cannot be measured', { component: 'metrics', err });
+    };
+    await this.#poll(api, dialer).catch(failed);
+    await pause(clock, firstWindowMs, signal);
+    await this.#poll(api, dialer).catch(failed);
+    this.#loop = (async () => {
+      for (;;) {
+        await pause(clock, pollMs, signal);
+        if (signal.aborted || clock.monotonic() - this.#lastRead > idleMs) break;
+        await this.#poll(api, dialer).catch(failed);
+      }
+      this.#measured.clear();
+      this.#polling = undefined;
+    })();
+  }
+
+  async #poll(api: ApiClient, dialer: NodeDialer): Promise<void> {
+    const { clock, logger } = this.#options;
+    const names = (await heads(api, 'nodes', undefined, undefined)).map(({ metadata }) => metadata?.name ?? '');
+    for (const name of this.#measured.keys()) if (!names.includes(name)) this.#measured.delete(name);
+    const queue = names.values();
+    const work = async () => {
+      for (const name of queue) {
+        const late = new AbortController();
+        const cancel = clock.after(agentTimeoutMs, () => late.abort());
+        try {
+          const now = await readNodeStats(dialer, name, AbortSignal.any([this.#stop.signal, late.signal]));
+          this.#measured.set(name, { before: this.#measured.get(name)?.now, now });
+        } catch (err) {
+          // Old figures would be taken for current ones.
+          this.#measured.delete(name);
+          logger.debug('node not measured', { component: 'metrics', node: name, err });
+        } finally {
+          cancel();
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: concurrentReads }, work));
+  }
+}
+
+/** The metadata of nodes or pods; the lists of a name have at most one. */
+async function heads(
+  api: ApiClient,
+  resource: 'nodes' | 'pods',
+  namespace: string | undefined,
+  name: string | undefined,
+) {
+  const all = api.dynamic({ group: '', version: 'v1', resource }, { metadataOnly: true });
+  const client = namespace === undefined ? all : all.namespace(namespace);
+  return (await client.list(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` })).items;
+}
+
+interface Rate {
+  readonly endMs: number;
+  readonly windowMs: number;
+  readonly usage: Record<string, string>;
+}
+
+/** The use between two measurements; undefined when there is one only, or when the counter began again. */
+function rateOf(before: Usage | undefined, now: Usage | undefined): Rate | undefined {
+  if (before === undefined || now === undefined) return undefined;
+  const windowMs = now.timeMs - before.timeMs;
+  const nanos = now.cpuNanoSeconds - before.cpuNanoSeconds;
+  if (windowMs <= 0 || nanos < 0) return undefined;
+  const usage = { cpu: `${Math.round((nanos * 1000) / windowMs)}n`, memory: `${Math.ceil(now.memoryBytes / 1024)}Ki` };
+  return { endMs: now.timeMs, windowMs, usage };
+}
+
+function headOf({ metadata = {} }: KubeObject, { endMs, windowMs }: Rate) {
+  const { name = '', namespace, labels } = metadata;
+  const timestamp = formatTime(new Date(endMs));
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels === undefined ? {} : { labels }),
+      creationTimestamp: timestamp,
+    },
+    timestamp,
+    window: `${(windowMs / 1000).toFixed(3)}s`,
+  };
+}
