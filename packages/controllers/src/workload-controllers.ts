@@ -7,6 +7,7 @@ import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
 import { replicaSetController } from './replicaset/replica-set-controller.ts';
+import { replicationController } from './replicaset/replication-controller.ts';
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
@@ -19,6 +20,7 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   endpointsController,
   nodeLifecycleController,
   replicaSetController,
+  replicationController,
   statefulSetController,
   taintEvictionController,
 ];

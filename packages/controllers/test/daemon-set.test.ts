@@ -188,6 +188,7 @@ test('failed pods are replaced with a growing pause', async (t) => {
     });
     t.true(workloads.clock.now() - before >= seconds * 1000 - 250);
   }
+  await workloads.recorded('agent', 'FailedDaemonPod', /^Found failed daemon pod default\/agent-\w+ on node node-0, /);
   fails = false;
   await workloads.reaches(DaemonSet, 'agent', isComplete(1), { advanceMs: 1000 });
 });

@@ -203,6 +203,18 @@ test('rollbackTo of extensions/v1beta1 returns the template and its annotations,
   t.is(done.metadata?.annotations?.[cause], 'create');
   t.is(done.metadata?.annotations?.['deprecated.deployment.rollback.rollbackTo'], undefined);
   t.deepEqual((await workloads.activePods()).map(imageOf), ['app:1', 'app:1']);
+  await workloads.recorded('web', 'DeploymentRollback', /^Rolled back deployment "web" to revision 1$/);
+  const rollBackTo = (to: number) =>
+    workloads.objects(ExtensionsV1beta1Deployment).createSubresource('web', 'rollback', {
+      name: 'web',
+      rollbackTo: { revision: to },
+    } as KubeObject);
+  await rollBackTo(3);
+  const unchanged = /^The rollback revision contains the same template as current deployment "web"$/;
+  await workloads.recorded('web', 'DeploymentRollbackTemplateUnchanged', unchanged);
+  await rollBackTo(99);
+  const notFound = /^Unable to find the revision to rollback to\.$/;
+  await workloads.recorded('web', 'DeploymentRollbackRevisionNotFound', notFound);
 });
 
 test('a name that another replica set has leads to another hash', async (t) => {

@@ -1,5 +1,5 @@
 import { formatTime } from '@keelson/core';
-import { type coreV1, Pod, ReplicaSet } from '@keelson/kinds';
+import { type coreV1, Pod, ReplicaSet, ReplicationController } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test from 'ava';
 import { workloadControllers } from '../src/index.ts';
@@ -33,6 +33,9 @@ test('a replica set creates pods named after it, and reports them ready and avai
     t.like(metadata?.ownerReferences?.[0], { kind: 'ReplicaSet', name: 'web', controller: true });
     t.true(metadata?.ownerReferences?.[0]?.blockOwnerDeletion);
   }
+  await workloads.recorded('web', 'SuccessfulCreate', /^Created pod: web-\w{5}$/);
+  await workloads.objects(ReplicaSet).patch('web', 'merge', { spec: { replicas: 4 } });
+  await workloads.recorded('web', 'SuccessfulDelete', /^Deleted pod: web-\w{5}$/);
 });
 
 test('a replica set replaces failed and deleted pods, and follows its size down to zero', async (t) => {
@@ -104,12 +107,34 @@ test('rejected creates are attempted once per batch, and are reported by the con
     reason: 'FailedCreate',
     message: 'exceeded quota',
   });
+  await workloads.recorded('web', 'FailedCreate', /^Error creating: exceeded quota$/);
   // One attempt of the first run, and one of the run that its own write of the status leads to.
   t.true(attempts <= 3, `${attempts} attempts`);
   rejects = false;
   const recovered = (set: ReplicaSet) => set.status?.availableReplicas === 20;
   const set = await workloads.reaches(ReplicaSet, 'web', recovered, { advanceMs: 1000 });
   t.is(set.status?.conditions, undefined);
+});
+
+test('a replication controller keeps its pods by the same rules, with a set of labels as its selector', async (t) => {
+  const workloads = await WorkloadPlane.start(t, { controllers: workloadControllers });
+  await workloads.objects(Pod).create(bare('orphan'));
+  await workloads.objects(ReplicationController).create({
+    metadata: { name: 'old' },
+    spec: { replicas: 3, selector: labels, template: template(labels) },
+  });
+  const isAvailable = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+  const controller = await workloads.reaches(ReplicationController, 'old', isAvailable);
+  t.like(controller.status, { replicas: 3, fullyLabeledReplicas: 3, readyReplicas: 3, observedGeneration: 1 });
+  const owners = (await workloads.activePods()).map(({ metadata }) => metadata?.ownerReferences?.[0]);
+  t.deepEqual(
+    new Set(owners.map((owner) => `${owner?.apiVersion} ${owner?.kind}`)),
+    new Set(['v1 ReplicationController']),
+  );
+  t.is(owners.length, 3);
+  await workloads.objects(ReplicationController).patch('old', 'merge', { spec: { replicas: 1 } });
+  await workloads.reaches(ReplicationController, 'old', ({ status }) => status?.replicas === 1);
+  t.is((await workloads.activePods()).length, 1);
 });
 
 test('pods are deleted in the order of their rank', (t) => {

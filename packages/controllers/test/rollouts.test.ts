@@ -4,9 +4,9 @@ import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { deploymentController } from '../src/deployment/deployment-controller.ts';
 import { replicaSetController } from '../src/replicaset/replica-set-controller.ts';
-import { interceptedClient } from './support/intercepted-client.ts';
+import { runUntilKilled } from './support/killed-controllers.ts';
 import { Random, seed } from './support/random.ts';
-import { RolloutLimits } from './support/rollout-limits.ts';
+import { limitsOf, RolloutLimits } from './support/rollout-limits.ts';
 import { template, WorkloadPlane } from './support/workload-plane.ts';
 
 const controllers = [deploymentController, replicaSetController];
@@ -38,7 +38,7 @@ const imageOf = ({ spec }: Pod) => spec.containers?.[0]?.image ?? '';
 
 /** A deployment whose limits are observed, with nodes on which pods of the image `bad` never become ready. */
 async function observed(t: ExecutionContext, first: Deployment) {
-  const limits = new RolloutLimits();
+  const limits = new RolloutLimits('app=web');
   const workloads = await WorkloadPlane.start(t, {
     controllers,
     nodeOf: (pod) => ((pod.metadata?.name?.charCodeAt(4) ?? 0) % 2 === 0 ? 'node' : undefined),
@@ -46,7 +46,7 @@ async function observed(t: ExecutionContext, first: Deployment) {
   });
   limits.start(workloads.plane.api);
   t.teardown(() => limits.stop());
-  limits.willApply(first);
+  limits.willApply(limitsOf(first));
   let present = await workloads.objects(Deployment).create(first);
   return {
     limits,
@@ -54,7 +54,7 @@ async function observed(t: ExecutionContext, first: Deployment) {
     present: () => present,
     apply: async (spec: object) => {
       const merged = { ...present, spec: { ...present.spec, ...spec } };
-      limits.willApply(merged);
+      limits.willApply(limitsOf(merged));
       present = await workloads.objects(Deployment).patch('web', 'merge', { spec });
     },
     /** Waits until the deployment is in the state of the model: all pods are of the present template and available. */
@@ -70,7 +70,7 @@ async function observed(t: ExecutionContext, first: Deployment) {
       );
       const pods = await workloads.activePods();
       t.deepEqual(pods.map(imageOf), Array(replicas).fill(present.spec.template.spec?.containers?.[0]?.image));
-      limits.completed(done);
+      limits.completed(limitsOf(done));
     },
   };
 }
@@ -133,23 +133,7 @@ test('controllers that stop between any two writes leave no duplicates, and stay
   for (let kill = 0; kill < kills; kill += 1) {
     await workloads.stopControllers();
     if (kill % 8 === 0) await apply({ template: template(labels, `v${kill / 8 + 1}`), replicas: 3 + random.below(4) });
-    let remaining = random.below(6);
-    // Half of the kills happen when the write was made but its answer was not received.
-    const lost = random.below(2) === 1;
-    let died: () => void = () => undefined;
-    const death = new Promise<void>((resolve) => {
-      died = resolve;
-    });
-    const fuse = (isAnswer: boolean) => () => {
-      if (isAnswer === lost) remaining -= 1;
-      if (remaining >= 0) return;
-      died();
-      throw new Error('the process was killed');
-    };
-    await workloads.startControllers((client) => interceptedClient(client, { before: fuse(false), after: fuse(true) }));
-    const complete = new AbortController();
-    await Promise.race([death, isIdle(workloads, complete.signal)]);
-    complete.abort();
+    await runUntilKilled(workloads, random, () => isComplete(workloads));
   }
   await workloads.stopControllers();
   await workloads.startControllers();
@@ -165,13 +149,8 @@ test('controllers that stop between any two writes leave no duplicates, and stay
   t.is(new Set(images).size, images.length, 'one replica set per template');
 });
 
-/** Waits until the deployment is complete, after which the controllers make no write that could be interrupted. */
-async function isIdle(workloads: WorkloadPlane, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    workloads.clock.advance(20);
-    const { metadata, spec, status = {} } = await workloads.objects(Deployment).get('web');
-    const counts = [status.replicas, status.updatedReplicas, status.availableReplicas];
-    if (status.observedGeneration === metadata?.generation && counts.every((n = 0) => n === spec.replicas)) return;
-    await new Promise((next) => setTimeout(next, 1));
-  }
+async function isComplete(workloads: WorkloadPlane): Promise<boolean> {
+  const { metadata, spec, status = {} } = await workloads.objects(Deployment).get('web');
+  const counts = [status.replicas, status.updatedReplicas, status.availableReplicas];
+  return status.observedGeneration === metadata?.generation && counts.every((n = 0) => n === spec.replicas);
 }

@@ -1,5 +1,5 @@
-import { defineKind, type KubeObject, optional, s } from '@keelson/core';
-import { ControllerRevision, Pod, StatefulSet } from '@keelson/kinds';
+import type { KubeObject } from '@keelson/core';
+import { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { statefulSetController } from '../src/statefulset/stateful-set-controller.ts';
@@ -13,16 +13,6 @@ function statefulSet(replicas: number, spec: Partial<StatefulSet['spec']> = {}):
     spec: { replicas, serviceName: 'db', selector: { matchLabels: labels }, template: template(labels), ...spec },
   };
 }
-
-const Claim = defineKind({
-  group: '',
-  version: 'v1',
-  kind: 'PersistentVolumeClaim',
-  schema: s.message('test.PersistentVolumeClaim', 'A claim.', {
-    spec: optional(2, s.raw(), 'Intended state.'),
-    status: optional(3, s.raw(), 'Observed state.'),
-  }),
-});
 
 const open = (t: ExecutionContext, options: Partial<WorkloadPlaneOptions> = {}) =>
   WorkloadPlane.start(t, { controllers: [statefulSetController], nodeOf: () => 'node', ...options });
@@ -63,6 +53,7 @@ test('pods are created in order, each after the one before is ready, and have id
     'controller-revision-hash': set.status?.updateRevision,
   });
   t.like(pod.spec, { hostname: 'db-1', subdomain: 'db' });
+  await workloads.recorded('db', 'SuccessfulCreate', /^create Pod db-1 in StatefulSet db successful$/);
 });
 
 test('pods are removed from the highest ordinal down, and Parallel does not wait', async (t) => {
@@ -177,7 +168,7 @@ test('pods wait for minReadySeconds of the one before', async (t) => {
 });
 
 test('each pod has claims, whose owners follow the retention policy', async (t) => {
-  const workloads = await open(t, { kinds: [Claim] });
+  const workloads = await open(t);
   const volumeClaimTemplates = [
     {
       metadata: { name: 'data' },
@@ -189,7 +180,7 @@ test('each pod has claims, whose owners follow the retention policy', async (t) 
   });
   await workloads.objects(StatefulSet).create(statefulSet(2, { volumeClaimTemplates }));
   await workloads.reaches(StatefulSet, 'db', isComplete(2));
-  const claims = () => workloads.list(Claim);
+  const claims = () => workloads.list(PersistentVolumeClaim);
   t.deepEqual(namesOf(await claims()), ['data-db-0', 'data-db-1']);
   t.is((await claims())[0]?.metadata?.labels?.['app'], 'db');
   const pod = await workloads.objects(Pod).get('db-1');
@@ -213,7 +204,7 @@ test('each pod has claims, whose owners follow the retention policy', async (t) 
     ({ metadata, status }) => status?.observedGeneration === metadata?.generation,
   );
   t.deepEqual(namesOf(await workloads.list(Pod)), ['db-0']);
-  await workloads.objects(Claim).delete('data-db-1');
+  await workloads.objects(PersistentVolumeClaim).delete('data-db-1');
   await workloads.reaches(StatefulSet, 'db', isComplete(2), { advanceMs: 1000 });
 
   await workloads.objects(StatefulSet).patch('db', 'merge', { spec: retention('Retain', 'Retain') });

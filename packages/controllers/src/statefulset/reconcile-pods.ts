@@ -12,7 +12,7 @@ import {
   ordinalOf,
   podRevision,
 } from './stateful-pods.ts';
-import { createClaims, hasRetentionPolicy, hasStaleClaim, retainClaims } from './volume-claims.ts';
+import { createClaims, hasStaleClaim, retainClaims } from './volume-claims.ts';
 
 /** One run for a stateful set. */
 export interface StatefulRun {
@@ -41,7 +41,7 @@ export async function reconcilePods(options: StatefulRun): Promise<void> {
   const condemned = pods
     .filter((pod) => !isInRange(pod, set))
     .sort((a, b) => (ordinalOf(b, set) ?? 0) - (ordinalOf(a, set) ?? 0));
-  if (hasRetentionPolicy(set)) await retainAll(options, condemned);
+  await retainAll(options, condemned);
   if (ordered) {
     for (const ordinal of ordinals) if (!(await completeReplica(options, ordinal, present.get(ordinal)))) return;
     if (!(await removeNext(options, ordinals, present, condemned))) return;
@@ -97,7 +97,7 @@ async function create(options: StatefulRun, ordinal: number): Promise<void> {
   const { run, set, newPod } = options;
   const pod = newPod(ordinal);
   const member = { run, set, pod, ordinal };
-  if (await hasStaleClaim(member)) throw new Error(`the claims of pod ${pod.metadata?.name} are being deleted`);
+  if (hasStaleClaim(member)) throw new Error(`the claims of pod ${pod.metadata?.name} are being deleted`);
   try {
     await recorded(options, 'create', pod, async () => {
       await createClaims(member);
@@ -109,7 +109,6 @@ async function create(options: StatefulRun, ordinal: number): Promise<void> {
   } catch (error) {
     if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
   }
-  if (hasRetentionPolicy(set)) await retainClaims({ ...member, condemned: false });
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type ReconcileRun,
   relatedKind,
 } from '@keelson/controller-kit';
-import { type appsV1, ControllerRevision, Pod, StatefulSet } from '@keelson/kinds';
+import { type appsV1, ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '@keelson/kinds';
 import { repeatedAfterConflict, writeStatus } from '../workload/object-status.ts';
 import { atRevision, deleteOldRevisions, type History, syncHistory } from '../workload/revisions.ts';
 import { selectorOf } from '../workload/selector.ts';
@@ -21,6 +21,7 @@ import {
   podRevision,
   statefulPod,
 } from './stateful-pods.ts';
+import { setsOf } from './volume-claims.ts';
 
 const hashLabel = 'controller.kubernetes.io/hash';
 
@@ -31,6 +32,7 @@ export const statefulSetController: ControllerDefinition<StatefulSet> = {
   workers: 5,
   owns: [Pod, ControllerRevision],
   related: [
+    relatedKind(PersistentVolumeClaim, (claim, _before, read) => setsOf(claim, read)),
     relatedKind(Pod, (pod, _before, read) =>
       controllerOf(pod) !== undefined
         ? []

@@ -1,12 +1,10 @@
+import { keyOf } from '@keelson/client';
 import { ownerReference, type ReconcileRun } from '@keelson/controller-kit';
 import { isStatusError, type KubeObject, type OwnerReference, type ResourceClient, StatusReason } from '@keelson/core';
-import { Pod, StatefulSet } from '@keelson/kinds';
+import { PersistentVolumeClaim, Pod, StatefulSet } from '@keelson/kinds';
 import { textOf } from '../workload/pod-writes.ts';
 import { sameJson } from '../workload/template.ts';
 import { claimName } from './stateful-pods.ts';
-
-/** Claims are served only where a kind for them has been defined, so they are addressed by name. */
-const claimResource = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
 
 /** A pod of the set, or one that is about to be created. */
 interface Member {
@@ -20,16 +18,11 @@ interface Member {
 export async function createClaims({ run, set, pod, ordinal }: Member): Promise<void> {
   for (const template of set.spec.volumeClaimTemplates ?? []) {
     const name = claimName(set, template, ordinal);
-    const existing = await find(run, set, name);
+    const existing = find(run, set, name);
     if (existing?.metadata?.deletionTimestamp !== undefined) throw new Error(`pvc ${name} is being deleted`);
     if (existing !== undefined) continue;
     const labels = { ...template.metadata?.labels, ...set.spec.selector?.matchLabels };
-    const claim = {
-      ...template,
-      apiVersion: 'v1',
-      kind: 'PersistentVolumeClaim',
-      metadata: { ...template.metadata, name, labels },
-    };
+    const claim = { ...template, metadata: { ...template.metadata, name, labels } };
     const subject = `create Claim ${name} Pod ${pod.metadata?.name} in StatefulSet ${set.metadata?.name}`;
     try {
       await claimsOf(run, set).create(claim);
@@ -40,14 +33,6 @@ export async function createClaims({ run, set, pod, ordinal }: Member): Promise<
       throw new Error(`failed to create PVC ${name}: ${textOf(error)}`, { cause: error });
     }
   }
-}
-
-/** True when claims may have owners, which depend on the policy, or had some before the last change of the set. */
-export function hasRetentionPolicy({ spec, status, metadata }: StatefulSet): boolean {
-  if ((spec.volumeClaimTemplates ?? []).length === 0) return false;
-  const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
-  const changed = (status?.observedGeneration ?? 0) < (metadata?.generation ?? 0);
-  return whenDeleted === 'Delete' || whenScaled === 'Delete' || changed;
 }
 
 /**
@@ -63,7 +48,7 @@ export async function retainClaims(member: Member & { readonly condemned: boolea
     ...(byPod ? [ownerReference(Pod, pod)] : []),
   ];
   for (const template of set.spec.volumeClaimTemplates ?? []) {
-    const claim = await find(run, set, claimName(set, template, ordinal));
+    const claim = find(run, set, claimName(set, template, ordinal));
     if (claim === undefined || isStale(claim, set, pod)) continue;
     const present = claim.metadata?.ownerReferences ?? [];
     const others = present.filter(
@@ -84,13 +69,21 @@ export async function retainClaims(member: Member & { readonly condemned: boolea
 }
 
 /** True when a claim of an earlier pod of this name is about to be deleted, so that the pod must not use it. */
-export async function hasStaleClaim({ run, set, pod, ordinal }: Member): Promise<boolean> {
+export function hasStaleClaim({ run, set, pod, ordinal }: Member): boolean {
   if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return false;
   for (const template of set.spec.volumeClaimTemplates ?? []) {
-    const claim = await find(run, set, claimName(set, template, ordinal));
+    const claim = find(run, set, claimName(set, template, ordinal));
     if (claim?.metadata?.ownerReferences?.some((owner) => isReferenceTo(owner, Pod, pod))) return true;
   }
   return false;
+}
+
+/** Keys of the sets that may use a claim, by its name. */
+export function setsOf(claim: PersistentVolumeClaim, read: ReconcileRun['read']): readonly string[] {
+  const { name = '', namespace = '' } = claim.metadata ?? {};
+  const uses = ({ metadata, spec }: StatefulSet) =>
+    spec.volumeClaimTemplates?.some((template) => name.startsWith(`${template.metadata?.name}-${metadata?.name}-`));
+  return read(StatefulSet).inNamespace(namespace).filter(uses).map(keyOf);
 }
 
 /** True when an owner of the claim has the name of the set or pod and another uid. */
@@ -110,15 +103,10 @@ function isReferenceTo(
   return owner.apiVersion === kind.apiVersion && owner.kind === kind.kind && owner.name === metadata?.name;
 }
 
-function claimsOf(run: ReconcileRun, set: StatefulSet): ResourceClient<KubeObject> {
-  return run.client.dynamic(claimResource).namespace(set.metadata?.namespace ?? '');
+function claimsOf(run: ReconcileRun, set: StatefulSet): ResourceClient<PersistentVolumeClaim> {
+  return run.client.resource(PersistentVolumeClaim).namespace(set.metadata?.namespace ?? '');
 }
 
-async function find(run: ReconcileRun, set: StatefulSet, name: string): Promise<KubeObject | undefined> {
-  try {
-    return await claimsOf(run, set).get(name);
-  } catch (error) {
-    if (isStatusError(error, StatusReason.NotFound)) return undefined;
-    throw error;
-  }
+function find(run: ReconcileRun, set: StatefulSet, name: string): PersistentVolumeClaim | undefined {
+  return run.read(PersistentVolumeClaim).get(`${set.metadata?.namespace}/${name}`);
 }

@@ -1,12 +1,15 @@
 import { type ApiClient, resolveIntOrPercent } from '@keelson/core';
 import { type Deployment, Pod } from '@keelson/kinds';
 
-interface Limits {
+/** What a strategy permits. */
+export interface Limits {
+  /** Most pods. */
   readonly most: number;
   readonly leastAvailable: number;
 }
 
-function limitsOf({ spec }: Deployment): Limits {
+/** The limits of a rolling update. */
+export function limitsOf({ spec }: Deployment): Limits {
   const { replicas = 1, strategy } = spec;
   const { maxSurge = 0, maxUnavailable = 0 } = strategy?.rollingUpdate ?? {};
   const surge = resolveIntOrPercent(maxSurge, replicas, 'up') ?? 0;
@@ -18,12 +21,13 @@ function limitsOf({ spec }: Deployment): Limits {
 }
 
 /**
- * Observes every change of the pods of one deployment, in the order of the server, and records where a controller has
+ * Observes every change of the pods of one object, in the order of the server, and records where a controller has
  * exceeded the surge or deleted an available pod although too few would remain. While a rollout is not complete, the
  * widest limits of all specs since the last complete one apply, because the controllers may have decided by any of
  * them; each failure that the test causes permits one unavailable pod more.
  */
 export class RolloutLimits {
+  readonly #selector: string;
   readonly violations: string[] = [];
   readonly #pods = new Map<string, Pod>();
   readonly #stop = new AbortController();
@@ -32,10 +36,16 @@ export class RolloutLimits {
   #failures = 0;
   #watching: Promise<void> | undefined;
 
+  /** @param selector selects the pods of the object that is observed */
+  constructor(selector: string) {
+    this.#selector = selector;
+  }
+
   start(api: ApiClient): void {
     const pods = api.resource(Pod).namespace('default');
+    const options = { resourceVersion: '0', labelSelector: this.#selector, signal: this.#stop.signal };
     this.#watching = (async () => {
-      for await (const { type, object } of pods.watch({ resourceVersion: '0', signal: this.#stop.signal }))
+      for await (const { type, object } of pods.watch(options))
         if (type !== 'BOOKMARK') this.#observe(type, object as Pod);
     })();
   }
@@ -46,13 +56,13 @@ export class RolloutLimits {
   }
 
   /** A spec that is about to be written. */
-  willApply(deployment: Deployment): void {
-    this.#limits.push(limitsOf(deployment));
+  willApply(limits: Limits): void {
+    this.#limits.push(limits);
   }
 
   /** The rollout of a spec is complete, so earlier ones no longer permit anything. */
-  completed(deployment: Deployment): void {
-    this.#limits = [limitsOf(deployment)];
+  completed(limits: Limits): void {
+    this.#limits = [limits];
     this.#failures = 0;
   }
 

@@ -26,8 +26,6 @@ export interface TestPlaneOptions {
   readonly controllers?: boolean;
   /** Replaces the client of the controllers, for example to hide events from them. */
   readonly wrapClient?: (client: ApiClient) => ApiClient;
-  /** Kinds besides the built-in ones. */
-  readonly kinds?: readonly KindDefinition[];
   /** Issues certificates; without it no CertificateController runs. */
   readonly certificateSigner?: CertificateSigner;
 }
@@ -56,7 +54,7 @@ export async function startTestPlane(options: TestPlaneOptions = {}): Promise<Te
     clock,
     logger: silentLogger,
     admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })],
-    kinds: [...builtinKinds, ...(options.kinds ?? [])],
+    kinds: builtinKinds,
   });
   const api = createInProcessClient(registry, { clock });
   for (const name of ['default', 'kube-node-lease']) await api.resource(Namespace).create({ metadata: { name } });

@@ -2,7 +2,7 @@ import { Informer, keyOf, WorkQueue } from '@keelson/client';
 import { type ControllerDefinition, ControllerManager } from '@keelson/controller-kit';
 import { type ApiClient, formatTime, isStatusError, type KindDefinition, type KubeObject } from '@keelson/core';
 import { type FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
-import { type coreV1, Pod } from '@keelson/kinds';
+import { type coreV1, Event, Pod } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import type { ExecutionContext } from 'ava';
 import { startTestPlane, type TestPlane } from './test-plane.ts';
@@ -19,8 +19,6 @@ export interface WorkloadPlaneOptions {
   readonly nodeOf?: (pod: Pod) => string | undefined;
   /** Default: every pod becomes ready. */
   readonly fateOf?: (pod: Pod) => PodFate;
-  /** Kinds besides the built-in ones. */
-  readonly kinds?: readonly KindDefinition[];
   /** Replaces the client of the controllers. */
   readonly wrapClient?: (client: ApiClient) => ApiClient;
 }
@@ -58,10 +56,7 @@ export class WorkloadPlane {
   }
 
   static async start(t: ExecutionContext, options: WorkloadPlaneOptions): Promise<WorkloadPlane> {
-    const plane = await startTestPlane({
-      ...{ controllers: false, fakeClock: true },
-      ...(options.kinds ? { kinds: options.kinds } : {}),
-    });
+    const plane = await startTestPlane({ controllers: false, fakeClock: true });
     const workloads = new WorkloadPlane(plane, options);
     await workloads.#pods.start();
     await workloads.startControllers(options.wrapClient);
@@ -109,6 +104,13 @@ export class WorkloadPlane {
       const ended = status?.phase === 'Succeeded' || status?.phase === 'Failed';
       return metadata?.deletionTimestamp === undefined && !ended;
     });
+  }
+
+  /** Waits for an event of the object with the reason and message. */
+  async recorded(name: string, reason: string, message: RegExp): Promise<void> {
+    const isEvent = (event: Event) =>
+      event.involvedObject.name === name && event.reason === reason && message.test(event.message ?? '');
+    await until(async () => (await this.list(Event)).some(isEvent), `an event ${reason} of ${name}`);
   }
 
   /** Repeats the decisions about all pods, after what determines them has changed. */
