@@ -5,6 +5,13 @@ import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
 import { ReplicaSet } from './apps/v1/replica-set.ts';
 import { StatefulSet } from './apps/v1/stateful-set.ts';
+import {
+  AppsV1beta2ControllerRevision,
+  AppsV1beta2DaemonSet,
+  AppsV1beta2Deployment,
+  AppsV1beta2ReplicaSet,
+  AppsV1beta2StatefulSet,
+} from './apps/v1beta2/kinds.ts';
 import { SelfSubjectReview, TokenReview } from './authentication/v1/reviews.ts';
 import { AuthenticationV1beta1TokenReview } from './authentication/v1beta1/reviews.ts';
 import {
@@ -115,6 +122,11 @@ export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
 export {
+  AppsV1beta2ControllerRevision,
+  AppsV1beta2DaemonSet,
+  AppsV1beta2Deployment,
+  AppsV1beta2ReplicaSet,
+  AppsV1beta2StatefulSet,
   AuthenticationV1beta1TokenReview,
   AuthorizationV1beta1LocalSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectAccessReview,
@@ -244,6 +256,11 @@ export const builtinKinds: readonly KindDefinition[] = [
   AuthorizationV1beta1SelfSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
+  AppsV1beta2ControllerRevision,
+  AppsV1beta2DaemonSet,
+  AppsV1beta2Deployment,
+  AppsV1beta2ReplicaSet,
+  AppsV1beta2StatefulSet,
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,

@@ -49,9 +49,9 @@ test('there are no kinds beyond those with published facts', (t) => {
   t.is(builtinKinds.length, facts.length);
 });
 
-test('apps/v1 is preferred to extensions/v1beta1', (t) => {
-  const order = builtinKinds.filter(({ kind }) => kind === 'Deployment').map(({ group }) => group);
-  t.deepEqual(order, ['apps', 'extensions']);
+test('apps/v1 is preferred to its older versions', (t) => {
+  const order = builtinKinds.filter(({ kind }) => kind === 'Deployment').map(({ apiVersion }) => apiVersion);
+  t.deepEqual(order, ['apps/v1', 'apps/v1beta2', 'extensions/v1beta1']);
 });
 
 for (const fact of facts) {

@@ -1,6 +1,8 @@
 import type { KindDefinition } from '@keelson/core';
 import test from 'ava';
 import {
+  AppsV1beta2Deployment,
+  AppsV1beta2StatefulSet,
   DaemonSet,
   Deployment,
   ExtensionsV1beta1DaemonSet,
@@ -214,4 +216,25 @@ test('rows of workloads', (t) => {
   t.like(row(DaemonSet, agent), { Desired: 0, Ready: 0, 'Node Selector': 'a=1,b=2', Age: '<unknown>' });
   const set = create(ReplicaSet, workloadManifest('apps/v1', 'ReplicaSet', { replicas: 2 })).object;
   t.like(row(ReplicaSet, set), { Desired: 2, Current: 0, Ready: 0 });
+});
+
+test('apps/v1beta2 has the rules of apps/v1, is stored as it, and orphans dependents', (t) => {
+  const made = create(AppsV1beta2Deployment, { ...deployment(), apiVersion: 'apps/v1beta2' });
+  t.deepEqual(made.causes, []);
+  t.is(made.object.spec.revisionHistoryLimit, 10);
+  const { toStorage, fromStorage } = AppsV1beta2Deployment.storage!;
+  const stored = toStorage(made.object);
+  t.deepEqual(stored, { ...made.object, apiVersion: 'apps/v1' });
+  t.deepEqual(fromStorage(stored), made.object);
+  t.is(AppsV1beta2Deployment.strategy.defaultPropagation, 'Orphan');
+  t.is(Deployment.strategy.defaultPropagation, undefined);
+  const moved = update(AppsV1beta2StatefulSet, create(AppsV1beta2StatefulSet, deployment()).object, ({ spec }) => {
+    spec.serviceName = 'other';
+  });
+  t.deepEqual(moved.causes, ['spec Forbidden']);
+  const scale = AppsV1beta2Deployment.subresources.find(({ name }) => name === 'scale');
+  t.like(scale?.type === 'projection' ? scale.read(made.object) : {}, {
+    apiVersion: 'apps/v1beta2',
+    status: { selector: { app: 'web' }, targetSelector: 'app=web' },
+  });
 });
