@@ -7,11 +7,8 @@ import { checkWorkload } from './check-workload.ts';
 import { checkCount, checkNotAll } from './rolling-update.ts';
 import { checkCounts, checkNotAbove } from './status-counts.ts';
 
-/** The spec of a StatefulSet of all versions. */
-export type AnyStatefulSetSpec = Omit<StatefulSetSpec, 'selector'> & Partial<Pick<StatefulSetSpec, 'selector'>>;
-
 /** Validates the spec of a StatefulSet. */
-export function checkStatefulSet(spec: AnyStatefulSetSpec, errors: Errors): void {
+export function checkStatefulSet(spec: StatefulSetSpec, errors: Errors): void {
   const { podManagementPolicy, persistentVolumeClaimRetentionPolicy: retention } = spec;
   if (podManagementPolicy !== 'OrderedReady' && podManagementPolicy !== 'Parallel') {
     const detail = "must be 'OrderedReady' or 'Parallel'";
@@ -30,7 +27,7 @@ export function checkStatefulSet(spec: AnyStatefulSetSpec, errors: Errors): void
 }
 
 /** Validates what is immutable, and is therefore not validated again in an update. */
-export function checkNewStatefulSet(spec: AnyStatefulSetSpec, errors: Errors): void {
+export function checkNewStatefulSet(spec: StatefulSetSpec, errors: Errors): void {
   for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) {
     checkClaimSpec(claim.spec, `spec.volumeClaimTemplates[${i}].spec`, errors);
   }
@@ -62,7 +59,7 @@ function checkUpdateStrategy(strategy: StatefulSetUpdateStrategy, errors: Errors
  * The template of the pods as they will be: a claim takes the place of the volume of its name, and the controller sets
  * host name and subdomain.
  */
-function templateWithClaims({ template, volumeClaimTemplates = [] }: AnyStatefulSetSpec): PodTemplateSpec {
+function templateWithClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const { subdomain: _, hostname: __, ...spec } = template.spec;
   const names = new Set(volumeClaimTemplates.map(({ metadata }) => metadata?.name ?? ''));
   if (names.size > 0) {
@@ -83,7 +80,7 @@ const mutable = [
 ] as const;
 
 /** Rejects changes of fields that are immutable. */
-export function checkStatefulSetUpdate(spec: AnyStatefulSetSpec, old: AnyStatefulSetSpec, errors: Errors): void {
+export function checkStatefulSetUpdate(spec: StatefulSetSpec, old: StatefulSetSpec, errors: Errors): void {
   const fixed: Record<string, unknown> = { ...spec };
   for (const field of mutable) fixed[field] = old[field];
   if (sameJson(fixed, old)) return;

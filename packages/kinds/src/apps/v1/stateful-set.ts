@@ -1,4 +1,5 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
 import { newErrors } from '../../validation/checks.ts';
 import {
   checkNewStatefulSet,
@@ -6,7 +7,6 @@ import {
   checkStatefulSetStatus,
   checkStatefulSetUpdate,
 } from '../../workload/check-stateful-set.ts';
-import { defaultStatefulSet } from '../../workload/default-stateful-set.ts';
 import { autoscalingScale } from '../../workload/scale.ts';
 import { statefulSetColumns } from '../../workload/workload-columns.ts';
 import { StatefulSetSchema, type StatefulSet as StatefulSetType } from './schema/index.ts';
@@ -21,14 +21,7 @@ export const StatefulSet: KindDefinition<StatefulSetType> = defineKind({
   strategy: {
     nameRule: 'dns1123Label',
     generation: 'spec',
-    default({ spec }) {
-      spec.updateStrategy ??= {};
-      if (!spec.updateStrategy.type) {
-        spec.updateStrategy.type = 'RollingUpdate';
-        spec.updateStrategy.rollingUpdate ??= {};
-      }
-      defaultStatefulSet(spec);
-    },
+    default: defaultStatefulSet,
     validate({ spec }) {
       const errors = newErrors();
       checkStatefulSet(spec, errors);
@@ -58,3 +51,27 @@ export const StatefulSet: KindDefinition<StatefulSetType> = defineKind({
   columns: statefulSetColumns,
 });
 export type StatefulSet = StatefulSetType;
+
+function defaultStatefulSet({ spec }: StatefulSetType): void {
+  spec.updateStrategy ??= {};
+  if (!spec.updateStrategy.type) {
+    spec.updateStrategy.type = 'RollingUpdate';
+    spec.updateStrategy.rollingUpdate ??= {};
+  }
+  spec.podManagementPolicy ||= 'OrderedReady';
+  const strategy = spec.updateStrategy;
+  if (strategy?.type === 'RollingUpdate' && strategy.rollingUpdate) strategy.rollingUpdate.partition ??= 0;
+  spec.persistentVolumeClaimRetentionPolicy ??= {};
+  spec.persistentVolumeClaimRetentionPolicy.whenDeleted ||= 'Retain';
+  spec.persistentVolumeClaimRetentionPolicy.whenScaled ||= 'Retain';
+  spec.replicas ??= 1;
+  spec.revisionHistoryLimit ??= 10;
+  for (const claim of spec.volumeClaimTemplates ?? []) {
+    claim.apiVersion = 'v1';
+    claim.kind = 'PersistentVolumeClaim';
+    claim.spec.volumeMode ??= 'Filesystem';
+    claim.status ??= {};
+    claim.status.phase ||= 'Pending';
+  }
+  defaultPodSpec(spec.template.spec);
+}
