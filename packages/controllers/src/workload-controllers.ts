@@ -6,8 +6,7 @@ import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts'
 import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
-import { replicaSetController } from './replicaset/replica-set-controller.ts';
-import { replicationController } from './replicaset/replication-controller.ts';
+import { replicaSetController, replicationController } from './replicaset/replica-set-controller.ts';
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */

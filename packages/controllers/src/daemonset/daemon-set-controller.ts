@@ -8,7 +8,7 @@ import {
   relatedKind,
 } from '@keelson/controller-kit';
 import { type appsV1, ControllerRevision, DaemonSet, Node, Pod } from '@keelson/kinds';
-import { repeatedAfterConflict, writeStatus } from '../workload/object-status.ts';
+import { writeStatus } from '../workload/object-status.ts';
 import { isAvailable, isReady } from '../workload/pod-state.ts';
 import { deleteOldRevisions, revisionLabel, syncHistory } from '../workload/revisions.ts';
 import { selectorOf } from '../workload/selector.ts';
@@ -45,7 +45,7 @@ export const daemonSetController: ControllerDefinition<DaemonSet> = {
             .map(keyOf),
     ),
   ],
-  reconcile: repeatedAfterConflict(reconcile),
+  reconcile: reconcile,
 };
 
 async function reconcile(set: DaemonSet, run: ReconcileRun): Promise<ReconcileResult> {

@@ -9,14 +9,13 @@ import {
 } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
-import { repeatedAfterConflict } from '../workload/object-status.ts';
+
 import { selectorOf } from '../workload/selector.ts';
 import { revisionOf } from './annotations.ts';
 import { isComplete, reportPause, reportProgress, reportStatus } from './progress.ts';
-import { recreate } from './recreate.ts';
 import { byAge, replicasOf } from './replica-sets.ts';
+import { recreate, rollingUpdate } from './roll-out.ts';
 import { requestedRevision, rollBack } from './rollback.ts';
-import { rollingUpdate } from './rolling-update.ts';
 import { Rollout } from './rollout.ts';
 import { isScaled, scale } from './scale.ts';
 import { revisionHistoryLimit } from './strategy.ts';
@@ -38,7 +37,7 @@ export const deploymentController: ControllerDefinition<Deployment> = {
     ),
     relatedKind(Pod, keysOfRecreated),
   ],
-  reconcile: repeatedAfterConflict(reconcile),
+  reconcile: reconcile,
 };
 
 /** A deployment that is recreated waits until its old pods have disappeared. */

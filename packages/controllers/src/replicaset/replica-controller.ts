@@ -10,7 +10,7 @@ import {
 } from '@keelson/controller-kit';
 import { type KindDefinition, type KubeObject, type LabelSelector, labelSetSelector } from '@keelson/core';
 import { type appsV1, Pod, type PodTemplateSpec } from '@keelson/kinds';
-import { repeatedAfterConflict, timeOf, writeStatus } from '../workload/object-status.ts';
+import { timeOf, writeStatus } from '../workload/object-status.ts';
 import { isActive, isAvailable, isReady, isTerminating, untilAvailable } from '../workload/pod-state.ts';
 import { burstReplicas, createPod, deletePod, inParallel, podOf, slowStart, textOf } from '../workload/pod-writes.ts';
 import { rankedForDeletion } from './deletion-rank.ts';
@@ -50,7 +50,7 @@ export function replicaController<T extends Replicated>(options: ReplicaControll
               .map(keyOf),
       ),
     ],
-    reconcile: repeatedAfterConflict((object, run) => reconcile(options, object, run)),
+    reconcile: (object, run) => reconcile(options, object, run),
   };
 }
 

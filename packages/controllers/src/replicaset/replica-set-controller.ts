@@ -1,5 +1,6 @@
 import { type ControllerDefinition, controllerOf } from '@keelson/controller-kit';
-import { ReplicaSet } from '@keelson/kinds';
+import { labelSetSelector, nothingSelector } from '@keelson/core';
+import { ReplicaSet, ReplicationController } from '@keelson/kinds';
 import { selectorOf } from '../workload/selector.ts';
 import { replicaController } from './replica-controller.ts';
 
@@ -15,3 +16,12 @@ export const replicaSetController: ControllerDefinition<ReplicaSet> = replicaCon
   },
   countsTerminating: true,
 });
+
+/** Keeps the pods of replication controllers, as that of replica sets does. Their selectors are sets of labels. */
+export const replicationController: ControllerDefinition<ReplicationController> =
+  replicaController<ReplicationController>({
+    name: 'replication-controller',
+    kind: ReplicationController,
+    selectorOf: ({ spec }) => (spec.selector === undefined ? nothingSelector : labelSetSelector(spec.selector)),
+    countsTerminating: false,
+  });

@@ -8,7 +8,7 @@ import {
   relatedKind,
 } from '@keelson/controller-kit';
 import { type appsV1, ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '@keelson/kinds';
-import { repeatedAfterConflict, writeStatus } from '../workload/object-status.ts';
+import { writeStatus } from '../workload/object-status.ts';
 import { atRevision, deleteOldRevisions, type History, syncHistory } from '../workload/revisions.ts';
 import { selectorOf } from '../workload/selector.ts';
 import { reconcilePods } from './reconcile-pods.ts';
@@ -42,7 +42,7 @@ export const statefulSetController: ControllerDefinition<StatefulSet> = {
             .map(keyOf),
     ),
   ],
-  reconcile: repeatedAfterConflict(reconcile),
+  reconcile: reconcile,
 };
 
 async function reconcile(set: StatefulSet, run: ReconcileRun): Promise<ReconcileResult> {

@@ -1,9 +1,6 @@
-import type { Reconcile, ReconcileRun } from '@keelson/controller-kit';
-import { formatTime, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
+import type { ReconcileRun } from '@keelson/controller-kit';
+import { formatTime, type KindDefinition, type KubeObject } from '@keelson/core';
 import { sameJson } from './template.ts';
-
-/** How soon a run is repeated whose write met a newer object, unless the newer object arrives earlier. */
-const conflictRetryMs = 100;
 
 /** An object with a status. */
 type WithStatus<S> = KubeObject & { status?: S };
@@ -25,21 +22,6 @@ export async function writeStatus<S extends object, T extends WithStatus<S>>(
   const metadata = { ...object.metadata, ...(annotations === undefined ? {} : { annotations }) };
   const body = { ...object, metadata, status };
   await run.client.resource(kind).namespace(namespace).updateSubresource(name, 'status', body);
-}
-
-/**
- * A conflict means that the run decided from an object that has changed meanwhile. It is no failure: the change leads to
- * another run.
- */
-export function repeatedAfterConflict<T extends KubeObject>(reconcile: Reconcile<T>): Reconcile<T> {
-  return async (object, run) => {
-    try {
-      return await reconcile(object, run);
-    } catch (error) {
-      if (!isStatusError(error, StatusReason.Conflict)) throw error;
-      return { againAfterMs: conflictRetryMs };
-    }
-  };
 }
 
 /** The present time as text for conditions. */
