@@ -20,7 +20,7 @@ const columns = autoscalerColumns.map(
   }),
 );
 
-/** The older version of autoscaling/v2 HorizontalPodAutoscaler, with cpu as its only metric. Stored as autoscaling/v2. */
+/** The older version of HorizontalPodAutoscaler, with cpu as its only metric. Stored as autoscaling/v2. */
 export const AutoscalingV1HorizontalPodAutoscaler: KindDefinition<HorizontalPodAutoscalerType> = defineKind({
   group: 'autoscaling',
   version: 'v1',

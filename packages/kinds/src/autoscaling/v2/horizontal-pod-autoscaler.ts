@@ -36,8 +36,8 @@ export const HorizontalPodAutoscaler: KindDefinition<HorizontalPodAutoscalerType
 export type HorizontalPodAutoscaler = HorizontalPodAutoscalerType;
 
 /**
- * Annotations in which autoscaling/v1 shows what only autoscaling/v2 has. They have no meaning in autoscaling/v2 and are
- * never stored.
+ * Annotations in which autoscaling/v1 shows what only autoscaling/v2 has. They have no meaning in autoscaling/v2 and
+ * are never stored.
  */
 export const autoscalerAnnotations = {
   metrics: 'autoscaling.alpha.kubernetes.io/metrics',
