@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createHttpClient, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 
 const binary = fileURLToPath(new URL('../packages/keelson/dist/bundle/keelson.js', import.meta.url));
 const ticksPerSecond = 100;
@@ -20,7 +21,7 @@ const seconds = take('--seconds', 60);
 const data = mkdtempSync(join(tmpdir(), 'keelson-idle-'));
 const server = spawn(process.execPath, [
   binary,
-  ...['up', '--data', data, '--listen', '127.0.0.1:0', '--insecure', '--log-level', 'warn', ...words],
+  ...['up', '--data', data, '--listen', '127.0.0.1:0', '--log-level', 'warn', ...words],
 ]);
 
 /** Processor time of a process in seconds; undefined when it has ended. */
@@ -48,39 +49,32 @@ function helpers() {
 const sum = (pids) => pids.reduce((total, pid) => total + (cpuOf(pid) ?? 0), 0);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function call(path, init) {
-  const answer = await fetch(`${url}${path}`, { ...init, headers: { 'content-type': 'application/json' } });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(`${path}: ${body.message}`);
-  return body;
-}
-
 server.stderr.pipe(process.stderr);
-const url = await new Promise((resolve, reject) => {
+await new Promise((resolve, reject) => {
   server.once('exit', (code) => reject(new Error(`keelson ended with ${code}`)));
   server.stdout.on('data', (chunk) => {
-    const found = /serving on (\S+)/.exec(String(chunk));
-    if (found) resolve(found[1]);
+    if (String(chunk).includes('serving on')) resolve();
   });
 });
 
+const { options } = await kubeconfigAccess(await loadKubeconfig({ path: join(data, 'kubeconfig') }));
+const client = createHttpClient(options);
+const objects = client.dynamic({ group: '', version: 'v1', resource: 'pods' }).namespace('default');
+
 try {
   const container = { name: 'main', image: 'host', command: ['sleep', '3600'] };
-  for (let i = 0; i < pods; i += 1) {
-    const spec = { terminationGracePeriodSeconds: 1, containers: [container] };
-    await call('/api/v1/namespaces/default/pods', {
-      method: 'POST',
-      body: JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: `idle-${i}` }, spec }),
-    });
-  }
+  const spec = { terminationGracePeriodSeconds: 1, containers: [container] };
+  for (let i = 0; i < pods; i += 1)
+    await objects.create({ apiVersion: 'v1', kind: 'Pod', metadata: { name: `idle-${i}` }, spec });
   for (;;) {
-    const { items } = await call('/api/v1/namespaces/default/pods');
+    const { items } = await objects.list();
     const ready = items.filter(({ status }) =>
       status.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True'),
     );
     if (ready.length === pods) break;
     await pause(500);
   }
+  client.close();
   await pause(15_000);
   const before = [cpuOf(server.pid), sum(helpers())];
   const began = performance.now();

@@ -209,6 +209,7 @@ const clusterRoles: readonly ClusterRole[] = [
   clusterRole('system:aggregate-to-admin', adminRules, aggregate('admin')),
   clusterRole('system:aggregate-to-edit', editRules, aggregate('edit')),
   clusterRole('system:aggregate-to-view', viewRules, aggregate('view')),
+  clusterRole('system:aggregated-metrics-reader', [rule(read, 'metrics.k8s.io', 'pods', 'nodes')], aggregate('view')),
   clusterRole('system:node', nodeRules),
   clusterRole('system:node-problem-detector', [
     rule(['get'], '', 'nodes'),

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createSelfSigned } from '@keelson/agent';
 import { isStatusError } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
-import { Node, NodeMetrics, Pod, PodMetrics } from '@keelson/kinds';
+import { ClusterRole, Node, NodeMetrics, Pod, PodMetrics } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
@@ -53,7 +53,7 @@ test('node and pod metrics are computed from two measurements of agents while so
         },
   );
   t.teardown(() => agent.server.close());
-  await using plane = await createControlPlane({ controllers: false, clock });
+  await using plane = await createControlPlane({ controllers: ['clusterrole-aggregation-controller'], clock });
   const nodes = plane.client(NodeMetrics);
   const pods = plane.client(PodMetrics);
   await t.throwsAsync(nodes.list(), { message: /does not reach node agents/ });
@@ -113,4 +113,8 @@ test('node and pod metrics are computed from two measurements of agents while so
     return (await nodes.list()).items.length === 1;
   });
   t.true(agent.asked() > before);
+
+  const mayRead = async (role: string) =>
+    (await plane.client(ClusterRole).get(role)).rules?.some(({ apiGroups }) => apiGroups?.includes('metrics.k8s.io'));
+  for (const role of ['view', 'edit', 'admin']) await until(() => mayRead(role), `${role} may read metrics`);
 });
