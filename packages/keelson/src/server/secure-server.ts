@@ -109,7 +109,7 @@ function socketOptions({ noDelay = true, keepAlive = false, keepAliveInitialDela
   return { noDelay, keepAlive, keepAliveInitialDelay };
 }
 
-/** Supported by Node 20, but missing in its types. */
+/** Versions of Node without these options, such as 20, close a connection after 1,000 resets, and 33 per second. */
 function resetBounds({ streamResetBurst, streamResetsPerSecond }: ConnectionLimits): object {
   return { streamResetBurst, streamResetRate: streamResetsPerSecond };
 }
