@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { copyRoot, type ImageStore } from '@keelson/container-images';
@@ -7,7 +7,9 @@ import {
   logPathOf,
   MonitoredRuntime,
   type MonitoredRuntimeParts,
+  passable,
   prepareContainer,
+  resolveInside,
   type SandboxRecord,
   stagingFolder,
   terminalResizer,
@@ -33,8 +35,11 @@ import { runCommand } from './exec/run-command.ts';
 import { execStreams, forwardPort } from './exec/streaming.ts';
 import { execTerminal } from './exec/terminal.ts';
 import { hostImage } from './host-image.ts';
-import { makePlan } from './launch/make-plan.ts';
+import { makePlan, type PlanInput } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
+import type { LaunchPlan } from './state/records.ts';
+
+const resolvConf = '/etc/resolv.conf';
 
 export interface ProcessRuntimeParts extends MonitoredRuntimeParts<ProcessSandbox, ProcessContainer> {
   readonly around: ProcessContext;
@@ -132,7 +137,8 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
         imageRoot,
         cgroups,
       };
-      const plan = await makePlan({ ...input, ...(root && { root }) });
+      const made = await makePlan({ ...input, ...(root && { root }) });
+      const plan = permissions.mounts ? await this.#withResolver(made, input, folder) : made;
       const record = {
         ...{ id, sandboxId: sandbox.id, createdAt: around.clock.now(), config, imageId: image.id, plan },
         ...(logPath !== undefined && { logPath }),
@@ -143,6 +149,26 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
       await around.cgroups.remove(cgroups);
       throw error;
     }
+  }
+
+  /** The plan with the DNS settings of the pod, unless the container has its own file for them. */
+  async #withResolver(
+    plan: LaunchPlan,
+    { id, config, sandbox, imageRoot }: PlanInput,
+    folder: string,
+  ): Promise<LaunchPlan> {
+    const { servers = [], searches = [], options = [] } = sandbox.dns ?? {};
+    const taken = config.mounts?.some(({ containerPath }) => containerPath === resolvConf) ?? false;
+    if (servers.length === 0 || taken) return plan;
+    const lines = servers.map((server) => `nameserver ${server}`);
+    if (searches.length > 0) lines.push(`search ${searches.join(' ')}`);
+    if (options.length > 0) lines.push(`options ${options.join(' ')}`);
+    for (const line of lines) passable(line, /[\0\n]/, 'DNS setting');
+    await writeFile(join(folder, 'resolv.conf'), `${lines.join('\n')}\n`, { mode: 0o644 });
+    const source = join(this.#parts.around.state.container(id), 'resolv.conf');
+    const target = imageRoot === '/' ? resolvConf : await resolveInside(imageRoot, resolvConf);
+    const mounts = [...plan.mounts, { source, target, readonly: false, file: true, exact: false }];
+    return { ...plan, mounts, mountNamespace: true };
   }
 
   /** Creates the root file system of a container. Returns its path after the staging directory is renamed. */

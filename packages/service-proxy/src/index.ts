@@ -1,4 +1,6 @@
 /** @experimental */
+export { DnsServer, type DnsServerOptions } from './dns/dns-server.ts';
+/** @experimental */
 export { IngressProxy, type IngressProxyOptions } from './ingress/ingress-proxy.ts';
 /** @experimental */
 export { ServiceProxy, type ServiceProxyOptions } from './proxy/service-proxy.ts';

@@ -51,6 +51,13 @@ onLinux(
     await kubectl.run(['apply', '-f', guestbookFolder]);
     t.regex(await eventually(() => ask(url), waitMs), /^<h1>Hello from frontend-/);
     t.regex(await ask(url, 'was here'), /<pre>was here<\/pre>/);
+    // Only root may listen on port 53 and give containers their own resolver; another cluster may use the port.
+    if (process.getuid?.() === 0 && (await listening()).has(hexAddress('127.96.0.10', 53))) {
+      const words = ['exec', '-n', 'guestbook', 'deploy/frontend', '--', 'getent', 'hosts', 'store'];
+      const dns = await kubectl.run(words);
+      const ip = await kubectl.run(['get', 'service', 'store', '-n', 'guestbook', '-o', 'jsonpath={.spec.clusterIP}']);
+      t.regex(dns, new RegExp(`^${ip.replaceAll('.', '\\.')}\\s+store\\.guestbook\\.svc\\.cluster\\.local`));
+    }
     const services = await kubectl.json<{ items: { spec: { clusterIP: string; ports: { port: number }[] } }[] }>([
       ...['get', 'services', '-n', 'guestbook'],
     ]);

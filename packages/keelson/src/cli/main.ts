@@ -93,6 +93,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       '--fake-nodes': options.fakeNodes,
       '--service-proxy': options.serviceProxy,
       '--ingress-listen': options.ingressListen,
+      '--cluster-dns-listen': options.clusterDnsListen,
     }))
       if (value !== undefined && value !== false && value !== 0)
         throw new UsageError(`${name} is an option of keelson up; keelson serve runs no node`);
@@ -134,7 +135,7 @@ async function serveUntilTerminated(
   const services = counts && (await startServices(options, server));
   if (counts !== undefined && options.logLevel !== 'silent')
     io.stderr(welcome(server, options.data, services?.ingressUrl));
-  const nodes = counts && startNodes(options, counts, server);
+  const nodes = counts && startNodes(options, counts, server, services?.dns);
   const failure = await Promise.race([terminated, server.failed]);
   await nodes?.then(({ stop }) => stop());
   await services?.stop();

@@ -5,6 +5,7 @@ import { type Logger, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
 import type { RunningServer } from './serve.ts';
+import type { ClusterDns } from './start-services.ts';
 
 /** The number of nodes of `keelson up`. */
 export interface NodeCounts {
@@ -37,11 +38,12 @@ export async function startNodes(
   options: Pick<ServerOptions, 'data' | 'logLevel'>,
   { nodes, fakeNodes }: NodeCounts,
   server: ServerOfNodes,
+  dns: ClusterDns | undefined,
 ): Promise<LocalNodes> {
   const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
   const started = await Promise.all([
     ...Array.from({ length: nodes }, (_, index) =>
-      start(nodeFolder(options.data, index), index, server, logger).catch((err: unknown) => {
+      start(nodeFolder(options.data, index), index, server, dns, logger).catch((err: unknown) => {
         logger.warn('the node could not be started; no pods run in this process', { err });
         return undefined;
       }),
@@ -79,6 +81,7 @@ async function start(
   folder: string,
   index: number,
   { kubeconfig, authorityFile, localAgents }: ServerOfNodes,
+  dns: ClusterDns | undefined,
   logger: Logger,
 ): Promise<LocalNodes> {
   const [{ noMounter, parseOptions, resolveConfig, runAgent }, { createProcessRuntime }] = await Promise.all([
@@ -90,6 +93,7 @@ async function start(
     `--root-dir=${folder}`,
     `--cert-dir=${join(folder, 'pki')}`,
     ...(index === 0 ? [] : [`--hostname-override=${hostname().trim().toLowerCase()}-${index + 1}`]),
+    ...(dns === undefined ? [] : [`--cluster-dns=${dns.address}`, `--cluster-domain=${dns.domain}`]),
     '--address=127.0.0.1',
     '--port=0',
     `--client-ca-file=${authorityFile}`,

@@ -3,14 +3,23 @@ import { type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import type { ListenAddress, ServerOptions } from '../config/options.ts';
 import { defaultIngressListen } from '../config/service-options.ts';
+import { clusterDnsAddress } from '../service-addresses/address-range.ts';
 import type { RunningServer } from './serve.ts';
 
 /** What serves the services of `keelson up`. */
 export interface LocalServices {
   /** Where Ingresses are served. Undefined: nowhere. */
   readonly ingressUrl: string | undefined;
+  /** The DNS server for pods. Undefined: pods use the servers of the machine. */
+  readonly dns: ClusterDns | undefined;
   /** Ends all connections and frees all addresses. */
   stop(): Promise<void>;
+}
+
+/** A DNS server that a resolver can be pointed at: its port is 53. */
+export interface ClusterDns {
+  readonly address: string;
+  readonly domain: string;
 }
 
 /** What they require of the server in the same process. */
@@ -21,13 +30,16 @@ export type ServerOfServices = Pick<RunningServer, 'api' | 'metrics' | 'localAge
  * used is logged as a warning, and the rest is served without it.
  */
 export async function startServices(
-  options: Pick<ServerOptions, 'logLevel' | 'serviceProxy' | 'ingressListen'>,
+  options: Pick<
+    ServerOptions,
+    'logLevel' | 'serviceProxy' | 'ingressListen' | 'clusterDnsListen' | 'clusterDomain' | 'serviceClusterIpRange'
+  >,
   { api: client, metrics, localAgents }: ServerOfServices,
 ): Promise<LocalServices> {
   const logger = createPinoLogger(options.logLevel).child({ component: 'services' });
-  if (options.serviceProxy === false) return { ingressUrl: undefined, stop: async () => {} };
+  if (options.serviceProxy === false) return { ingressUrl: undefined, dns: undefined, stop: async () => {} };
   // Loaded on demand, because only this command serves them.
-  const { IngressProxy, ServiceProxy, ServiceTable } = await import('@keelson/service-proxy');
+  const { DnsServer, IngressProxy, ServiceProxy, ServiceTable } = await import('@keelson/service-proxy');
   const context = { client, clock: systemClock, logger };
   const events = new ApiEventRecorder({ ...context, qps: 5, burst: 50, source: { component: 'service-proxy' } });
   const table = new ServiceTable(context);
@@ -38,8 +50,24 @@ export async function startServices(
   const host = new ServiceHost([table, proxy], systemClock, logger);
   const started: Service[] = [];
   let ingressUrl: string | undefined;
+  let dns: ClusterDns | undefined;
   try {
     await host.start();
+    const { clusterDnsListen, clusterDomain: domain } = options;
+    if (clusterDnsListen !== 'off') {
+      const listen = clusterDnsListen ?? { host: clusterDnsAddress(options.serviceClusterIpRange), port: 53 };
+      const server = new DnsServer({ table, domain, listen, ...context });
+      try {
+        await server.start();
+        started.push(server);
+        if (listen.port === 53) dns = { address: listen.host, domain };
+      } catch (err) {
+        await server.stop();
+        // The port needs privileges, and another cluster of the machine may use it.
+        const level = clusterDnsListen === undefined ? 'info' : 'warn';
+        logger[level]('names of services cannot be served; pods find services by variables', { ...listen, err });
+      }
+    }
     for (const listen of ingressAddresses(options.ingressListen)) {
       const ingress = new IngressProxy({ table, events, listen, ...context });
       try {
@@ -49,7 +77,9 @@ export async function startServices(
         break;
       } catch (err) {
         await ingress.stop();
-        logger.warn('Ingresses cannot be served at this address', { ...listen, err });
+        // The default port is often in use; the next one is chosen by the system.
+        const replaced = options.ingressListen === undefined && listen.port !== 0;
+        logger[replaced ? 'debug' : 'warn']('Ingresses cannot be served at this address', { ...listen, err });
       }
     }
   } catch (err) {
@@ -57,6 +87,7 @@ export async function startServices(
   }
   return {
     ingressUrl,
+    dns,
     async stop() {
       for (const service of started) await service.stop();
       await host.stop();

@@ -1,4 +1,4 @@
-import { bool, requiredText, type ValueType, valueType } from '@keelson/core/internal';
+import { bool, requiredText, textType, type ValueType, valueType, wrongValue } from '@keelson/core/internal';
 import {
   AddressRange,
   defaultClusterIpRange,
@@ -27,12 +27,15 @@ export interface ServiceUpOptions {
   readonly serviceProxy?: boolean;
   /** Undefined: {@link defaultIngressListen}, or a port that the system chooses when that one is in use. */
   readonly ingressListen?: ListenAddress | 'off';
+  /** Undefined: port 53 of the tenth address of the range of cluster addresses. */
+  readonly clusterDnsListen?: ListenAddress | 'off';
+  readonly clusterDomain: string;
 }
 
 /** Every user may listen on this port. */
 export const defaultIngressListen: ListenAddress = { host: '127.0.0.1', port: 8080 };
 
-const ingressListen: ValueType<ListenAddress | 'off'> = {
+const listenOrOff: ValueType<ListenAddress | 'off'> = {
   ...listenAddress,
   parse: (text, source) => (text === 'off' ? 'off' : listenAddress.parse(text, source)),
   fromFile: (raw, source, directory) => (raw === 'off' ? 'off' : listenAddress.fromFile(raw, source, directory)),
@@ -69,9 +72,27 @@ export const serviceOptions: {
   ingressListen: {
     flag: '--ingress-listen',
     variable: 'KEELSON_INGRESS_LISTEN',
-    type: ingressListen,
+    type: listenOrOff,
     default: undefined,
     shownDefault: '127.0.0.1:8080 with up, or a free port if that is in use',
     help: 'keelson up only: address on which Ingresses are served, HTTP and HTTPS on one port; off serves none',
+  },
+  clusterDnsListen: {
+    flag: '--cluster-dns-listen',
+    variable: 'KEELSON_CLUSTER_DNS_LISTEN',
+    type: listenOrOff,
+    default: undefined,
+    shownDefault: '127.96.0.10:53 with up, the tenth address of the first range',
+    help: 'keelson up only: address of the DNS server for names of services; pods use it if the port is 53; off disables it',
+  },
+  clusterDomain: {
+    flag: '--cluster-domain',
+    variable: 'KEELSON_CLUSTER_DOMAIN',
+    type: textType('DOMAIN', (text, source) => {
+      if (/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text)) return text;
+      throw wrongValue(source, 'a domain in lower case without a dot at its end', text);
+    }),
+    default: 'cluster.local',
+    help: 'keelson up only: domain of the names of services',
   },
 };

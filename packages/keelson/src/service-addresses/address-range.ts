@@ -17,6 +17,12 @@ export interface ServiceServerOptions {
 export const defaultClusterIpRange = '127.96.0.0/16';
 export const defaultNodePortRange = '30000-32767';
 
+/** The address of the DNS server for pods: the tenth of the range, as in most clusters. */
+export function clusterDnsAddress(serviceClusterIpRange: string): string {
+  const [first = defaultClusterIpRange] = serviceClusterIpRange.split(',');
+  return new AddressRange(first, '--service-cluster-ip-range').at(10);
+}
+
 export type IpFamily = 'IPv4' | 'IPv6';
 
 export function familyOf(address: string): IpFamily {

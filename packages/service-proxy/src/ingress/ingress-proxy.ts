@@ -3,9 +3,9 @@ import { type AddressInfo, createServer as createNetServer, isIP, type Server, t
 import type { Duplex } from 'node:stream';
 import { createSecureContext, createServer as createTlsServer, type SecureContext, type TLSSocket } from 'node:tls';
 import { type EventRecorder, Informer, keyOf } from '@keelson/client';
-import { type ApiClient, isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
 import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
-import { NetworkingV1Ingress as Ingress, Secret } from '@keelson/kinds';
+import { NetworkingV1Ingress as Ingress, IngressClass, Secret } from '@keelson/kinds';
 import { type ServiceTable, serviceKey } from '../routes/service-table.ts';
 import { TargetChoice, usableTargets } from '../routes/target-choice.ts';
 import { answer, Forwarder, type NextTarget, type Origin, refuse } from './forward.ts';
@@ -123,15 +123,9 @@ export class IngressProxy implements RunningService {
 
   async #createClass(): Promise<void> {
     const { client, logger } = this.#options;
-    const ingressClass: KubeObject & { readonly spec: { readonly controller: string } } = {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'IngressClass',
-      metadata: { name: ingressClassName },
-      spec: { controller: controllerName },
-    };
     await client
-      .dynamic({ group: 'networking.k8s.io', version: 'v1', resource: 'ingressclasses' })
-      .create(ingressClass)
+      .resource(IngressClass)
+      .create({ metadata: { name: ingressClassName }, spec: { controller: controllerName } })
       .catch((err: unknown) => {
         if (!isStatusError(err, StatusReason.AlreadyExists))
           logger.warn('the ingress class was not created', { name: ingressClassName, err });

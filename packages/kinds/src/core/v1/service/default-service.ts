@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import type { Service, ServiceSpec } from '../schema/index.ts';
 
 /** Default timeout of session affinity in seconds: three hours. */
@@ -32,6 +32,9 @@ function defaultAddresses(spec: ServiceSpec): void {
   const [first] = spec.clusterIPs ?? [];
   if (spec.clusterIP && first === undefined) spec.clusterIPs = [spec.clusterIP];
   else if (!spec.clusterIP && first) spec.clusterIP = first;
-  spec.ipFamilyPolicy ||= (spec.ipFamilies?.length ?? 0) > 1 ? 'RequireDualStack' : 'SingleStack';
-  if (!spec.ipFamilies?.length) spec.ipFamilies = [isIPv6(spec.clusterIP ?? '') ? 'IPv6' : 'IPv4'];
+  const addresses = (spec.clusterIPs ?? []).filter((address) => isIP(address) !== 0);
+  const several = Math.max(spec.ipFamilies?.length ?? 0, addresses.length) > 1;
+  spec.ipFamilyPolicy ||= several ? 'RequireDualStack' : 'SingleStack';
+  if (spec.ipFamilies?.length) return;
+  spec.ipFamilies = addresses.length > 0 ? addresses.map((address) => (isIPv6(address) ? 'IPv6' : 'IPv4')) : ['IPv4'];
 }
