@@ -5,6 +5,10 @@ export { GarbageCollector } from './garbage/garbage-collector.ts';
 export { namespaceController } from './namespace/namespace-controller.ts';
 export { namespaceDefaults } from './namespace/namespace-defaults.ts';
 export { podGarbageCollector } from './pods/pod-garbage-collector.ts';
+/** @public */
+export { type Amounts, addAmounts, amountOf, increases, negated, podAmounts } from './quota/amounts.ts';
+/** @public */
+export { scopesOf, type UsageOfKind, usageOfKind } from './quota/usage.ts';
 export { clusterRoleAggregation } from './roles/cluster-role-aggregation.ts';
 export { type TokenAccount, type TokenSecretsOptions, tokenSecrets } from './service-accounts/token-secrets.ts';
 export {

@@ -6,6 +6,7 @@ import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts'
 import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
+import { resourceQuotaController } from './quota/resource-quota-controller.ts';
 import { replicaSetController, replicationController } from './replicaset/replica-set-controller.ts';
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 
@@ -21,5 +22,6 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   replicaSetController,
   replicationController,
   statefulSetController,
+  resourceQuotaController(),
   taintEvictionController,
 ];

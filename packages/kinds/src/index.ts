@@ -121,6 +121,7 @@ export type * as rbacV1 from './rbac/v1/schema/index.ts';
 export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
+export { isExtendedResource } from './validation/resource-names.ts';
 export {
   AppsV1beta2ControllerRevision,
   AppsV1beta2DaemonSet,

@@ -32,8 +32,8 @@ const fullAuthority: readonly PolicyRule[] = [
 export function rbacEscalation(options: EscalationOptions): AdmissionPlugin {
   return {
     name: 'RBACEscalation',
-    handles: ({ kind, operation, subresource, context }) =>
-      kind.group === group &&
+    resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'].map((name) => `${name}.${group}`),
+    handles: ({ operation, subresource, context }) =>
       (operation === 'create' || operation === 'update') &&
       subresource === undefined &&
       !context.user.groups.includes(mastersGroup),

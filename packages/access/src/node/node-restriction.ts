@@ -192,15 +192,16 @@ function csiNodeRule({ name, nodeName }: NodeRequest): Reason {
 
 /** Keyed by group and resource, so that a rule applies to every version. */
 const rules: Readonly<Record<string, Rule>> = {
-  '/pods': podRule,
-  '/nodes': nodeRule,
-  '/persistentvolumeclaims': claimRule,
-  '/serviceaccounts': tokenRule,
-  'coordination.k8s.io/leases': leaseRule,
-  'storage.k8s.io/csinodes': csiNodeRule,
+  pods: podRule,
+  nodes: nodeRule,
+  persistentvolumeclaims: claimRule,
+  serviceaccounts: tokenRule,
+  'leases.coordination.k8s.io': leaseRule,
+  'csinodes.storage.k8s.io': csiNodeRule,
 };
 
-const ruleOf = ({ group, names }: KindDefinition): Rule | undefined => rules[`${group}/${names.plural}`];
+const ruleOf = ({ group, names }: KindDefinition): Rule | undefined =>
+  rules[group === '' ? names.plural : `${names.plural}.${group}`];
 
 function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
   return statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, name, why);
@@ -224,7 +225,8 @@ export function nodeRestriction({ nodes, pods }: NodeRestrictionOptions): Admiss
   };
   return {
     name: 'NodeRestriction',
-    handles: ({ context, kind }) => isNodeUser(context.user) && ruleOf(kind) !== undefined,
+    resources: Object.keys(rules),
+    handles: ({ context }) => isNodeUser(context.user),
     async validate(request) {
       const { context, kind, namespace } = request;
       const nodeName = nodeNameOf(context.user);

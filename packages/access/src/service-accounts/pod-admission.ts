@@ -40,8 +40,8 @@ export function serviceAccountAdmission({ objects, clock }: ServiceAccountAdmiss
   };
   return {
     name: 'ServiceAccount',
-    handles: ({ kind, operation, subresource }) =>
-      operation === 'create' && subresource === undefined && kind.group === '' && kind.names.plural === 'pods',
+    resources: ['pods'],
+    handles: ({ operation, subresource }) => operation === 'create' && subresource === undefined,
     async mutate(request) {
       const pod = request.object as Pod;
       const { spec } = pod;

@@ -106,7 +106,7 @@ export interface AdmissionRequest {
 /**
  * One step of the admission chain.
  *
- * Call order: `handles` decides whether the plugin takes part. All `mutate` steps run before any `validate` step, each
+ * Call order: `resources` and `handles` decide whether the plugin takes part. All `mutate` steps run before any `validate` step, each
  * in registration order and one after the other. Between the two, the server sets its metadata, calls the hooks of the
  * kind (`Strategy`) and validates the object: see docs/reference/api-rules.md#order-of-a-write. Deletes and connects
  * run both groups of steps back to back.
@@ -117,6 +117,8 @@ export interface AdmissionRequest {
  */
 export interface AdmissionPlugin {
   readonly name: string;
+  /** The resources of which the plugin examines requests: `pods`, `ingresses.networking.k8s.io`. Default: all. */
+  readonly resources?: readonly string[];
   readonly handles?: (request: AdmissionRequest) => boolean;
   readonly mutate?: (request: AdmissionRequest) => void | Promise<void>;
   readonly validate?: (request: AdmissionRequest) => void | Promise<void>;
@@ -144,29 +146,49 @@ function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionReques
   return undefined;
 }
 
+/** The steps of the plugins that examine one kind. */
+interface KindSteps {
+  readonly mutating: readonly [AdmissionPlugin, Step][];
+  readonly validating: readonly [AdmissionPlugin, Step][];
+}
+
 /** Runs the steps of the plugins in registration order. The first error ends the operation. */
 export class AdmissionChain {
-  readonly #mutating: readonly [AdmissionPlugin, Step][];
-  readonly #validating: readonly [AdmissionPlugin, Step][];
+  readonly #plugins: readonly AdmissionPlugin[];
+  readonly #byKind = new WeakMap<KindDefinition, KindSteps>();
 
   constructor(plugins: readonly AdmissionPlugin[]) {
-    this.#mutating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
-      plugin.mutate ? [[plugin, plugin.mutate]] : [],
-    );
-    this.#validating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
-      plugin.validate ? [[plugin, plugin.validate]] : [],
-    );
+    this.#plugins = plugins;
+  }
+
+  #stepsOf(kind: KindDefinition): KindSteps {
+    let steps = this.#byKind.get(kind);
+    if (steps === undefined) {
+      const name = kind.group === '' ? kind.names.plural : `${kind.names.plural}.${kind.group}`;
+      const plugins = this.#plugins.filter(({ resources }) => resources?.includes(name) ?? true);
+      steps = {
+        mutating: plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
+          plugin.mutate ? [[plugin, plugin.mutate]] : [],
+        ),
+        validating: plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
+          plugin.validate ? [[plugin, plugin.validate]] : [],
+        ),
+      };
+      this.#byKind.set(kind, steps);
+    }
+    return steps;
   }
 
   /** Runs the mutating steps. Undefined when all of them were synchronous and are complete. */
   mutate(request: AdmissionRequest): Promise<void> | undefined {
-    return this.#mutating.length === 0 ? undefined : run(this.#mutating, request);
+    return run(this.#stepsOf(request.kind).mutating, request);
   }
 
   /** Runs the validating steps. Undefined when all of them were synchronous and are complete. */
   validate(request: AdmissionRequest): Promise<void> | undefined {
-    return this.#validating.length === 0 ? undefined : run(this.#validating, request);
+    return run(this.#stepsOf(request.kind).validating, request);
   }
+
   /** Runs both groups of steps back to back, for operations without hooks between them. */
   async admit(request: AdmissionRequest): Promise<void> {
     const mutating = this.mutate(request);

@@ -47,8 +47,8 @@ export interface RegistryOptions {
   readonly authorizer?: Authorizer;
   /** Authenticates the tokens of token reviews. Default: no token is valid. */
   readonly authenticateToken?: AuthenticateToken;
-  /** Allocators by kind. */
-  readonly allocators?: ReadonlyMap<KindDefinition, ObjectAllocator>;
+  /** The allocator of a kind, if it has one. */
+  readonly allocatorOf?: (kind: KindDefinition) => ObjectAllocator | undefined;
   /** Completes generateName; default: five random characters. */
   readonly generateName?: NameGenerator;
 }
@@ -105,7 +105,7 @@ class KindRegistry implements ResourceRegistry {
       selfLinks: options.selfLinks ?? false,
       authorizer: options.authorizer ?? mastersAuthorizer,
       authenticateToken: options.authenticateToken,
-      allocatorOf: (kind) => options.allocators?.get(kind),
+      allocatorOf: (kind) => options.allocatorOf?.(kind),
       readObject: (...call) => this.#readObject(...call),
       createSubresource: (...call) => this.#createSubresource(...call),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),

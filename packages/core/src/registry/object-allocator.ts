@@ -1,8 +1,8 @@
 import type { KubeObject } from '../meta/types.ts';
 
 /**
- * Allocates values outside the objects of a kind, such as the addresses of services: values of which no two objects may
- * have the same.
+ * Allocates what is recorded outside the objects of a kind: values of which no two objects may have the same, such as the
+ * addresses of services, and shares of a quota.
  */
 export interface ObjectAllocator {
   /**
@@ -10,9 +10,10 @@ export interface ObjectAllocator {
    * `object`. `old` is the stored object, undefined for a new one. A dry run allocates nothing and sets values that are
    * free at the moment.
    *
+   * @returns undefined when nothing was allocated
    * @throws StatusError when a requested value is not available
    */
-  allocate(object: KubeObject, old: KubeObject | undefined, dryRun: boolean): Promise<Allocation>;
+  allocate(object: KubeObject, old: KubeObject | undefined, dryRun: boolean): Promise<Allocation | undefined>;
   /** Called with an object after it was removed from the store. Never fails. */
   release(object: KubeObject): Promise<void>;
 }

@@ -139,6 +139,7 @@ test('admission runs all mutating steps, then all validating ones, in order, and
   const chain = new AdmissionChain([
     plugin('a'),
     plugin('skipped', { handles: () => false }),
+    plugin('of another kind', { resources: [Place.names.plural] }),
     plugin('b', { mutate: async () => void seen.push('mutate b') }),
     plugin('c', {
       validate: () => {
@@ -147,7 +148,7 @@ test('admission runs all mutating steps, then all validating ones, in order, and
     }),
     plugin('d'),
   ]);
-  const request = { operation: 'create', context: internalContext() } as AdmissionRequest;
+  const request = { operation: 'create', kind: Widget, context: internalContext() } as AdmissionRequest;
   await chain.mutate(request);
   await t.throwsAsync(async () => chain.validate(request), { message: 'no' });
   t.deepEqual(seen, ['mutate a', 'mutate b', 'mutate c', 'mutate d', 'validate a', 'validate b']);

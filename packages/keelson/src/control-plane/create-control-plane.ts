@@ -21,7 +21,13 @@ import type {
   ResourceClient,
   StorageError,
 } from '@keelson/core';
-import { createResourceRegistry, namespaceLifecycle, type ResourceRegistry, UsageError } from '@keelson/core/internal';
+import {
+  createResourceRegistry,
+  namespaceLifecycle,
+  type ObjectAllocator,
+  type ResourceRegistry,
+  UsageError,
+} from '@keelson/core/internal';
 import {
   type Clock,
   type Logger,
@@ -33,6 +39,10 @@ import {
   systemClock,
 } from '@keelson/core/runtime';
 import { builtinKinds, Lease, Namespace, Node, Pod, Secret, Service } from '@keelson/kinds';
+import { CachedObjects } from '../admission/cached-objects.ts';
+import { classAdmission } from '../admission/class-admission.ts';
+import { limitRanger } from '../admission/limit-ranger.ts';
+import { bothAllocators, quotaAllocator } from '../admission/resource-quota.ts';
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
@@ -191,12 +201,17 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const addresses = withBuiltin
     ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
     : undefined;
+  const cached = new CachedObjects(stores);
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
-    ...(addresses ? { allocators: new Map([[Service, addresses.allocator]]) } : {}),
-    admission: [...(withBuiltin ? builtinAdmission(stores, accounts) : []), ...admission, ...(options.admission ?? [])],
+    ...(addresses ? { allocatorOf: allocatorsOf(stores, cached, addresses.allocator, clock) } : {}),
+    admission: [
+      ...(withBuiltin ? builtinAdmission(stores, accounts, cached) : []),
+      ...admission,
+      ...(options.admission ?? []),
+    ],
     authorizer,
     authenticateToken: authentication.authenticateToken,
     clock,
@@ -278,13 +293,32 @@ async function authorizationOf(options: ControlPlaneOptions, context: Authorizat
 }
 
 /** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
-function builtinAdmission(stores: PlaneStores, accounts: ServiceAccounts | undefined): AdmissionPlugin[] {
+function builtinAdmission(
+  stores: PlaneStores,
+  accounts: ServiceAccounts | undefined,
+  cached: CachedObjects,
+): AdmissionPlugin[] {
   return [
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
     ...(accounts ? [accounts.admission] : []),
+    limitRanger(cached),
     defaultTolerations,
+    ...classAdmission(cached),
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ];
+}
+
+/** Quotas count every kind; services have addresses besides. */
+function allocatorsOf(
+  stores: PlaneStores,
+  objects: CachedObjects,
+  services: ObjectAllocator,
+  clock: Clock,
+): (kind: KindDefinition) => ObjectAllocator | undefined {
+  return (kind) => {
+    const quotas = quotaAllocator(kind, { objects, storages: stores, clock });
+    return kind.group === '' && kind.kind === 'Service' && quotas ? bothAllocators(quotas, services) : quotas;
+  };
 }
 
 /** A store with a single writer requires no election. */

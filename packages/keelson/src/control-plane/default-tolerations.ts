@@ -1,5 +1,5 @@
 import type { AdmissionPlugin } from '@keelson/core';
-import { Pod } from '@keelson/kinds';
+import type { Pod } from '@keelson/kinds';
 
 const keys = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 /** Time in which a node may come back before its pods are evicted. */
@@ -8,8 +8,8 @@ const tolerationSeconds = 300;
 /** Pods tolerate a node that is not ready or unreachable for five minutes, unless they state a time themselves. */
 export const defaultTolerations: AdmissionPlugin = {
   name: 'DefaultTolerationSeconds',
-  handles: ({ kind, operation, subresource }) =>
-    kind === (Pod as unknown) && operation === 'create' && subresource === undefined,
+  resources: ['pods'],
+  handles: ({ operation, subresource }) => operation === 'create' && subresource === undefined,
   mutate: ({ object }) => {
     const { spec } = object as Pod;
     const given = spec.tolerations ?? [];

@@ -1,31 +1,8 @@
 import { createInProcessClient } from '@keelson/client';
-import {
-  defineKind,
-  isStatusError,
-  type OwnerReference,
-  optional,
-  type ResourceClient,
-  StatusReason,
-  s,
-} from '@keelson/core';
-import { Lease, Node, Pod } from '@keelson/kinds';
+import { isStatusError, type OwnerReference, type ResourceClient, StatusReason } from '@keelson/core';
+import { CSINode, Lease, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
-
-/** The plugin checks kinds by group and resource, so that a kind of the user's own is covered as well. */
-const CSINode = defineKind({
-  group: 'storage.k8s.io',
-  version: 'v1',
-  kind: 'CSINode',
-  scope: 'Cluster',
-  schema: s.message('test.CSINode', 'Volume drivers of a node.', {
-    spec: optional(
-      2,
-      s.message('test.CSINodeSpec', 'What it has.', { driver: optional(1, s.string(), 'A driver.') }),
-      'Drivers.',
-    ),
-  }),
-});
 
 interface Opened {
   readonly plane: ControlPlane;
@@ -33,7 +10,7 @@ interface Opened {
 }
 
 async function open(t: ExecutionContext, name = 'system:node:n1'): Promise<Opened> {
-  const plane = await createControlPlane({ kinds: [CSINode] });
+  const plane = await createControlPlane();
   t.teardown(() => plane.close());
   const user = { name, groups: ['system:nodes', 'system:authenticated'] };
   return { plane, node: createInProcessClient(plane.registry, { user }) };
@@ -327,10 +304,10 @@ test('a node writes the Lease of its own name in kube-node-lease, and no other; 
   const change = { spec: { holderIdentity: 'n1' } };
   await forbidden(t, leases.namespace('kube-node-lease').patch('n2', 'merge', change), foreign);
   await forbidden(t, leases.namespace('kube-node-lease').delete('n2'), foreign);
-  await node.resource(CSINode).create({ metadata: { name: 'n1' } });
+  await node.resource(CSINode).create({ metadata: { name: 'n1' }, spec: { drivers: [] } });
   await forbidden(
     t,
-    node.resource(CSINode).create({ metadata: { name: 'n2' } }),
+    node.resource(CSINode).create({ metadata: { name: 'n2' }, spec: { drivers: [] } }),
     'can only access CSINode with the same name as the requesting node',
   );
 });

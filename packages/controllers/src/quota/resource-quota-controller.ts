@@ -1,0 +1,125 @@
+import {
+  type ControllerDefinition,
+  patchStatus,
+  type ReconcileResult,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
+import { compareQuantities, type KindDefinition, type KubeObject } from '@keelson/core';
+import { PersistentVolumeClaim, Pod, ResourceQuota, Service } from '@keelson/kinds';
+import { type Amounts, addAmounts, amountOf } from './amounts.ts';
+import { scopesOf, usageOfKind } from './usage.ts';
+
+const resyncMs = 5 * 60_000;
+/** Interval at which kinds are counted whose changes the controller does not watch. */
+const countMs = 10_000;
+/**
+ * The use of a quota is lowered when the quota has not been charged for this time: a server charges an object before it
+ * stores it, so that an object may be missing that has been charged.
+ */
+const settledMs = 1_000;
+
+/** Kinds whose use depends on their fields; all others are only counted. */
+const measured: readonly KindDefinition[] = [Pod, Service, PersistentVolumeClaim];
+
+const countPrefix = 'count/';
+const plainCounts = ['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets'];
+
+/** Keeps the status of quotas: the limits that are enforced, and what the objects of the namespace use. */
+export function resourceQuotaController(): ControllerDefinition<ResourceQuota> {
+  /** The last seen state of each quota, and the monotonic time since which it is unchanged. */
+  const unchangedSince = new Map<string, { readonly version: string; readonly sinceMs: number }>();
+  const keys = ({ metadata }: KubeObject, _: unknown, read: ReconcileRun['read']) =>
+    read(ResourceQuota)
+      .inNamespace(metadata?.namespace ?? '')
+      .map((quota) => `${quota.metadata?.namespace}/${quota.metadata?.name}`);
+  return {
+    name: 'resourcequota-controller',
+    kind: ResourceQuota,
+    workers: 5,
+    related: measured.map((kind) => relatedKind(kind, keys)),
+    reconcile: async (quota, run) => {
+      const version = quota.metadata?.resourceVersion ?? '';
+      const nowMs = run.clock.monotonic();
+      let seen = unchangedSince.get(run.key);
+      if (seen?.version !== version) {
+        seen = { version, sinceMs: nowMs };
+        unchangedSince.set(run.key, seen);
+      }
+      return reconcile(quota, run, nowMs - seen.sinceMs);
+    },
+    deleted: async (run) => {
+      unchangedSince.delete(run.key);
+      return undefined;
+    },
+  };
+}
+
+async function reconcile(quota: ResourceQuota, run: ReconcileRun, unchangedMs: number): Promise<ReconcileResult> {
+  const { hard = {} } = quota.spec;
+  const known = quota.status?.used ?? {};
+  const counted = Object.keys(hard).filter(isCounted);
+  const again = { againAfterMs: counted.length > 0 ? countMs : resyncMs };
+  const used = { ...zero(hard), ...measuredUse(quota, run), ...(await counts(quota, counted, run)) };
+  const lower = Object.keys(used).some((name) => {
+    const before = amountOf(known, name);
+    return before !== undefined && compareQuantities(used[name] ?? '0', before) < 0;
+  });
+  if (lower && unchangedMs < settledMs) {
+    const raised = Object.entries(used).map(([name, amount]): [string, string] => {
+      const before = amountOf(known, name);
+      return [name, before !== undefined && compareQuantities(before, amount) > 0 ? before : amount];
+    });
+    await patchStatus(run, ResourceQuota, quota, { hard: { ...hard }, used: Object.fromEntries(raised) });
+    return { againAfterMs: settledMs - unchangedMs };
+  }
+  await patchStatus(run, ResourceQuota, quota, { hard: { ...hard }, used });
+  return again;
+}
+
+function zero(hard: Amounts): Amounts {
+  return Object.fromEntries(Object.keys(hard).map((name) => [name, '0']));
+}
+
+/** True for resources that are objects of one kind, of which only the number matters. */
+function isCounted(resource: string): boolean {
+  if (plainCounts.includes(resource)) return true;
+  return (
+    resource.startsWith(countPrefix) && !measured.some((kind) => resource === `${countPrefix}${kind.names.plural}`)
+  );
+}
+
+function measuredUse(quota: ResourceQuota, run: ReconcileRun): Amounts {
+  const { hard = {} } = quota.spec;
+  const now = new Date(run.clock.now());
+  const scopes = scopesOf(quota);
+  let used: Amounts = {};
+  for (const kind of measured) {
+    const usage = usageOfKind(kind);
+    if (!usage || !Object.keys(hard).some(usage.counts)) continue;
+    for (const object of run.read(kind).inNamespace(quota.metadata?.namespace ?? '')) {
+      if (scopes.every((scope) => usage.inScope(object, scope))) used = addAmounts(used, usage.usageOf(object, now));
+    }
+  }
+  return Object.fromEntries(Object.entries(used).filter(([name]) => Object.hasOwn(hard, name)));
+}
+
+/** Numbers of objects, from lists with one item. Objects of these kinds are in no scope. */
+async function counts(quota: ResourceQuota, resources: readonly string[], run: ReconcileRun): Promise<Amounts> {
+  if (resources.length === 0 || scopesOf(quota).length > 0) return {};
+  const served = await run.client.discover();
+  const found: Record<string, string> = {};
+  for (const name of resources) {
+    const plural = name.startsWith(countPrefix) ? name.slice(countPrefix.length) : name;
+    const resource = served.find(
+      (one) => (one.group === '' ? one.resource : `${one.resource}.${one.group}`) === plural,
+    );
+    if (!resource?.verbs.includes('list')) continue;
+    const list = await run.client
+      .dynamic(resource)
+      .namespace(quota.metadata?.namespace ?? '')
+      .list({ limit: 1 });
+    found[name] = String(list.items.length + (list.metadata.remainingItemCount ?? 0));
+  }
+  return found;
+}

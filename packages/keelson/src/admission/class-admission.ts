@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type AdmissionPlugin, type AdmissionRequest, type StatusError, statusErrors } from '@keelson/core';
+import {
+  isDefaultStorageClass,
+  type PersistentVolumeClaim,
+  type Pod,
+  PriorityClass,
+  RuntimeClass,
+  StorageClass,
+} from '@keelson/kinds';
+import type { CachedObjects } from './cached-objects.ts';
+
+/** The 403 of a plugin. */
+export function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
+  return statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, name, why);
+}
+
+const isMain = ({ subresource }: AdmissionRequest) => subresource === undefined;
+const isNew = ({ operation, subresource }: AdmissionRequest) => operation === 'create' && subresource === undefined;
+
+/** The plugins that apply the classes that pods and claims name: Priority, RuntimeClass and DefaultStorageClass. */
+export function classAdmission(objects: CachedObjects): AdmissionPlugin[] {
+  return [podPriority(objects), oneDefaultPriority(objects), podRuntime(objects), claimClass(objects)];
+}
+
+async function defaultPriorityClass(objects: CachedObjects): Promise<PriorityClass | undefined> {
+  const defaults = (await objects.list(PriorityClass)).filter(({ globalDefault }) => globalDefault);
+  return defaults.sort((a, b) => a.value - b.value)[0];
+}
+
+function podPriority(objects: CachedObjects): AdmissionPlugin {
+  return {
+    name: 'Priority',
+    resources: ['pods'],
+    handles: (request) => isMain(request) && (request.operation === 'create' || request.operation === 'update'),
+    async mutate(request) {
+      const { spec } = request.object as Pod;
+      if (request.operation === 'update') {
+        const { priority, preemptionPolicy } = (request.oldObject as Pod).spec;
+        if (priority !== undefined) spec.priority ??= priority;
+        if (preemptionPolicy !== undefined) spec.preemptionPolicy ??= preemptionPolicy;
+        return;
+      }
+      const name = spec.priorityClassName;
+      const found = name ? await objects.get(PriorityClass, name) : await defaultPriorityClass(objects);
+      if (name && !found) throw refusal(request, `no PriorityClass with name ${name} was found`);
+      if (found && !name) spec.priorityClassName = found.metadata?.name ?? '';
+      const priority = found?.value ?? 0;
+      if (spec.priority !== undefined && spec.priority !== priority) {
+        throw refusal(
+          request,
+          `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission ` +
+            `controller computed ${priority} from the given PriorityClass name`,
+        );
+      }
+      spec.priority = priority;
+      const policy = found === undefined ? 'PreemptLowerPriority' : found.preemptionPolicy;
+      if (policy === undefined) return;
+      if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== policy) {
+        throw refusal(
+          request,
+          `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in pod spec; priority ` +
+            `admission controller computed ${policy} from the given PriorityClass name`,
+        );
+      }
+      spec.preemptionPolicy = policy;
+    },
+  };
+}
+
+function oneDefaultPriority(objects: CachedObjects): AdmissionPlugin {
+  return {
+    name: 'Priority',
+    resources: ['priorityclasses.scheduling.k8s.io'],
+    handles: (request) => isMain(request) && (request.object as PriorityClass | undefined)?.globalDefault === true,
+    async validate(request) {
+      const known = (await defaultPriorityClass(objects))?.metadata?.name;
+      if (known === undefined || (request.operation === 'update' && known === request.name)) return;
+      throw refusal(request, `PriorityClass ${known} is already marked as default. Only one default can exist`);
+    },
+  };
+}
+
+function podRuntime(objects: CachedObjects): AdmissionPlugin {
+  const classOf = async (request: AdmissionRequest): Promise<RuntimeClass | undefined> => {
+    const name = (request.object as Pod).spec.runtimeClassName;
+    if (name === undefined) return undefined;
+    const found = await objects.get(RuntimeClass, name);
+    if (found === undefined) throw refusal(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+    return found;
+  };
+  return {
+    name: 'RuntimeClass',
+    resources: ['pods'],
+    handles: (request) => {
+      const spec = (request.object as Pod | undefined)?.spec;
+      return isNew(request) && (spec?.runtimeClassName !== undefined || spec?.overhead !== undefined);
+    },
+    async mutate(request) {
+      const found = await classOf(request);
+      const { spec } = request.object as Pod;
+      const overhead = found?.overhead?.podFixed;
+      if (overhead !== undefined) {
+        const isOther = Object.keys(spec.overhead ?? {}).length > 0 && !isDeepStrictEqual(spec.overhead, overhead);
+        if (isOther)
+          throw refusal(request, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+        spec.overhead = { ...overhead };
+      }
+      const { nodeSelector, tolerations = [] } = found?.scheduling ?? {};
+      for (const [key, value] of Object.entries(nodeSelector ?? {})) {
+        const given = spec.nodeSelector?.[key];
+        if (given !== undefined && given !== value) {
+          throw refusal(
+            request,
+            `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${given}`,
+          );
+        }
+      }
+      if (nodeSelector) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector };
+      const missing = tolerations.filter((one) => !spec.tolerations?.some((given) => isDeepStrictEqual(given, one)));
+      if (missing.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...structuredClone(missing)];
+    },
+    async validate(request) {
+      const found = await classOf(request);
+      const { overhead } = (request.object as Pod).spec;
+      if (overhead === undefined || isDeepStrictEqual(found?.overhead?.podFixed, overhead)) return;
+      throw refusal(request, 'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead');
+    },
+  };
+}
+
+const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
+
+function claimClass(objects: CachedObjects): AdmissionPlugin {
+  return {
+    name: 'DefaultStorageClass',
+    resources: ['persistentvolumeclaims'],
+    handles: isNew,
+    async mutate(request) {
+      const { metadata, spec } = request.object as PersistentVolumeClaim;
+      if (spec.storageClassName !== undefined || metadata?.annotations?.[classAnnotation] !== undefined) return;
+      const nameOf = (found: StorageClass) => found.metadata?.name ?? '';
+      const timeOf = (found: StorageClass) => Date.parse(found.metadata?.creationTimestamp ?? '') || 0;
+      const [newest] = (await objects.list(StorageClass))
+        .filter(isDefaultStorageClass)
+        .sort((a, b) => timeOf(b) - timeOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1));
+      if (newest) spec.storageClassName = nameOf(newest);
+    },
+  };
+}
