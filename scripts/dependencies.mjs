@@ -84,6 +84,7 @@ const packages = {
     '@keelson/protobuf-wire',
   ],
   'examples/own-adapter': ['@keelson/core'],
+  'examples/own-controller': '*',
   'examples/own-runtime': ['@keelson/core', '@keelson/container-runtime'],
   'examples/own-kind': '*',
   'examples/guestbook': '*',
@@ -122,7 +123,7 @@ const exemptions = {};
 /** Files that load a module whose name is a value: the loaders of adapters, of kinds and of test servers. */
 const variableImports = [
   /^packages\/keelson\/src\/storage\/open-storage\.ts$/,
-  /^packages\/keelson\/src\/config\/load-kinds\.ts$/,
+  /^packages\/keelson\/src\/config\/load-modules\.ts$/,
   /^packages\/keelson-agent\/src\/adapters\/load-adapter\.ts$/,
   /^benchmarks\/src\/stores\/database\.ts$/,
   /^test\/src\/faults\/databases\.ts$/,

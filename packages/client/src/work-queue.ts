@@ -1,4 +1,4 @@
-import { isStatusError, StatusReason } from '@keelson/core';
+import { isStatusError } from '@keelson/core';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { TokenBucket } from './retry/token-bucket.ts';
 import { type QueueMetrics, queueMetrics } from './work-queue-metrics.ts';
@@ -128,7 +128,7 @@ export class WorkQueue {
     } catch (err) {
       again = this.#retryDelay(key);
       // Another client was faster; with the new state the next attempt succeeds.
-      const level = isStatusError(err, StatusReason.Conflict) ? 'debug' : 'warn';
+      const level = isStatusError(err) && err.code === 409 ? 'debug' : 'warn';
       if (!this.#stop.signal.aborted) logger[level]('work failed, will retry', { component: name, key, err });
     }
     this.#metrics?.ended(clock.monotonic() - began, this.#failures.has(key));

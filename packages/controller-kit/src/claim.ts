@@ -13,19 +13,20 @@ export interface ClaimOptions<O extends KubeObject, T extends KubeObject> {
   readonly selector: LabelSelector;
   /** A further condition besides the selector. */
   readonly matches?: (candidate: T) => boolean;
+  /** Objects that are neither returned nor changed, for example pods that have ended. */
+  readonly ignores?: (candidate: T) => boolean;
 }
 
 /**
  * Returns the objects that `object` controls after claiming: objects without controller that match are adopted, and
  * controlled objects that no longer match are released. Nothing is adopted or released while `object` is being deleted,
  * and an object that is being deleted is not adopted. Before the first adoption the server is asked whether `object`
- * still exists with the same uid. These are the rules of the controllers of Kubernetes.
- *
- * @throws Error when `object` was replaced or is being deleted, according to the server
+ * still exists with the same uid and is not being deleted, because the local copy may be behind. These are the rules of
+ * the controllers of Kubernetes.
  */
 export async function claim<O extends KubeObject, T extends KubeObject>(
   run: ReconcileRun,
-  { owner, object, kind, selector, matches = () => true }: ClaimOptions<O, T>,
+  { owner, object, kind, selector, matches = () => true, ignores = () => false }: ClaimOptions<O, T>,
 ): Promise<T[]> {
   const reader = run.read(kind);
   const { namespace = '', deletionTimestamp } = object.metadata ?? {};
@@ -33,16 +34,17 @@ export async function claim<O extends KubeObject, T extends KubeObject>(
   const isMatch = (candidate: T) => selector.matches(candidate.metadata?.labels) && matches(candidate);
   const claimed: T[] = [];
   for (const candidate of reader.controlledBy(object)) {
+    if (ignores(candidate)) continue;
     if (isMatch(candidate)) claimed.push(candidate);
     else if (!isDeleting) await release(run, kind, candidate, object);
   }
   if (isDeleting) return claimed;
-  let checked = false;
-  for (const candidate of reader.by(namespaceWithoutController, namespace)) {
-    if (candidate.metadata?.deletionTimestamp !== undefined || !isMatch(candidate)) continue;
-    if (!checked) await checkExists(run, owner, object);
-    checked = true;
-    const adopted = await adopt(run, kind, candidate, owner, object);
+  const orphans = reader
+    .by(namespaceWithoutController, namespace)
+    .filter((other) => other.metadata?.deletionTimestamp === undefined && !ignores(other) && isMatch(other));
+  if (orphans.length === 0 || !(await mayAdopt(run, owner, object))) return claimed;
+  for (const orphan of orphans) {
+    const adopted = await adopt(run, kind, orphan, owner, object);
     if (adopted !== undefined) claimed.push(adopted);
   }
   return claimed;
@@ -53,18 +55,23 @@ function namespaceWithoutController(object: KubeObject): readonly string[] {
   return controllerOf(object) === undefined ? [object.metadata?.namespace ?? ''] : [];
 }
 
-/** The local copy may be behind: an owner that is being deleted must not adopt. */
-async function checkExists<O extends KubeObject>(run: ReconcileRun, kind: KindDefinition<O>, object: O): Promise<void> {
+async function mayAdopt<O extends KubeObject>(
+  { client }: ReconcileRun,
+  kind: KindDefinition<O>,
+  object: O,
+): Promise<boolean> {
   const { namespace, name = '', uid } = object.metadata ?? {};
-  const owners = run.client.resource(kind);
-  const { metadata } = await (namespace === undefined ? owners : owners.namespace(namespace)).get(name);
-  if (metadata?.uid !== uid)
-    throw new Error(`original ${kind.kind} ${run.key} is gone: got uid ${metadata?.uid}, wanted ${uid}`);
-  if (metadata?.deletionTimestamp !== undefined)
-    throw new Error(`${kind.kind} ${run.key} has just been deleted at ${metadata.deletionTimestamp}`);
+  const owners = client.resource(kind);
+  try {
+    const { metadata } = await (namespace === undefined ? owners : owners.namespace(namespace)).get(name);
+    return metadata?.uid === uid && metadata?.deletionTimestamp === undefined;
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return false;
+    throw error;
+  }
 }
 
-/** Undefined when the object was deleted in the meantime, or got another controller. */
+/** Undefined when the object was deleted in the meantime. @throws StatusError `Conflict` when it has changed */
 async function adopt<T extends KubeObject>(
   run: ReconcileRun,
   kind: KindDefinition<T>,

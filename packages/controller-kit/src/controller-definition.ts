@@ -8,6 +8,8 @@ export interface ControllerHost {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Makes the objects of local copies immutable, so that a controller that modifies one fails. For tests. */
+  readonly freeze?: boolean;
 }
 
 /** Undefined: done. Otherwise the object is reconciled again after a time, or earlier when something changes. */

@@ -65,7 +65,7 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
   #waiters: Waiter[] = [];
 
   constructor(kind: KindDefinition<T>, host: ControllerHost, selection: Selection = {}) {
-    const { client, clock, logger } = host;
+    const { client, clock, logger, freeze = false } = host;
     const { metadataOnly, ...selectors } = selection;
     const { group, version, names } = kind;
     this.kind = kind;
@@ -76,7 +76,10 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
     this.selects = selects(kind, selectors);
     this.informer = new Informer<T>({
       client: this.#client,
-      keep: (object) => withoutManagedFields(kind, object),
+      keep: (object) => {
+        const kept = withoutManagedFields(kind, object);
+        return freeze ? deepFreeze(kept) : kept;
+      },
       progressed: () => this.#notify(),
       ...selectors,
       clock,
@@ -180,4 +183,10 @@ function withoutManagedFields<T extends KubeObject>({ apiVersion, kind }: KindDe
   object.kind ??= kind;
   if (object.metadata?.managedFields !== undefined) delete object.metadata.managedFields;
   return object;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const field of Object.values(value)) deepFreeze(field);
+  return Object.freeze(value);
 }

@@ -78,22 +78,19 @@ test('claim adopts matching pods without controller, releases others, and ignore
 });
 
 test('claim adopts nothing when the owner was replaced or is being deleted, also when the copy does not show it yet', async (t) => {
-  for (const change of ['replace', 'delete', 'deleteBefore'] as const) {
+  for (const change of ['replace', 'remove', 'delete', 'deleteBefore'] as const) {
     const plane = await KitPlane.start(t);
     const sets = plane.api.resource(ReplicaSet).namespace('n');
     await plane.api.resource(Pod).namespace('n').create(pod('orphan', 'a'));
-    const metadata = { finalizers: change === 'replace' ? [] : ['x.io/f'] };
-    const { metadata: made } = await sets.create({ ...replicaSet('set'), metadata: { name: 'set', ...metadata } });
+    const metadata = { finalizers: change.startsWith('delete') ? ['x.io/f'] : [] };
+    await sets.create({ ...replicaSet('set'), metadata: { name: 'set', ...metadata } });
     if (change === 'deleteBefore') await sets.delete('set');
     const attempt = inRun(t, plane, async (set, run) => {
       if (change !== 'deleteBefore') await sets.delete('set');
       if (change === 'replace') await sets.create(replicaSet('set'));
       t.deepEqual(await claimPods(run, set), []);
     });
-    if (change === 'deleteBefore') await t.notThrowsAsync(attempt);
-    else if (change === 'replace')
-      await t.throwsAsync(attempt, { message: new RegExp(`is gone: got uid .*, wanted ${made?.uid}$`) });
-    else await t.throwsAsync(attempt, { message: /ReplicaSet n\/set has just been deleted at / });
+    await attempt;
     t.is((await plane.api.resource(Pod).namespace('n').get('orphan')).metadata?.ownerReferences, undefined);
   }
 });

@@ -1,6 +1,7 @@
 import { mergeValues, parseArguments, parseVariables, UsageError } from '@keelson/core/internal';
 import { noMetrics, ServiceHost, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
+import { loadControllers } from '../config/load-modules.ts';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { controllerServices } from '../control-plane/controllers.ts';
@@ -50,7 +51,7 @@ export async function controllersCommand(words: readonly string[], io: Controlle
   // Variables of the server's other options are not options of this command.
   const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const names = (values['controllers'] as readonly string[] | undefined) ?? defaultNames;
-  const choice = chooseControllers(names, '--controllers');
+  const choice = chooseControllers(await loadControllers(names), '--controllers');
   for (const [name, key] of signing)
     if (names.includes(name)) throw new UsageError(`--controllers: ${name} runs in servers only, which have ${key}`);
   const { client, server, authority } = await connect(values);

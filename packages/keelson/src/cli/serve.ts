@@ -5,7 +5,7 @@ import { createPinoLogger } from '@keelson/pino-logger';
 import { auditOptions } from '../config/audit-options.ts';
 import { authenticationOptions } from '../config/authentication-options.ts';
 import { authorizationOptions } from '../config/authorization-options.ts';
-import { loadKinds } from '../config/load-kinds.ts';
+import { loadControllers, loadKinds } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
@@ -53,7 +53,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
-  const controllers = options.controllers ?? ['api'];
+  const controllers = await loadControllers(options.controllers ?? ['api']);
   // Checked before anything is created.
   chooseControllers(controllers, '--controllers');
   const kinds = await loadKinds(options.kinds);

@@ -2,7 +2,7 @@ import { Encryption } from '@keelson/access';
 import { noMetrics, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
 import { createPinoLogger } from '@keelson/pino-logger';
-import { loadKinds } from '../config/load-kinds.ts';
+import { loadKinds } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { makeStore } from '../storage/open-storage.ts';
 import { planStorage } from '../storage/storage-plan.ts';

@@ -41,9 +41,16 @@ export const modules: ValueType<readonly string[]> = listOf('MODULE', (text, sou
   return directory !== undefined && name.startsWith('.') ? resolve(directory, name) : name;
 });
 
-const names: ValueType<readonly string[]> = listOf('NAMES', (text, source) => requiredText(text.trim(), source));
+/** Entries with a slash are modules; in a config file their paths are relative to its directory. */
+const names: ValueType<readonly string[]> = listOf('NAMES', (text, source, directory) => {
+  const name = requiredText(text.trim(), source);
+  return directory !== undefined && /^\.\.?\//.test(name) ? resolve(directory, name) : name;
+});
 
-/** Names of controllers. True, also as a boolean of a config file, is the set `api`, and false no controller. */
+/**
+ * Names of controllers, and modules that export some. True, also as a boolean of a config file, is the set `api`, and
+ * false no controller.
+ */
 export const controllerNames: ValueType<readonly string[]> = {
   name: 'NAMES',
   parse(line, source, earlier) {

@@ -137,7 +137,7 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: controllerNames,
     default: undefined,
     shownDefault: 'api with serve, * with up',
-    help: 'controllers to run in this process: *, NAME, -NAME; api: those that the API itself needs; false: none',
+    help: 'controllers of this process: *, NAME, -NAME, api (those of the API itself), ./MODULE.js; false: none',
   },
   agent: {
     flag: '--agent',

@@ -1,9 +1,12 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type AnyController, ownerReference } from '@keelson/controller-kit';
 import { UsageError } from '@keelson/core/internal';
 import { ConfigMap, Lease, Namespace, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
-import { until } from '@keelson/test-support';
+import { temporaryDirectory, until } from '@keelson/test-support';
 import test from 'ava';
+import { loadControllers } from '../../src/config/load-modules.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
 import { chooseControllers } from '../../src/control-plane/controller-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
@@ -112,4 +115,31 @@ test('on a store with several writers each set of controllers has a leader of it
     .namespace('default')
     .create({ metadata: { name: 'a' } });
   await until(async () => (await plane.client(ConfigMap).namespace('default').list()).items.length === 1);
+});
+
+test('--controllers: an entry with a slash is a module, whose exported controllers run', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const write = async (name: string, text: string) => {
+    await writeFile(join(directory, name), text);
+    return join(directory, name);
+  };
+  const kind = "{ kind: 'ConfigMap', apiVersion: 'v1', schema: {}, names: {} }";
+  const definition = (name: string) => `{ name: '${name}', kind: ${kind}, reconcile: async () => {} }`;
+  const two = await write('two.mjs', `export const a = ${definition('a')}; export default [a, ${definition('b')}];`);
+  const loaded = await loadControllers(['api', two]);
+  t.deepEqual(
+    loaded.map((entry) => (typeof entry === 'string' ? entry : entry.name)),
+    ['api', 'a', 'b'],
+  );
+  const none = await write('none.mjs', `export const a = { name: 'a', reconcile: async () => {} };`);
+  await t.throwsAsync(loadControllers([none]), {
+    instanceOf: UsageError,
+    message: `--controllers ${none} exports no controller; export values of the type ControllerDefinition`,
+  });
+  await t.throwsAsync(loadControllers(['./missing.mjs']), {
+    instanceOf: UsageError,
+    message: /^--controllers \.\/missing\.mjs cannot be loaded: /,
+  });
+  const config = await write('config.yaml', 'controllers: [api, ./two.mjs]\n');
+  t.deepEqual((await loadOptions(['--config', config], {})).controllers, ['api', two]);
 });
