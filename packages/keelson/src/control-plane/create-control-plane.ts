@@ -145,8 +145,8 @@ export interface ControlPlaneOptions {
 /** {@link ServiceAccountOptions} and the certificate authority that pods trust. */
 export interface PlaneServiceAccounts extends ServiceAccountOptions {
   /**
-   * Authorities of the server's certificate, PEM, published to every namespace; a function returns the present ones, and
-   * is called every minute. Absent: none is published.
+   * Authorities of the server's certificate, PEM, published to every namespace; a function returns the present ones,
+   * and is called every minute. Absent: none is published.
    */
   readonly certificateAuthority?: string | (() => string);
 }

@@ -16,7 +16,7 @@ import { type NodeStats, readNodeStats, type Usage } from './node-stats.ts';
 const pollMs = 15_000;
 /** The first answer averages over this time, so that it need not wait for a whole period. */
 const firstWindowMs = 1_000;
-/** Nodes are no longer polled when nobody has asked for this time. */
+/** Nodes are no longer polled when no metrics were read for this time. */
 const idleMs = 120_000;
 const agentTimeoutMs = 5_000;
 const concurrentReads = 16;
@@ -33,8 +33,8 @@ interface Measured {
 }
 
 /**
- * Serves the metrics API from the statistics of agents. They are read every 15 seconds as long as somebody asks for
- * metrics, so that a server without users of metrics does nothing. Only the two latest measurements are kept.
+ * Serves the metrics API from the statistics of agents. They are read every 15 seconds as long as metrics are
+ * read, so that a server without users of metrics does nothing. Only the two latest measurements are kept.
  */
 export class NodeMetricsSource {
   readonly #options: NodeMetricsSourceOptions;
@@ -43,7 +43,7 @@ export class NodeMetricsSource {
   #dialer: NodeDialer | undefined;
   #lastRead = 0;
   #stop = new AbortController();
-  /** Resolves when the first measurements are complete; undefined while nobody asks. */
+  /** Resolves when the first measurements are complete; undefined while metrics are not read. */
   #polling: Promise<void> | undefined;
   #loop: Promise<void> = Promise.resolve();
 
