@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { AuthenticationOptions } from '@keelson/access';
 import { createRevocationList, type KeyPair } from '@keelson/certificates';
 import { FakeClock, type Logger } from '@keelson/core/runtime';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createAuthority, issueCertificate } from '../../src/tls/authority.ts';
@@ -75,18 +76,17 @@ async function serve(
   };
   const bearer = (token: string) => whoAmI({ headers: { authorization: `Bearer ${token}` } });
   /** Lets files be checked until the condition holds. */
-  const eventually = async (condition: () => boolean | Promise<boolean>) => {
-    for (const deadline = Date.now() + 30_000; ; ) {
-      if (await condition()) return;
-      if (Date.now() > deadline) throw new Error('not met within 30 s');
+  /** Lets the files be read until the condition holds. */
+  const polled = (condition: () => boolean | Promise<boolean>) =>
+    until(async () => {
+      if (await condition()) return true;
       clock.advance(filePollMs);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-  };
+      return false;
+    });
   const authority: KeyPair = { certificate: credentials.authority, key: credentials.authorityKey };
   const client = (commonName: string, organizations: string[] = [], by = authority) =>
     issueCertificate(by, { commonName, organizations, usage: 'client' }, clock.now());
-  return { folder, clock, lines, plane, server, credentials, authority, client, send, whoAmI, bearer, eventually };
+  return { folder, clock, lines, plane, server, credentials, authority, client, send, whoAmI, bearer, polled };
 }
 
 /** Replaces a file as an editor or a Secret volume does. */
@@ -113,17 +113,17 @@ async function listen(
 const loopbackServer = { commonName: 'x', usage: 'server', names: { dns: [], ips: ['127.0.0.1'] } } as const;
 
 test('tokens of the file change with it; an invalid file keeps the previous tokens', async (t) => {
-  const { folder, bearer, eventually, lines } = await serve(t, async (data) => {
+  const { folder, bearer, polled, lines } = await serve(t, async (data) => {
     await writeFile(join(data, 'tokens'), 'canary-one,ann,1,dev\n', { mode: 0o600 });
     return { tokenFile: join(data, 'tokens') };
   });
   t.is((await bearer('canary-one')).user, 'ann: dev, system:authenticated');
   await replace(join(folder, 'tokens'), 'canary-two,bob,2\ncanary-three');
-  await eventually(() => lines.some((line) => line.includes('line 2: must contain')));
+  await polled(() => lines.some((line) => line.includes('line 2: must contain')));
   t.is((await bearer('canary-one')).status, 201);
   t.is((await bearer('canary-two')).status, 401);
   await replace(join(folder, 'tokens'), 'canary-two,bob,2\n');
-  await eventually(async () => (await bearer('canary-one')).status === 401);
+  await polled(async () => (await bearer('canary-one')).status === 401);
   t.is((await bearer('canary-two')).user, 'bob: system:authenticated');
   t.deepEqual(
     lines.filter((line) => line.includes('canary')),
@@ -184,7 +184,7 @@ const revocationList = (by: KeyPair, revoked: readonly KeyPair[], until: number)
 
 test('a revoked certificate is 401 on open connections too; an expired list remains in use and is logged once', async (t) => {
   const other = await createAuthority(Date.now());
-  const { folder, clock, authority, client, whoAmI, eventually, lines } = await serve(t, async (data) => {
+  const { folder, clock, authority, client, whoAmI, polled, lines } = await serve(t, async (data) => {
     await writeFile(join(data, 'crl'), await revocationList(other, [], Date.now() + dayMs));
     await writeFile(join(data, 'users'), other.certificate);
     return { revocationFile: join(data, 'crl'), clientAuthorityFile: join(data, 'users') };
@@ -194,10 +194,10 @@ test('a revoked certificate is 401 on open connections too; an expired list rema
   t.teardown(() => agent.destroy());
   t.is((await whoAmI({ pair: ann, agent })).user, 'ann: dev, system:authenticated');
   await replace(join(folder, 'crl'), 'nonsense');
-  await eventually(() => lines.some((line) => line.includes('not a certificate revocation list')));
+  await polled(() => lines.some((line) => line.includes('not a certificate revocation list')));
   t.is((await whoAmI({ pair: ann, agent })).status, 201);
   await replace(join(folder, 'crl'), await revocationList(authority, [ann], clock.now() + dayMs));
-  await eventually(async () => (await whoAmI({ pair: ann, agent })).status === 401);
+  await polled(async () => (await whoAmI({ pair: ann, agent })).status === 401);
   t.is((await whoAmI({ pair: ann })).status, 401, 'on a new connection');
   t.is((await whoAmI({ pair: bob })).status, 201, 'another certificate of the same authority');
   const same = await issueCertificate(other, { commonName: 'ann', usage: 'client' }, clock.now());
@@ -210,7 +210,7 @@ test('a revoked certificate is 401 on open connections too; an expired list rema
 
 test('authorities of client certificates are added and removed while the server runs', async (t) => {
   const [first, second] = [await createAuthority(Date.now()), await createAuthority(Date.now())];
-  const { folder, client, whoAmI, eventually, clock } = await serve(t, async (data) => {
+  const { folder, client, whoAmI, polled, clock } = await serve(t, async (data) => {
     await writeFile(join(data, 'users'), first.certificate);
     return { clientAuthorityFile: join(data, 'users') };
   });
@@ -220,7 +220,7 @@ test('authorities of client certificates are added and removed while the server 
   t.is((await whoAmI({ pair: ann, agent })).status, 201);
   t.is((await whoAmI({ pair: bob })).status, 401);
   await replace(join(folder, 'users'), second.certificate);
-  await eventually(async () => (await whoAmI({ pair: bob })).status === 201);
+  await polled(async () => (await whoAmI({ pair: bob })).status === 201);
   t.is((await whoAmI({ pair: ann, agent })).status, 401, 'the open connection of a removed authority');
   t.is((await whoAmI({ pair: await client('eve') })).status, 201, 'the own authority remains');
   const short = await issueCertificate(second, { commonName: 'kim', usage: 'client', lifeMs: 3_600_000 }, clock.now());

@@ -15,6 +15,7 @@ import {
   SelfSubjectRulesReview,
   SubjectAccessReview,
 } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import {
   type ControlPlane,
@@ -46,18 +47,6 @@ const bind = (name: string, kind: 'Role' | 'ClusterRole', roleName: string, name
   metadata: { name, ...(namespace === '' ? {} : { namespace }) },
   ...{ subjects: [userBob], roleRef: { apiGroup: group, kind, name: roleName } },
 });
-
-async function eventually(
-  t: ExecutionContext,
-  what: string,
-  condition: () => Promise<boolean> | boolean,
-): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!(await condition())) {
-    if (performance.now() > end) return t.fail(`not within 30 s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 const messageOf = async (t: ExecutionContext, attempt: Promise<unknown>, code = 403): Promise<string> => {
   const error = (await t.throwsAsync(attempt)) as StatusError;
@@ -107,7 +96,7 @@ test('a change of a role or a binding applies to the next decisions, and reviews
     .client(Role)
     .namespace('default')
     .update(role('reader', [pods('list')]));
-  await eventually(t, 'allowed', async () => (await review(plane, question))?.allowed === true);
+  await until(async () => (await review(plane, question))?.allowed === true);
   t.deepEqual(await review(plane, question), {
     allowed: true,
     reason: 'RBAC: allowed by RoleBinding "bob/default" of Role "reader" to User "bob"',
@@ -115,7 +104,7 @@ test('a change of a role or a binding applies to the next decisions, and reviews
   t.false((await review(plane, { ...question, namespace: 'kube-system' }))?.allowed);
   t.false((await review(plane, { ...question, namespace: '' }))?.allowed);
   await plane.client(RoleBinding).namespace('default').delete('bob');
-  await eventually(t, 'refused', async () => (await review(plane, question))?.allowed === false);
+  await until(async () => (await review(plane, question))?.allowed === false);
 });
 
 test('a self subject rules review lists the rules of the roles of the caller', async (t) => {
@@ -135,7 +124,7 @@ test('a self subject rules review lists the rules of the roles of the caller', a
           spec: { namespace },
         } as SelfSubjectRulesReview)
     ).status;
-  await eventually(t, 'rules of the role', async () =>
+  await until(async () =>
     Boolean((await rules('default'))?.resourceRules.some(({ resources }) => resources?.includes('pods'))),
   );
   const listed = await rules('default');
@@ -157,15 +146,15 @@ test('a role with an aggregation rule has the rules of the roles that it selects
   await roles.create(clusterRole('a', [pods('get')], { metadata: { name: 'a', labels } }));
   await roles.create(clusterRole('c', [pods('get')], { metadata: { name: 'c', labels } }));
   const rules = async () => JSON.stringify((await roles.get('all')).rules);
-  await eventually(t, 'collected', async () => (await rules()) === JSON.stringify([pods('get'), pods('list')]));
+  await until(async () => (await rules()) === JSON.stringify([pods('get'), pods('list')]));
   await roles.delete('b');
-  await eventually(t, 'removed', async () => (await rules()) === JSON.stringify([pods('get')]));
+  await until(async () => (await rules()) === JSON.stringify([pods('get')]));
   await roles.create(
     clusterRole('mine', [pods('patch')], {
       metadata: { name: 'mine', labels: { [`${group}/aggregate-to-view`]: 'true' } },
     }),
   );
-  await eventually(t, 'added to admin by view and edit', async () =>
+  await until(async () =>
     ((await roles.get('admin')).rules ?? []).some(({ verbs }) => verbs.includes('patch') && verbs.length === 1),
   );
   t.pass();
@@ -186,7 +175,7 @@ test('nobody grants permissions that they do not have', async (t) => {
     .client(RoleBinding)
     .namespace('default')
     .create(bind('reader', 'ClusterRole', 'reader', 'default'));
-  await eventually(t, 'reader', async () =>
+  await until(async () =>
     Boolean((await review(plane, { verb: 'get', resource: 'pods', namespace: 'default' }))?.allowed),
   );
   const client = as(plane, bob);
@@ -242,7 +231,7 @@ test('the verbs escalate and bind permit granting what the user does not have', 
     .client(RoleBinding)
     .namespace('default')
     .create(bind('granter', 'ClusterRole', 'granter', 'default'));
-  await eventually(t, 'granter', async () =>
+  await until(async () =>
     Boolean(
       (await review(plane, { verb: 'escalate', group, resource: 'roles', name: 'mine', namespace: 'default' }))
         ?.allowed,
@@ -266,9 +255,7 @@ test('an aggregation rule requires all permissions', async (t) => {
     'clusterroles.rbac.authorization.k8s.io "all" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   );
   await plane.client(ClusterRoleBinding).create(bind('bob', 'ClusterRole', 'cluster-admin'));
-  await eventually(t, 'cluster-admin', async () =>
-    Boolean((await review(plane, { verb: 'x', resource: 'y', group: 'z' }))?.allowed),
-  );
+  await until(async () => Boolean((await review(plane, { verb: 'x', resource: 'y', group: 'z' }))?.allowed));
   await client.resource(ClusterRole).create(collecting);
   t.pass();
 });
