@@ -49,6 +49,11 @@ RESOURCE[/NAME] [-n NAMESPACE] [--subresource NAME] [--why]\` prints yes or no, 
 that allows the request or the smallest rule that would. Both are clients of a running server: they use
 \`DATA/kubeconfig\`, or the file of \`--kubeconfig\`. See [manage permissions](../how-to/manage-permissions.md).
 
+\`keelson down [--data DIR]\` stops the server that \`keelson up\` has started with this data directory, its agents and the processes
+of their pods, and keeps all objects. \`keelson controllers [--data DIR | --kubeconfig FILE] [--controllers NAMES] [--log-level LEVEL]\` runs
+controllers and the scheduler as clients of a running server, by default those that \`keelson serve\` does not run; of several such
+processes one is elected. It writes \`keelson: running controllers for URL\` to stdout. See [run a small cluster](../how-to/run-a-cluster.md).
+
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to
 \`DATA/kubeconfig\`. SIGTERM ends it, also during its start: watches end, and running writes finish. A start that waits
 for more than three seconds logs the reason. The server exits with code 1 when its store has failed permanently (for
