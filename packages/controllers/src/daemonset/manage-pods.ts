@@ -25,8 +25,8 @@ interface Changes {
 }
 
 /**
- * Creates the missing pods of nodes that should have one, and deletes failed ones, surplus ones, and those of nodes that
- * should have none.
+ * Creates the missing pods of nodes that should have one, and deletes failed ones, surplus ones, and those of nodes
+ * that should have none.
  */
 export async function managePods(
   options: ManageOptions,

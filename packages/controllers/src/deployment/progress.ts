@@ -28,7 +28,10 @@ export async function reportProgress(rollout: Rollout): Promise<ReconcileResult>
   return nextCheck(rollout, counts);
 }
 
-/** Renews the condition Progressing of a deployment that was paused or resumed, so that the pause is no lack of progress. */
+/**
+ * Renews the condition Progressing of a deployment that was paused or resumed, so that the pause is no lack of
+ * progress.
+ */
 export function reportPause(rollout: Rollout): void {
   const { deployment } = rollout;
   const reason = rollout.condition('Progressing')?.reason;

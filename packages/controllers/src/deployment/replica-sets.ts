@@ -57,7 +57,8 @@ function textOfTemplate({ spec }: Deployment | ReplicaSet): string {
 }
 
 /**
- * Changes the size of a replica set, and its record of the size of the deployment. Reports the change of size as an event of the deployment.
+ * Changes the size of a replica set, and its record of the size of the deployment. Reports the change of size as an
+ * event of the deployment.
  *
  * @returns true when the size has changed.
  */

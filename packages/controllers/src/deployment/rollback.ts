@@ -3,7 +3,10 @@ import { revisionOf, rollbackToAnnotation, rolledBackAnnotations } from './annot
 import { hashLabel, isSameTemplate } from './replica-sets.ts';
 import type { Rollout } from './rollout.ts';
 
-/** The revision to which a deployment is to return, 0 for the one before the present; undefined without such a request. */
+/**
+ * The revision to which a deployment is to return, 0 for the one before the present; undefined without such a
+ * request.
+ */
 export function requestedRevision({ metadata }: Deployment): number | undefined {
   const text = metadata?.annotations?.[rollbackToAnnotation];
   return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -14,8 +14,8 @@ export interface RankOptions {
 }
 
 /**
- * The pods in the order in which they are deleted: without a node, not running, not ready, not available, of low deletion cost, on
- * nodes with many pods of the owner, ready for a short time, often restarted, young.
+ * The pods in the order in which they are deleted: without a node, not running, not ready, not available, of low
+ * deletion cost, on nodes with many pods of the owner, ready for a short time, often restarted, young.
  *
  * Times are compared by magnitude: of two pods of about the same age, the one with the smaller uid is first. Which of
  * them is deleted therefore does not depend on the order of their creation, which often is the order of their nodes.

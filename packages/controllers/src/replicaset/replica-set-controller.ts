@@ -20,7 +20,7 @@ export const replicaSetController: ControllerDefinition<ReplicaSet> = replicaCon
 /** Keeps the pods of replication controllers, as that of replica sets does. Their selectors are sets of labels. */
 export const replicationController: ControllerDefinition<ReplicationController> =
   replicaController<ReplicationController>({
-    name: 'replication-controller',
+    name: 'replicationcontroller-controller',
     kind: ReplicationController,
     selectorOf: ({ spec }) => (spec.selector === undefined ? nothingSelector : labelSetSelector(spec.selector)),
     countsTerminating: false,
