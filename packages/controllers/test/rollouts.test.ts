@@ -11,7 +11,7 @@ import { template, WorkloadPlane } from './support/workload-plane.ts';
 
 const controllers = [deploymentController, replicaSetController];
 const labels = { app: 'web' };
-const sequences = Number(process.env['KEELSON_ROLLOUT_RUNS'] ?? 12);
+const sequences = Number(process.env['KEELSON_ROLLOUT_RUNS'] ?? 8);
 const kills = Number(process.env['KEELSON_ROLLOUT_KILLS'] ?? 200);
 
 const paces = [

@@ -134,7 +134,7 @@ export class WorkloadPlane {
           return condition(last) ? last : undefined;
         },
         what,
-        20_000,
+        60_000,
       );
     } catch (error) {
       throw new Error(`${what}: last state ${JSON.stringify(last)}`, { cause: error });
