@@ -28,4 +28,4 @@ export type { ReconcileRecord, Trigger } from './reconcile-trace.ts';
 /** @public */
 export { type ElectedOptions, runElected } from './run-elected.ts';
 /** @public */
-export type { ObjectReader, Selection } from './shared-informer.ts';
+export type { ObjectReader, Selection, SharedInformer } from './shared-informer.ts';

@@ -1,4 +1,4 @@
-import type { KindDefinition, KubeObject } from '@keelson/core';
+import type { KindDefinition } from '@keelson/core';
 import type { ControllerHost } from './controller-definition.ts';
 import { type Selection, SharedInformer } from './shared-informer.ts';
 
@@ -20,13 +20,17 @@ export class InformerPool {
   }
 
   /** Returns the informer of a kind and selection; to be released as often as it was acquired. */
-  acquire(kind: KindDefinition<KubeObject>, select: Selection = {}): SharedInformer {
-    const { labelSelector = '', fieldSelector = '', metadataOnly = false } = select;
-    const id = JSON.stringify([resourceId(kind), labelSelector, fieldSelector, metadataOnly]);
+  acquire(kind: KindDefinition, select: Selection = {}): SharedInformer {
+    const id = entryId(kind, select);
     const entry = this.#entries.get(id) ?? { informer: new SharedInformer(kind, this.#host, select), users: 0 };
     this.#entries.set(id, entry);
     entry.users += 1;
     return entry.informer;
+  }
+
+  /** The same, but only when the informer of all objects of the kind is used already. */
+  acquireUsed(kind: KindDefinition): SharedInformer | undefined {
+    return this.#entries.has(entryId(kind, {})) ? this.acquire(kind) : undefined;
   }
 
   /** Stops the informer when this was its last user. */
@@ -44,6 +48,10 @@ export class InformerPool {
   get size(): number {
     return this.#entries.size;
   }
+}
+
+function entryId(kind: KindDefinition, { labelSelector = '', fieldSelector = '', metadataOnly = false }: Selection) {
+  return JSON.stringify([resourceId(kind), labelSelector, fieldSelector, metadataOnly]);
 }
 
 /** `group/version/plural`. */

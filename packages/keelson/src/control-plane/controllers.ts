@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { bootstrapTokenCleaner } from '@keelson/access';
-import { type AnyController, ControllerManager, InformerPool, runElected } from '@keelson/controller-kit';
+import type { Informer } from '@keelson/client';
+import {
+  type AnyController,
+  ControllerManager,
+  InformerPool,
+  runElected,
+  type SharedInformer,
+} from '@keelson/controller-kit';
 import {
   type CertificateSigner,
   type ControllerOptions,
@@ -14,6 +21,7 @@ import {
   type TokenSecretsOptions,
   tokenSecrets,
 } from '@keelson/controllers';
+import type { KindDefinition, KubeObject } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
 import { Scheduler } from '@keelson/scheduler';
 import type { ControllerChoice } from './controller-choice.ts';
@@ -86,18 +94,42 @@ export function controllerServices(
   const manager = (controllers: readonly AnyController[]) =>
     controllers.length === 0 ? [] : [new ControllerManager({ ...options, controllers, informers })];
   const apiServices = () => [...garbage(), ...manager(chosen)];
-  const schedulers = () => (scheduler ? [new Scheduler(options)] : []);
+  const schedulers = () => (scheduler ? [sharingScheduler(options, informers)] : []);
   const workloadServices = () => [...manager(workloads), ...schedulers()];
   if (!elected) {
     const services = [...garbage(), ...manager([...chosen, ...workloads]), ...schedulers()];
     return services.map((service) => startedInTime(service, options));
   }
   const elect = (lease: (typeof leases)[keyof typeof leases], services: () => readonly Service[]) =>
-    runElected({ ...options, ...lease, ...times, identity: candidateName(), services });
+    runElected({
+      ...{ ...options, ...lease, ...times, identity: candidateName() },
+      services: () => services().map((service) => startedInTime(service, options)),
+    });
   return [
     ...(api.length === 0 ? [] : [elect(leases.api, apiServices)]),
     ...(workloads.length === 0 && !scheduler ? [] : [elect(leases.workloads, workloadServices)]),
   ];
+}
+
+/** A scheduler that uses the informers of the controllers; for kinds that these do not read it has its own. */
+function sharingScheduler(options: ControllerOptions, informers: InformerPool): Service {
+  const used: SharedInformer[] = [];
+  const scheduler = new Scheduler({
+    ...options,
+    informerOf: <T extends KubeObject>(kind: KindDefinition<T>) => {
+      const shared = informers.acquireUsed(kind);
+      if (shared !== undefined) used.push(shared);
+      return shared?.informer as Informer<T> | undefined;
+    },
+  });
+  return {
+    name: scheduler.name,
+    start: () => scheduler.start(),
+    stop: async () => {
+      await scheduler.stop();
+      await Promise.all(used.splice(0).map((informer) => informers.release(informer)));
+    },
+  };
 }
 
 /** Longest time for which the start of the server waits for a controller, in milliseconds. */

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AnyController, ownerReference } from '@keelson/controller-kit';
 import { UsageError } from '@keelson/core/internal';
-import { ConfigMap, Lease, Namespace, Secret } from '@keelson/kinds';
+import { ConfigMap, Lease, Namespace, Pod, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import { temporaryDirectory, until } from '@keelson/test-support';
 import test from 'ava';
@@ -10,6 +10,7 @@ import { loadControllers } from '../../src/config/load-modules.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
 import { chooseControllers } from '../../src/control-plane/controller-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 
 /** Keeps a ConfigMap for each Secret. */
 const copier: AnyController = {
@@ -142,4 +143,19 @@ test('--controllers: an entry with a slash is a module, whose exported controlle
   });
   const config = await write('config.yaml', 'controllers: [api, ./two.mjs]\n');
   t.deepEqual((await loadOptions(['--config', config], {})).controllers, ['api', two]);
+});
+
+test('all controllers and the scheduler share one watch of pods; the garbage collector has another one', async (t) => {
+  const metrics = createPromMetrics();
+  await using plane = await createControlPlane({ controllers: ['*'], metrics });
+  await plane.client(Namespace).create({ metadata: { name: 'n' } });
+  const watchers = async () => /keelson_watch_cache_watchers\{[^}]*"pods"[^}]*\} (\d+)/.exec(await metrics.text())?.[1];
+  await until(async () => (await watchers()) === '2');
+  // Once a pod was considered by the scheduler, all parts follow pods.
+  const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } } as Pod;
+  await plane.client(Pod).namespace('n').create(pod);
+  await until(
+    async () => (await plane.client(Pod).namespace('n').get('p')).status?.conditions?.[0]?.type === 'PodScheduled',
+  );
+  t.is(await watchers(), '2');
 });
