@@ -1,6 +1,8 @@
 export { certificateController } from './certificates/certificate-controller.ts';
 export type { CertificateOrder, CertificateSigner } from './certificates/certificate-signer.ts';
 export type { ControllerOptions } from './controller-options.ts';
+/** @public */
+export { disruptionConditions } from './disruption/conditions.ts';
 export { GarbageCollector } from './garbage/garbage-collector.ts';
 export { namespaceController } from './namespace/namespace-controller.ts';
 export { namespaceDefaults } from './namespace/namespace-defaults.ts';

@@ -1,6 +1,7 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
 import { daemonSetController } from './daemonset/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
+import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
 import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
@@ -15,6 +16,7 @@ import { statefulSetController } from './statefulset/stateful-set-controller.ts'
 export const workloadControllers: readonly ControllerDefinition<any>[] = [
   daemonSetController,
   deploymentController,
+  disruptionController,
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,

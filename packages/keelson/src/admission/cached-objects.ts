@@ -6,7 +6,8 @@ export interface StorageOfKind {
   forKind(kind: KindDefinition): ResourceStorage;
 }
 
-const predicate = { everything: true, id: '', matches: () => true };
+/** Selects all objects. */
+export const predicate = { everything: true, id: '', matches: () => true };
 
 /**
  * Objects that admission plugins apply, from the watch cache: without a call of the store, and possibly some milliseconds

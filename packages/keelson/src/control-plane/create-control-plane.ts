@@ -41,6 +41,7 @@ import {
 import { builtinKinds, Lease, Namespace, Node, Pod, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
 import { classAdmission } from '../admission/class-admission.ts';
+import { withDisruptionBudgets } from '../admission/eviction.ts';
 import { limitRanger } from '../admission/limit-ranger.ts';
 import { bothAllocators, quotaAllocator } from '../admission/resource-quota.ts';
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
@@ -196,7 +197,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     ],
     secrets: withBuiltin ? () => api.resource(Secret) : undefined,
   });
-  const kinds = accounts ? allKinds.map((kind) => accounts.withTokens(kind)) : allKinds;
+  const kinds = allKinds.map((kind) => withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores));
   const audit = options.audit && (await openAudit(options.audit, context));
   const addresses = withBuiltin
     ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)

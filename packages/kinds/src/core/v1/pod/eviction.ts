@@ -4,10 +4,7 @@ import type { Pod } from '../schema/index.ts';
 
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-/**
- * Evicts a pod. Disruption budgets are not implemented, so an eviction is a delete with the options of the request
- * body.
- */
+/** Evicts a pod: deletes it with the options of the request body. A server checks disruption budgets besides. */
 export const evictionSubresource: SubresourceDefinition = {
   type: 'action',
   name: 'eviction',

@@ -1,0 +1,212 @@
+import {
+  type ControllerDefinition,
+  controllerOf,
+  patchStatus,
+  type ReconcileResult,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
+import {
+  formatTime,
+  isStatusError,
+  type KindDefinition,
+  type KubeObject,
+  labelSelectorOf,
+  type OwnerReference,
+  StatusReason,
+} from '@keelson/core';
+import { Deployment, Pod, PodDisruptionBudget, ReplicaSet, ReplicationController, StatefulSet } from '@keelson/kinds';
+import { isReady } from '../workload/pod-state.ts';
+import { disruptionConditions } from './conditions.ts';
+
+/** Time in which an evicted pod must be deleted; after it the pod counts as healthy again. */
+const deletionMs = 2 * 60_000;
+
+type Read = ReconcileRun['read'];
+
+const keyOf = ({ metadata }: KubeObject) => `${metadata?.namespace}/${metadata?.name}`;
+
+const selects = ({ spec }: PodDisruptionBudget, pod: Pod) =>
+  spec.selector !== undefined && labelSelectorOf(spec.selector).matches(pod.metadata?.labels ?? {});
+
+const budgetsIn = ({ metadata }: KubeObject, read: Read) =>
+  read(PodDisruptionBudget).inNamespace(metadata?.namespace ?? '');
+
+function budgetsOfPod(pod: Pod, before: Pod | undefined, read: Read): string[] {
+  return budgetsIn(pod, read)
+    .filter((budget) => selects(budget, pod) || (before !== undefined && selects(budget, before)))
+    .map(keyOf);
+}
+
+const budgetsOfNamespace = (object: KubeObject, _: unknown, read: Read) => budgetsIn(object, read).map(keyOf);
+
+const scalable: readonly KindDefinition[] = [Deployment, ReplicaSet, ReplicationController, StatefulSet];
+
+/** Keeps the status of disruption budgets: how many pods are healthy, and how many may be evicted. */
+export const disruptionController: ControllerDefinition<PodDisruptionBudget> = {
+  name: 'disruption-controller',
+  kind: PodDisruptionBudget,
+  workers: 5,
+  related: [relatedKind(Pod, budgetsOfPod), ...scalable.map((kind) => relatedKind(kind, budgetsOfNamespace))],
+  reconcile,
+};
+
+async function reconcile(budget: PodDisruptionBudget, run: ReconcileRun): Promise<ReconcileResult> {
+  const pods = run
+    .read(Pod)
+    .inNamespace(budget.metadata?.namespace ?? '')
+    .filter((pod) => selects(budget, pod));
+  if (pods.length === 0) run.event(budget, 'Normal', 'NoPods', 'No matching pods found');
+  const nowMs = run.clock.now();
+  const { disruptedPods, againAfterMs } = disrupted(budget, pods, run);
+  let expected: { readonly pods: number; readonly healthy: number };
+  try {
+    expected = await expectations(budget, pods, run);
+  } catch (error) {
+    if (!(error instanceof UnknownScale)) throw error;
+    run.event(
+      budget,
+      'Warning',
+      'CalculateExpectedPodCountFailed',
+      `Failed to calculate the number of expected pods: ${error.message}`,
+    );
+    await setFailed(budget, run, error.message);
+    return undefined;
+  }
+  const currentHealthy = pods.filter(
+    (pod) =>
+      pod.metadata?.deletionTimestamp === undefined &&
+      !Object.hasOwn(disruptedPods, pod.metadata?.name ?? '') &&
+      isReady(pod),
+  ).length;
+  const disruptionsAllowed = expected.pods <= 0 ? 0 : Math.max(currentHealthy - expected.healthy, 0);
+  const observedGeneration = budget.metadata?.generation;
+  await patchStatus(run, PodDisruptionBudget, budget, {
+    observedGeneration,
+    disruptedPods,
+    disruptionsAllowed,
+    currentHealthy,
+    desiredHealthy: expected.healthy,
+    expectedPods: expected.pods,
+    conditions: disruptionConditions(
+      budget.status?.conditions,
+      disruptionsAllowed,
+      observedGeneration,
+      formatTime(new Date(nowMs)),
+    ),
+  });
+  return againAfterMs === undefined ? undefined : { againAfterMs };
+}
+
+/** Without a known scale no eviction is permitted. */
+async function setFailed(budget: PodDisruptionBudget, run: ReconcileRun, message: string): Promise<void> {
+  const at = formatTime(new Date(run.clock.now()));
+  const conditions = disruptionConditions(budget.status?.conditions, 0, budget.status?.observedGeneration, at).map(
+    (one) => (one.type === 'DisruptionAllowed' ? { ...one, reason: 'SyncFailed', message } : one),
+  );
+  await patchStatus(run, PodDisruptionBudget, budget, { disruptionsAllowed: 0, conditions });
+}
+
+/** Evicted pods that still exist, and the time after which the next one counts again. */
+function disrupted({ status, metadata }: PodDisruptionBudget, pods: readonly Pod[], run: ReconcileRun) {
+  const nowMs = run.clock.now();
+  const disruptedPods: Record<string, string> = {};
+  let againAfterMs: number | undefined;
+  for (const pod of pods) {
+    const name = pod.metadata?.name ?? '';
+    const known = status?.disruptedPods ?? {};
+    const at = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (at === undefined || pod.metadata?.deletionTimestamp !== undefined) continue;
+    const leftMs = Date.parse(at) + deletionMs - nowMs;
+    if (leftMs < 0) {
+      const text = `Pod was expected by PDB ${metadata?.namespace}/${metadata?.name} to be deleted but it wasn't`;
+      run.event(pod, 'Warning', 'NotDeleted', text);
+      continue;
+    }
+    disruptedPods[name] = at;
+    againAfterMs = Math.min(againAfterMs ?? leftMs + 1, leftMs + 1);
+  }
+  return { disruptedPods, againAfterMs };
+}
+
+/** The numbers of pods that should exist, and that must be healthy. */
+async function expectations({ spec, metadata }: PodDisruptionBudget, pods: readonly Pod[], run: ReconcileRun) {
+  const { minAvailable, maxUnavailable } = spec;
+  if (maxUnavailable !== undefined) {
+    const scale = await expectedScale(metadata?.namespace ?? '', pods, run);
+    return { pods: scale, healthy: Math.max(scale - scaled(maxUnavailable, scale), 0) };
+  }
+  if (typeof minAvailable === 'number') return { pods: pods.length, healthy: minAvailable };
+  if (minAvailable === undefined) return { pods: 0, healthy: 0 };
+  const scale = await expectedScale(metadata?.namespace ?? '', pods, run);
+  return { pods: scale, healthy: scaled(minAvailable, scale) };
+}
+
+/** A number, or a percentage of `total`, rounded up. */
+function scaled(value: number | string, total: number): number {
+  return typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100);
+}
+
+class UnknownScale extends Error {}
+
+/** The sum of the scales of all controllers of the pods. Pods without a controller are not counted. */
+async function expectedScale(namespace: string, pods: readonly Pod[], run: ReconcileRun): Promise<number> {
+  const scales = new Map<string, number>();
+  const seen = new Set<string>();
+  for (const pod of pods) {
+    const owner = controllerOf(pod);
+    if (owner === undefined || seen.has(owner.uid)) continue;
+    seen.add(owner.uid);
+    const found = scaleInCopies(namespace, owner, run.read) ?? (await scaleOnServer(namespace, owner, run));
+    if (found === undefined)
+      throw new UnknownScale(`found no controllers for pod ${JSON.stringify(pod.metadata?.name)}`);
+    scales.set(found.uid, found.replicas);
+  }
+  return [...scales.values()].reduce((sum, replicas) => sum + replicas, 0);
+}
+
+interface Scale {
+  readonly uid: string;
+  readonly replicas: number;
+}
+
+/** The scale of a controller of a built-in kind; that of a Deployment for its ReplicaSets. */
+function scaleInCopies(namespace: string, owner: OwnerReference, read: Read): Scale | undefined {
+  const key = `${namespace}/${owner.name}`;
+  const group = owner.apiVersion.split('/').at(-2) ?? '';
+  const isApps = group === 'apps' || group === 'extensions';
+  const found =
+    owner.kind === 'ReplicationController' && group === ''
+      ? read(ReplicationController).get(key)
+      : isApps && owner.kind === 'StatefulSet'
+        ? read(StatefulSet).get(key)
+        : isApps && owner.kind === 'Deployment'
+          ? read(Deployment).get(key)
+          : isApps && owner.kind === 'ReplicaSet'
+            ? read(ReplicaSet).get(key)
+            : undefined;
+  if (found === undefined || found.metadata?.uid !== owner.uid) return undefined;
+  const above = controllerOf(found);
+  const deployment = above?.kind === 'Deployment' ? scaleInCopies(namespace, above, read) : undefined;
+  return deployment ?? { uid: owner.uid, replicas: found.spec.replicas ?? 1 };
+}
+
+/** The scale of a controller of another kind, from its subresource. */
+async function scaleOnServer(namespace: string, owner: OwnerReference, run: ReconcileRun): Promise<Scale | undefined> {
+  const versionOf = (one: { group: string; version: string }) =>
+    one.group === '' ? one.version : `${one.group}/${one.version}`;
+  const served = await run.client.discover();
+  const resource = served.find((one) => one.kind === owner.kind && versionOf(one) === owner.apiVersion);
+  if (resource === undefined) return undefined;
+  try {
+    const objects = run.client.dynamic(resource).namespace(namespace);
+    const scale: KubeObject & { readonly spec?: { readonly replicas?: number } } = await objects.getSubresource(
+      owner.name,
+      'scale',
+    );
+    return scale.metadata?.uid === owner.uid ? { uid: owner.uid, replicas: scale.spec?.replicas ?? 0 } : undefined;
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return undefined;
+    throw error;
+  }
+}
