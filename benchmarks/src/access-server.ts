@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { authorizerChain, openAudit, RbacAuthorizer, RbacIndex, RbacInformers } from '@keelson/access';
+import { alwaysAllow, authorizerChain, openAudit, RbacAuthorizer, RbacIndex, RbacInformers } from '@keelson/access';
 import type { UserInfo } from '@keelson/core';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { createHttpApi, serverOptions } from '@keelson/http-koa';
@@ -9,20 +9,20 @@ import { createControlPlane } from 'keelson';
 import { bindings, reader, readObject, roles } from './access-objects.ts';
 
 /**
- * A plane whose requests are all those of one user: `access-server ROLES BINDINGS [POLICY LOG]`. With roles it is a
- * user to whom four of the bindings apply, without them an administrator. A plain HTTP server of the command line has
- * administrators only.
+ * A plane whose requests are all those of one user: `access-server ROLES BINDINGS [POLICY LOG]`. With roles four of the
+ * bindings apply to the user, without them every request is allowed. A plain HTTP server of the command line has
+ * administrators only, whose requests do not wait for others.
  */
 const [roleCount = 0, bindingCount = 0] = process.argv.slice(2, 4).map(Number);
 const [policyFile, path] = process.argv.slice(4);
 const context = { clock: systemClock, logger: silentLogger };
 const user: UserInfo = {
   name: reader,
-  groups: roleCount > 0 ? ['readers', 'system:authenticated'] : ['system:masters', 'system:authenticated'],
+  groups: ['readers', 'system:authenticated'],
 };
 
 const index = new RbacIndex();
-const authorizer = authorizerChain([new RbacAuthorizer(index)]);
+const authorizer = roleCount > 0 ? authorizerChain([new RbacAuthorizer(index)]) : alwaysAllow;
 const plane = await createControlPlane({ authorizer, controllers: false });
 const { api } = plane;
 await api.resource(ConfigMap).namespace('default').create(readObject);
