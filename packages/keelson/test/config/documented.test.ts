@@ -28,7 +28,8 @@ async function blocks(language: string): Promise<(readonly [page: string, text: 
 test('every config file in the documentation is valid, including the options of each store', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-documented-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const configs = await blocks('yaml');
+  // Manifests of objects are no config files.
+  const configs = (await blocks('yaml')).filter(([, text]) => !/^apiVersion:/m.test(text));
   t.true(configs.length >= 5);
   for (const [page, text] of configs) {
     const file = join(folder, 'keelson.yaml');
