@@ -5,6 +5,7 @@ import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds, Event, Namespace, Node, Pod } from '@keelson/kinds';
 import { Scheduler } from '@keelson/scheduler';
 import { MemoryStore } from '@keelson/storage-memory';
+import { nodeOf, podOf } from './schedule-objects.ts';
 
 /**
  * Assigns pods in a process of its own: `schedule-work NODES PODS CASE`. Prints JSON with the CPU seconds of the
@@ -14,8 +15,6 @@ const [nodeCount = '100', podCount = '5000', kind = 'plain'] = process.argv.slic
 const nodes = Number(nodeCount);
 const pods = Number(podCount);
 
-/** Pods of 100 workloads, as deployments have them. */
-const workloads = 100;
 const podsPerTurn = 50;
 
 async function openPlane(): Promise<{ readonly client: ApiClient; readonly close: () => Promise<void> }> {
@@ -42,7 +41,7 @@ async function openPlane(): Promise<{ readonly client: ApiClient; readonly close
         client
           .resource(Pod)
           .namespace('default')
-          .create(podOf(at + more)),
+          .create(podOf(at + more, kind === 'rules')),
       ),
     );
   return {
@@ -50,38 +49,6 @@ async function openPlane(): Promise<{ readonly client: ApiClient; readonly close
     close: async () => {
       await storages.stop();
       await store.close();
-    },
-  };
-}
-
-function nodeOf(at: number): Node {
-  const name = `node-${at}`;
-  const labels = { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': `zone-${at % 3}` };
-  return { metadata: { name, labels }, status: { allocatable: { cpu: '32', memory: '256Gi', pods: '110' } } };
-}
-
-function podOf(at: number): Pod {
-  const app = `app-${at % workloads}`;
-  const selector = { matchLabels: { app } };
-  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: app, uid: app, controller: true };
-  const podAntiAffinity = {
-    preferredDuringSchedulingIgnoredDuringExecution: [
-      { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: selector } },
-    ],
-  };
-  const topologySpreadConstraints = [
-    {
-      maxSkew: 1,
-      topologyKey: 'topology.kubernetes.io/zone',
-      whenUnsatisfiable: 'DoNotSchedule',
-      labelSelector: selector,
-    },
-  ];
-  return {
-    metadata: { name: `pod-${at}`, namespace: 'default', labels: { app }, ownerReferences: [owner] },
-    spec: {
-      containers: [{ name: 'main', image: 'app:1', resources: { requests: { cpu: '100m', memory: '100Mi' } } }],
-      ...(kind === 'rules' && { affinity: { podAntiAffinity }, topologySpreadConstraints }),
     },
   };
 }
