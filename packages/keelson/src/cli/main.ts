@@ -43,6 +43,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { canICommand } = await import('./can-i.ts');
       return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'proxy') {
+      await (await import('./proxy.ts')).proxyCommand(rest, io);
+      return ExitCode.Ok;
+    }
     if (command === 'controllers') {
       await (await import('./controllers.ts')).controllersCommand(rest, io);
       return ExitCode.Ok;
@@ -75,7 +79,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, verify, audit, encrypt, user, can-i, token, cert, version or help`,
+        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -162,6 +166,7 @@ const usage = `Keelson, a control plane for Node.
   keelson down   [--data DIR] stop everything that keelson up has started: the server, its nodes and their pods
   keelson controllers [options]
                              run controllers and the scheduler as clients of a running server; see --help
+  keelson proxy [options]    serve services on a node as a client of a running server; see --help
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters

@@ -1,7 +1,8 @@
 import type { EventRecorder } from '@keelson/client';
 import type { Clock, Logger, Metrics, Service as RunningService } from '@keelson/core/runtime';
-import { type KnownService, type ServiceTable, serviceKey, type Target } from '../routes/service-table.ts';
-import { TargetChoice, usableTargets } from '../routes/target-choice.ts';
+import { type ServedPort, servedPorts } from '../routes/served-ports.ts';
+import type { KnownService, ServiceTable } from '../routes/service-table.ts';
+import { TargetChoice } from '../routes/target-choice.ts';
 import { HealthPort } from './health-port.ts';
 import { type PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts';
 import { TcpPort } from './tcp-port.ts';
@@ -20,16 +21,6 @@ export interface ServiceProxyOptions {
   readonly nodePortAddresses?: readonly string[];
   /** Connections and flows at the same time. Default 10,000. */
   readonly maxConnections?: number;
-}
-
-/** An address to listen on, and where its connections go. */
-interface Wanted {
-  readonly service: KnownService;
-  readonly protocol: 'TCP' | 'UDP' | 'health';
-  readonly address: string;
-  readonly port: number;
-  readonly targets: readonly Target[];
-  readonly affinityMs: number | undefined;
 }
 
 interface Open {
@@ -108,9 +99,10 @@ export class ServiceProxy implements RunningService {
   }
 
   async #pass(): Promise<void> {
-    const wanted = new Map<string, Wanted>();
-    for (const service of this.#options.table.services())
-      for (const one of this.#wantedOf(service)) {
+    const wanted = new Map<string, ServedPort>();
+    const { table, localNodes, nodePortAddresses = ['0.0.0.0'] } = this.#options;
+    for (const service of table.services())
+      for (const one of servedPorts(table, service, localNodes(), nodePortAddresses)) {
         const key = `${one.protocol === 'UDP' ? 'UDP' : 'TCP'} ${one.address}:${one.port}`;
         // Two services have the same address only until one of them is created again.
         if (!wanted.has(key)) wanted.set(key, one);
@@ -129,7 +121,7 @@ export class ServiceProxy implements RunningService {
     this.#scheduleRetry();
   }
 
-  async #serve(key: string, wanted: Wanted): Promise<void> {
+  async #serve(key: string, wanted: ServedPort): Promise<void> {
     const { clock } = this.#options;
     const existing = this.#open.get(key);
     if (existing !== undefined) {
@@ -163,34 +155,6 @@ export class ServiceProxy implements RunningService {
     if (this.#failed.size > 0) this.#cancelRetry = this.#options.clock.after(retryMs, () => this.#sync());
   }
 
-  *#wantedOf(service: KnownService): Generator<Wanted> {
-    const { table, localNodes, nodePortAddresses = ['0.0.0.0'] } = this.#options;
-    const { spec } = service;
-    if (spec.type === 'ExternalName' || spec.clusterIP === 'None' || !spec.clusterIP) return;
-    if (serviceKey(service) === 'default/kubernetes') return;
-    const nodes = localNodes();
-    const isLocal = ({ nodeName }: Target) => nodeName !== undefined && nodes.has(nodeName);
-    const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800;
-    const affinityMs = spec.sessionAffinity === 'ClientIP' ? seconds * 1000 : undefined;
-    let local = 0;
-    for (const { name = '', port, protocol = 'TCP', nodePort } of spec.ports ?? []) {
-      if (protocol !== 'TCP' && protocol !== 'UDP') continue;
-      const all = table.targets(service, name, protocol);
-      const inside = usableTargets(all, spec.internalTrafficPolicy === 'Local' ? isLocal : undefined);
-      for (const address of spec.clusterIPs ?? [spec.clusterIP])
-        yield { service, protocol, address, port, targets: inside, affinityMs };
-      local = Math.max(local, usableTargets(all, isLocal).length);
-      if (!nodePort) continue;
-      const outside = usableTargets(all, spec.externalTrafficPolicy === 'Local' ? isLocal : undefined);
-      for (const address of nodePortAddresses)
-        yield { service, protocol, address, port: nodePort, targets: outside, affinityMs };
-    }
-    if (!spec.healthCheckNodePort) return;
-    const targets = Array.from({ length: local }, () => noTarget);
-    for (const address of nodePortAddresses)
-      yield { service, protocol: 'health', address, port: spec.healthCheckNodePort, targets, affinityMs: undefined };
-  }
-
   #report({ namespace, name, uid }: KnownService, key: string, reason: string): void {
     const { logger } = this.#options;
     const message = `cannot listen on ${key}: ${reason}`;
@@ -200,12 +164,6 @@ export class ServiceProxy implements RunningService {
     this.#options.events.record(subject, 'Warning', 'FailedToListen', message);
   }
 }
-
-/** Stands for a target that is counted only. */
-const noTarget: Target = {
-  ...{ address: '', port: 0, nodeName: undefined, hostname: undefined },
-  ...{ ready: true, serving: true, terminating: false },
-};
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

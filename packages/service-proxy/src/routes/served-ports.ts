@@ -1,0 +1,57 @@
+import { type KnownService, type ServiceTable, serviceKey, type Target } from './service-table.ts';
+import { usableTargets } from './target-choice.ts';
+
+/** An address and port of a service, and where its connections go. */
+export interface ServedPort {
+  readonly service: KnownService;
+  /** `health`: the port for the health checks of load balancers. */
+  readonly protocol: 'TCP' | 'UDP' | 'health';
+  readonly address: string;
+  readonly port: number;
+  readonly isNodePort: boolean;
+  /** Only endpoints of the own nodes are used, because of a traffic policy. */
+  readonly onlyLocal: boolean;
+  readonly targets: readonly Target[];
+  readonly affinityMs: number | undefined;
+}
+
+/** The addresses of a service. Headless services, external names and the service of the servers have none. */
+export function* servedPorts(
+  table: ServiceTable,
+  service: KnownService,
+  localNodes: ReadonlySet<string>,
+  nodePortAddresses: readonly string[],
+): Generator<ServedPort> {
+  const { spec } = service;
+  if (spec.type === 'ExternalName' || spec.clusterIP === 'None' || !spec.clusterIP) return;
+  if (serviceKey(service) === 'default/kubernetes') return;
+  const isLocal = ({ nodeName }: Target) => nodeName !== undefined && localNodes.has(nodeName);
+  const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800;
+  const affinityMs = spec.sessionAffinity === 'ClientIP' ? seconds * 1000 : undefined;
+  let local = 0;
+  for (const { name = '', port, protocol = 'TCP', nodePort } of spec.ports ?? []) {
+    if (protocol !== 'TCP' && protocol !== 'UDP') continue;
+    const all = table.targets(service, name, protocol);
+    const onlyLocal = spec.internalTrafficPolicy === 'Local';
+    const inside = usableTargets(all, onlyLocal ? isLocal : undefined);
+    const common = { service, protocol, affinityMs } as const;
+    for (const address of spec.clusterIPs ?? [spec.clusterIP])
+      yield { ...common, address, port, isNodePort: false, onlyLocal, targets: inside };
+    local = Math.max(local, usableTargets(all, isLocal).length);
+    if (!nodePort) continue;
+    const localOutside = spec.externalTrafficPolicy === 'Local';
+    const outside = usableTargets(all, localOutside ? isLocal : undefined);
+    for (const address of nodePortAddresses)
+      yield { ...common, address, port: nodePort, isNodePort: true, onlyLocal: localOutside, targets: outside };
+  }
+  if (!spec.healthCheckNodePort) return;
+  const targets = Array.from({ length: local }, () => noTarget);
+  const health = { service, protocol: 'health', isNodePort: true, onlyLocal: true, affinityMs: undefined } as const;
+  for (const address of nodePortAddresses) yield { ...health, address, port: spec.healthCheckNodePort, targets };
+}
+
+/** Stands for a target that is counted only. */
+const noTarget: Target = {
+  ...{ address: '', port: 0, nodeName: undefined, hostname: undefined },
+  ...{ ready: true, serving: true, terminating: false },
+};
