@@ -209,6 +209,27 @@ test('a filter that throws leads to an error about its pod only, and the pod is 
   t.is(await cluster.assigned('bad'), 'n1');
 });
 
+test('a server that does not answer at first is asked again', async (t) => {
+  const cluster = await startTestCluster(t);
+  await cluster.addNode('n1');
+  await cluster.addPod('first', large);
+  let attempts = 0;
+  const client = {
+    ...cluster.client,
+    discover: () => {
+      attempts += 1;
+      return attempts < 3 ? Promise.reject(new Error('no connection')) : cluster.client.discover();
+    },
+  };
+  const starting = cluster.startScheduler({ client });
+  await until(async () => {
+    cluster.clock.advance(1_000);
+    return attempts === 3;
+  });
+  await starting;
+  t.is(await cluster.assigned('first'), 'n1');
+});
+
 test('informers can be shared with others', async (t) => {
   const cluster = await startTestCluster(t);
   const { clock, logger } = cluster.options;

@@ -1,4 +1,4 @@
-import { Informer } from '@keelson/client';
+import { Backoff, Informer } from '@keelson/client';
 import { controllerOf } from '@keelson/controller-kit';
 import {
   type ApiClient,
@@ -44,6 +44,7 @@ export class ClusterFeed {
   readonly #own: { start(): Promise<void>; stop(): Promise<void> }[] = [];
   readonly #shared: { waitForSync(): Promise<boolean> }[] = [];
   readonly #unfollow: (() => void)[] = [];
+  readonly #stop = new AbortController();
 
   constructor(options: ClusterFeedOptions) {
     this.#options = options;
@@ -72,16 +73,34 @@ export class ClusterFeed {
       },
       deleted: (pod) => this.#options.podGone(pod),
     });
-    const served = new Set((await client.discover()).map(({ group, resource }) => `${group}/${resource}`));
+    const served = await this.#served();
     if (served.has(`/${claimResource.resource}`)) this.#followClaims();
     if (served.has(`policy/${budgetResource.resource}`)) this.#followBudgets();
+    if (this.#stop.signal.aborted) return;
     await Promise.all(this.#own.map((informer) => informer.start()));
     await Promise.all(this.#shared.map((informer) => informer.waitForSync()));
   }
 
   async stop(): Promise<void> {
+    this.#stop.abort();
     for (const unfollow of this.#unfollow) unfollow();
     await Promise.all(this.#own.map((informer) => informer.stop()));
+  }
+
+  /** The resources of the server, as `group/resource`. Repeats until the server answers. */
+  async #served(): Promise<ReadonlySet<string>> {
+    const { client, clock, logger } = this.#options;
+    const backoff = new Backoff(clock);
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        return new Set((await client.discover()).map(({ group, resource }) => `${group}/${resource}`));
+      } catch (err) {
+        logger.warn('resources of the server cannot be read, will retry', { component: 'scheduler', err });
+        await backoff.wait(signal);
+      }
+    }
+    return new Set();
   }
 
   #follow<T extends KubeObject, K>(kind: KindDefinition<T>, keep: (object: T) => K, followed: Followed<K>): void {
