@@ -13,7 +13,7 @@ const kills = Number(process.env['KEELSON_ROLLOUT_KILLS'] ?? 200);
 const imageOf = ({ spec }: Pod) => spec.containers?.[0]?.image ?? '';
 
 test('daemon sets and stateful sets keep their limits through random changes and kills, and converge', async (t) => {
-  t.timeout(240_000);
+  t.timeout(120_000 + kills * 600);
   const random = new Random(seed);
   const workloads = await WorkloadPlane.start(t, {
     controllers: [daemonSetController, statefulSetController],
@@ -104,8 +104,8 @@ test('daemon sets and stateful sets keep their limits through random changes and
       workloads.clock.advance(500);
       await new Promise((next) => setTimeout(next, 1));
     }
-    daemons.completed(ofNodes());
-    members.completed(ofReplicas());
+    await daemons.completed(ofNodes());
+    await members.completed(ofReplicas());
   };
 
   members.willApply(ofReplicas());

@@ -1,5 +1,6 @@
-import { type ApiClient, resolveIntOrPercent } from '@keelson/core';
+import { type ApiClient, type KubeList, resolveIntOrPercent } from '@keelson/core';
 import { type Deployment, Pod } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 
 /** What a strategy permits. */
 export interface Limits {
@@ -35,6 +36,7 @@ export class RolloutLimits {
   #limits: Limits[] = [];
   #failures = 0;
   #watching: Promise<void> | undefined;
+  #list: (() => Promise<KubeList<Pod>>) | undefined;
 
   /** @param selector selects the pods of the object that is observed */
   constructor(selector: string) {
@@ -44,6 +46,7 @@ export class RolloutLimits {
   start(api: ApiClient): void {
     const pods = api.resource(Pod).namespace('default');
     const options = { resourceVersion: '0', labelSelector: this.#selector, signal: this.#stop.signal };
+    this.#list = () => pods.list({ labelSelector: this.#selector });
     this.#watching = (async () => {
       for await (const { type, object } of pods.watch(options))
         if (type !== 'BOOKMARK') this.#observe(type, object as Pod);
@@ -60,8 +63,15 @@ export class RolloutLimits {
     this.#limits.push(limits);
   }
 
-  /** The rollout of a spec is complete, so earlier ones no longer permit anything. */
-  completed(limits: Limits): void {
+  /** The rollout of a spec is complete, so earlier ones no longer permit anything. Waits for the events until now. */
+  async completed(limits: Limits): Promise<void> {
+    await until(async () => {
+      const { items = [] } = (await this.#list?.()) ?? {};
+      const present = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+      const isSeen = ({ metadata }: Pod) =>
+        this.#pods.get(metadata?.name ?? '')?.metadata?.resourceVersion === metadata?.resourceVersion;
+      return present.length === this.#pods.size && present.every(isSeen);
+    }, 'all changes of pods have been observed');
     this.#limits = [limits];
     this.#failures = 0;
   }
