@@ -106,10 +106,10 @@ export interface AdmissionRequest {
 /**
  * One step of the admission chain.
  *
- * Call order: `resources` and `handles` decide whether the plugin takes part. All `mutate` steps run before any `validate` step, each
- * in registration order and one after the other. Between the two, the server sets its metadata, calls the hooks of the
- * kind (`Strategy`) and validates the object: see docs/reference/api-rules.md#order-of-a-write. Deletes and connects
- * run both groups of steps back to back.
+ * Call order: `resources` and `handles` decide whether the plugin takes part. All `mutate` steps run before any
+ * `validate` step, each in registration order and one after the other. Between the two, the server sets its metadata,
+ * calls the hooks of the kind (`Strategy`) and validates the object: see docs/reference/api-rules.md#order-of-a-write.
+ * Deletes and connects run both groups of steps back to back.
  *
  * Rules: a plugin rejects a request by throwing a `StatusError`, as a rule 403 Forbidden; any other error is a 500.
  * `mutate` changes `request.object` in place and never `oldObject`; `validate` changes nothing. Steps run in a dry run

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../meta/types.ts';
 
 /**
- * Allocates what is recorded outside the objects of a kind: values of which no two objects may have the same, such as the
- * addresses of services, and shares of a quota.
+ * Allocates what is recorded outside the objects of a kind: values of which no two objects may have the same, such as
+ * the addresses of services, and shares of a quota.
  */
 export interface ObjectAllocator {
   /**

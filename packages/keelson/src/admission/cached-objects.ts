@@ -10,8 +10,8 @@ export interface StorageOfKind {
 export const predicate = { everything: true, id: '', matches: () => true };
 
 /**
- * Objects that admission plugins apply, from the watch cache: without a call of the store, and possibly some milliseconds
- * old. Objects are shared and must not be modified.
+ * Objects that admission plugins apply, from the watch cache: without a call of the store, and possibly some
+ * milliseconds old. Objects are shared and must not be modified.
  */
 export class CachedObjects {
   readonly #storages: StorageOfKind;

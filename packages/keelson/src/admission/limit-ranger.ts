@@ -13,8 +13,13 @@ const annotation = 'kubernetes.io/limit-ranger';
  * outside them. Behaviour and messages are those of the plugin LimitRanger of kube-apiserver.
  */
 export function limitRanger(objects: CachedObjects): AdmissionPlugin {
-  const itemsOf = async ({ namespace }: AdmissionRequest): Promise<readonly (readonly Item[])[]> =>
-    (await objects.list(LimitRange, namespace ?? '')).map(({ spec }) => spec.limits);
+  /** The limits that `mutate` has read, for `validate` of the same request. */
+  const known = new WeakMap<AdmissionRequest, readonly LimitRange[]>();
+  const limitsOf = async (request: AdmissionRequest): Promise<readonly LimitRange[]> => {
+    const limits = known.get(request) ?? (await objects.list(LimitRange, request.namespace ?? ''));
+    known.set(request, limits);
+    return limits;
+  };
   return {
     name: 'LimitRanger',
     resources: ['pods', 'persistentvolumeclaims'],
@@ -24,10 +29,11 @@ export function limitRanger(objects: CachedObjects): AdmissionPlugin {
       oldObject?.metadata?.deletionTimestamp === undefined,
     async mutate(request) {
       if (request.kind.names.plural !== 'pods') return;
-      for (const items of await itemsOf(request)) setDefaults(request.object as Pod, items);
+      for (const { spec } of await limitsOf(request)) setDefaults(request.object as Pod, spec.limits);
     },
     async validate(request) {
-      for (const items of await itemsOf(request)) {
+      for (const { spec } of await limitsOf(request)) {
+        const items = spec.limits;
         const problems = new Set(
           request.kind.names.plural === 'pods'
             ? items.flatMap((item) => podProblems(request.object as Pod, item))

@@ -34,9 +34,9 @@ interface Charge {
 }
 
 /**
- * Charges objects to the quotas of their namespace: the use in the status of each quota is raised by a conditional write
- * before the object is stored, so that no number of concurrent requests at any number of servers exceeds a limit:
- * see docs/how-to/limit-namespaces.md#quotas. Messages are those of the plugin ResourceQuota of kube-apiserver.
+ * Charges objects to the quotas of their namespace: the use in the status of each quota is raised by a conditional
+ * write before the object is stored, so that no number of concurrent requests at any number of servers exceeds a
+ * limit: see docs/how-to/limit-namespaces.md#quotas. Messages are those of the plugin ResourceQuota of kube-apiserver.
  */
 export function quotaAllocator(kind: KindDefinition, options: QuotaOptions): ObjectAllocator | undefined {
   const usage = usageOfKind(kind);
