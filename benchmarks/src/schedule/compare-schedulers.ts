@@ -9,8 +9,9 @@ import { cpuSeconds, residentBytes } from '../measure/cpu-time.ts';
 import { nodeOf, podOf } from './schedule-objects.ts';
 
 /**
- * The same pods on the same server, assigned by kube-scheduler and by Keelson: `compare-schedulers KUBE_SCHEDULER [PODS]
- * [NODES]`. Prints one line of JSON for each scheduler and kind of pods. KUBE_SCHEDULER is a binary of version 1.34.
+ * The same pods on the same server, assigned by kube-scheduler and by Keelson:
+ * `compare-schedulers KUBE_SCHEDULER [PODS] [NODES]`. Prints one line of JSON for each scheduler and kind of pods.
+ * KUBE_SCHEDULER is a binary of version 1.34.
  */
 const [kubeScheduler = '', podCount = '5000', nodeCount = '100'] = process.argv.slice(2);
 if (kubeScheduler === '') throw new Error('usage: compare-schedulers KUBE_SCHEDULER [PODS] [NODES]');

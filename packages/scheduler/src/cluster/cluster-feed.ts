@@ -52,7 +52,7 @@ export class ClusterFeed {
 
   /** Resolves when everything that exists is in the state. */
   async start(): Promise<void> {
-    const { client, cluster } = this.#options;
+    const { cluster } = this.#options;
     this.#follow(Namespace, ({ metadata = {} }) => metadata.labels ?? {}, {
       set: (labels, name, before) => {
         if (before !== undefined && JSON.stringify(labels) === JSON.stringify(before)) return;
