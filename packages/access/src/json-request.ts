@@ -41,7 +41,11 @@ export class JsonRequestError extends Error {
   }
 }
 
-/** Sends a request and returns the answer, whatever its status is. Redirects are not followed. @throws JsonRequestError */
+/**
+ * Sends a request and returns the answer, whatever its status is. Redirects are not followed.
+ *
+ * @throws JsonRequestError
+ */
 export function exchangeDocument(
   request: DocumentRequest,
 ): Promise<{ readonly status: number; readonly body: Buffer }> {

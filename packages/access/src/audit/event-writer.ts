@@ -21,8 +21,8 @@ interface Head {
 }
 
 /**
- * Assembles events. What the events of a client, of a decision and of a stage share is kept encoded, so that an event is
- * two copies of bytes and one short text between them: most of the cost of longer texts is the garbage collector.
+ * Assembles events. What the events of a client, of a decision and of a stage share is kept encoded, so that an event
+ * is two copies of bytes and one short text between them: most of the cost of longer texts is the garbage collector.
  */
 export class EventWriter {
   readonly clock: Clock;

@@ -86,8 +86,8 @@ async function* pagesOf(store: EncryptedStore): AsyncGenerator<Entry, void, unde
 }
 
 /**
- * Rewrites every object that is not stored with the first provider of its resource, and the secret of continue tokens, by
- * compare-and-set. A concurrent
+ * Rewrites every object that is not stored with the first provider of its resource, and the secret of continue tokens,
+ * by compare-and-set. A concurrent
  * write of another caller has done that already. An interrupted rotation is continued by another one, which skips what
  * is done.
  */
