@@ -115,7 +115,8 @@ inNamespace(
     const { createServer, connect } = require('node:net');
     const ask = (host, port) => new Promise((resolve) => {
       let all = '';
-      connect({ host, port }).on('data', (data) => { all += data; }).on('error', (e) => resolve(e.code)).on('end', () => resolve(all));
+      connect({ host, port }).on('data', (data) => { all += data; })
+        .on('error', (error) => resolve(error.code)).on('end', () => resolve(all));
     });
     createServer((socket) => socket.end('pod')).listen(8080, '192.0.2.1', async () => {
       console.log(await ask('10.96.0.5', 80), await ask('192.0.2.1', 30080));

@@ -17,8 +17,8 @@ const noData: Reply = { code: 'NOERROR', answers: [], additionals: [] };
 
 /**
  * The names of services and pods, as the specification of DNS-based service discovery of Kubernetes (1.1.0) defines
- * them: `name.namespace.svc`, `_port._protocol.name.namespace.svc`, `hostname.name.namespace.svc` of headless services, and
- * `1-2-3-4.namespace.pod`, below the domain of the cluster.
+ * them, below the domain of the cluster: `name.namespace.svc`, `_port._protocol.name.namespace.svc`,
+ * `hostname.name.namespace.svc` of headless services, and `1-2-3-4.namespace.pod`.
  */
 export class ClusterNames {
   readonly #table: ServiceTable;

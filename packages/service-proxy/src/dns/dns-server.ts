@@ -36,7 +36,7 @@ const largestBytes = 1232;
 const negativeTtl = 5;
 const codes = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 } as const;
 
-/** Answers names of services and pods, over UDP and TCP, and forwards all other queries to the servers of the machine. */
+/** Answers names of services and pods over UDP and TCP. All other queries go to the servers of the machine. */
 export class DnsServer implements RunningService {
   readonly name = 'dns-server';
   readonly #options: DnsServerOptions;

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { KnownService } from '../routes/service-table.ts';
 import type { PortListener } from './port-listener.ts';
 
-/** Reports to load balancers whether this machine has endpoints of a service with the external traffic policy `Local`. */
+/** Reports whether this machine has endpoints of a service with the external traffic policy `Local`. */
 export class HealthPort implements PortListener {
   #service: KnownService;
   #count: number;

@@ -30,9 +30,9 @@ export interface RuleText {
 }
 
 /**
- * The rules for the IPv4 addresses of all services. Each address has a chain that chooses an endpoint at random, and each
- * endpoint a chain that rewrites the destination. Packets to node ports, and of a pod to itself, get the address of this
- * machine as source, so that their answers come back through it.
+ * The rules for the IPv4 addresses of all services. Each address has a chain that chooses an endpoint at random, and
+ * each endpoint a chain that rewrites the destination. Packets to node ports, and of a pod to itself, get the address
+ * of this machine as source, so that their answers come back through it.
  *
  * @param stale chains of earlier texts, which are removed
  */
