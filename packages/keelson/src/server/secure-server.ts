@@ -1,7 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type Server as TlsServer } from 'node:tls';
+import { TokenBucket } from '@keelson/client';
+import { systemClock } from '@keelson/core/runtime';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
 
 /** The serving certificate, its key, and the authorities of clients; all PEM. */
@@ -79,7 +81,6 @@ export function createTlsServer(
       maxSessionMemory: 64,
       ...socketOptions(options),
       ...http1Options(options),
-      ...resetBounds(limits),
     },
     // The compatibility API passes requests and responses of the HTTP/1.1 shape to the listener.
     listener as unknown as Parameters<typeof createSecureServer>[1] & object,
@@ -87,6 +88,7 @@ export function createTlsServer(
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
     sessions.add(session);
+    boundResets(session, limits);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
   });
@@ -109,9 +111,18 @@ function socketOptions({ noDelay = true, keepAlive = false, keepAliveInitialDela
   return { noDelay, keepAlive, keepAliveInitialDelay };
 }
 
-/** Versions of Node without these options, such as 20, close a connection after 1,000 resets, and 33 per second. */
-function resetBounds({ streamResetBurst, streamResetsPerSecond }: ConnectionLimits): object {
-  return { streamResetBurst, streamResetRate: streamResetsPerSecond };
+/**
+ * Closes connections whose clients reset more streams than the limits allow (CVE-2023-44487). The bound of Node itself,
+ * 1,000 resets and 33 per second, is not configurable in version 20.
+ */
+function boundResets(session: ServerHttp2Session, limits: ConnectionLimits): void {
+  const allowed = new TokenBucket(systemClock, limits.streamResetsPerSecond, limits.streamResetBurst);
+  const reset = () => {
+    if (allowed.tryTake() || session.closed) return;
+    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    session.destroy();
+  };
+  session.on('stream', (stream) => stream.once('aborted', reset));
 }
 
 function http1Options(options: HttpOptions): object {

@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -219,6 +220,33 @@ test('a connection whose client does not read its answer is closed, over HTTP/2 
   stream.resume();
   await new Promise<void>((resolve) => stream.once('close', resolve));
   t.false(session.closed);
+});
+
+test('an HTTP/2 client that resets more streams than the burst loses its connection, others keep theirs', async (t) => {
+  const place = await server(t, { ...late, streamResetBurst: 20, streamResetsPerSecond: 1 }, true);
+  const { session: other } = await unansweredStream(t, place);
+  const session = connectHttp2(`https://127.0.0.1:${place.port}`, place.tls);
+  session.on('error', () => {});
+  t.teardown(() => session.destroy());
+  const closed = new Promise<void>((resolve) => session.once('close', resolve));
+  let goaway: number | undefined;
+  session.on('goaway', (code) => {
+    goaway = code;
+  });
+  let resets = 0;
+  while (!session.closed && !session.destroyed && resets < 200) {
+    const stream = session.request({ ':path': '/hang' });
+    stream.on('error', () => {});
+    const ended = new Promise<void>((resolve) => stream.once('close', resolve));
+    await Promise.race([once(stream, 'response'), ended]);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await ended;
+    resets += 1;
+  }
+  await closed;
+  t.is(goaway, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  t.true(resets > 20 && resets < 200, String(resets));
+  t.false(other.closed);
 });
 
 for (const secure of [false, true]) {
