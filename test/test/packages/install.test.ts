@@ -105,7 +105,8 @@ test('the commands work right after the installation, and a server with the defa
 const testPlane = `
 import { defineKind, s } from 'keelson';
 import { startTestPlane } from '@keelson/testing';
-const Part = defineKind({ group: 'shop.test', version: 'v1', kind: 'Part', schema: s.object({ spec: s.object({ size: s.int32() }) }) });
+const schema = s.object({ spec: s.object({ size: s.int32() }) });
+const Part = defineKind({ group: 'shop.test', version: 'v1', kind: 'Part', schema });
 const plane = await startTestPlane({ kinds: [Part] });
 const parts = plane.client(Part).namespace('default');
 await parts.create({ metadata: { name: 'bolt' }, spec: { size: 8 } });

@@ -182,7 +182,7 @@ export class Workload {
       await this.#sleep(retryMs);
     }
     endAt(0);
-    await Promise.all(watchers.map((watcher) => this.#watchLoops.get(watcher)));
+    await Promise.all(watchers.map(async (watcher) => this.#watchLoops.get(watcher)));
     for (const { name } of watchers) this.recorder.finish(name, last);
   }
 
