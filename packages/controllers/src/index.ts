@@ -3,12 +3,14 @@ export type { CertificateOrder, CertificateSigner } from './certificates/certifi
 export type { ControllerOptions } from './controller-options.ts';
 /** @public */
 export { disruptionConditions } from './disruption/conditions.ts';
+export { disruptionController } from './disruption/disruption-controller.ts';
 export { GarbageCollector } from './garbage/garbage-collector.ts';
 export { namespaceController } from './namespace/namespace-controller.ts';
 export { namespaceDefaults } from './namespace/namespace-defaults.ts';
 export { podGarbageCollector } from './pods/pod-garbage-collector.ts';
 /** @public */
 export { type Amounts, addAmounts, amountOf, increases, negated, podAmounts } from './quota/amounts.ts';
+export { resourceQuotaController } from './quota/resource-quota-controller.ts';
 /** @public */
 export { scopesOf, type UsageOfKind, usageOfKind } from './quota/usage.ts';
 export { clusterRoleAggregation } from './roles/cluster-role-aggregation.ts';

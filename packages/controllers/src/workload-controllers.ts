@@ -1,13 +1,11 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
 import { daemonSetController } from './daemonset/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
-import { disruptionController } from './disruption/disruption-controller.ts';
 import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
 import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
-import { resourceQuotaController } from './quota/resource-quota-controller.ts';
 import { replicaSetController, replicationController } from './replicaset/replica-set-controller.ts';
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 
@@ -16,7 +14,6 @@ import { statefulSetController } from './statefulset/stateful-set-controller.ts'
 export const workloadControllers: readonly ControllerDefinition<any>[] = [
   daemonSetController,
   deploymentController,
-  disruptionController,
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
@@ -24,6 +21,5 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   replicaSetController,
   replicationController,
   statefulSetController,
-  resourceQuotaController(),
   taintEvictionController,
 ];

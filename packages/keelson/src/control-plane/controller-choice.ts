@@ -9,13 +9,18 @@ import { didYouMean, UsageError } from '@keelson/core/internal';
  */
 export type ControllersOption = boolean | readonly (string | AnyController)[];
 
-/** Controllers without which objects of the API remain incomplete or cannot be deleted. */
+/**
+ * Controllers without which objects of the API remain incomplete or cannot be deleted, or limits that servers enforce
+ * (quotas, disruption budgets) are unknown.
+ */
 const apiControllers = [
   'certificatesigningrequest-signing-controller',
   'clusterrole-aggregation-controller',
+  'disruption-controller',
   'garbage-collector-controller',
   'namespace-controller',
   'pod-garbage-collector-controller',
+  'resourcequota-controller',
   'serviceaccount-controller',
   'serviceaccount-token-controller',
   'token-cleaner-controller',

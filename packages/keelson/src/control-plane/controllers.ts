@@ -14,10 +14,12 @@ import {
   type ControllerOptions,
   certificateController,
   clusterRoleAggregation,
+  disruptionController,
   GarbageCollector,
   namespaceController,
   namespaceDefaults,
   podGarbageCollector,
+  resourceQuotaController,
   type TokenSecretsOptions,
   tokenSecrets,
 } from '@keelson/controllers';
@@ -61,8 +63,10 @@ function apiControllers(
   return [
     ...(signer === undefined ? [] : [certificateController(signer)]),
     clusterRoleAggregation,
+    disruptionController,
     namespaceController(client, clock),
     podGarbageCollector(),
+    resourceQuotaController(),
     ...(serviceAccounts === undefined ? [] : accountControllers(serviceAccounts)),
     bootstrapTokenCleaner,
   ];

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AnyController, ownerReference } from '@keelson/controller-kit';
 import { UsageError } from '@keelson/core/internal';
-import { ConfigMap, Lease, Namespace, Pod, Secret } from '@keelson/kinds';
+import { ConfigMap, Lease, Namespace, Pod, PodDisruptionBudget, ResourceQuota, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import { temporaryDirectory, until } from '@keelson/test-support';
 import test from 'ava';
@@ -93,6 +93,20 @@ test('a controller of the program runs beside those of the API', async (t) => {
     async () => !(await plane.client(Namespace).list()).items.some(({ metadata }) => metadata?.name === 'short'),
   );
   t.pass();
+});
+
+test('the controllers of the API keep the status of quotas and disruption budgets, so that servers enforce them', async (t) => {
+  await using plane = await createControlPlane();
+  const quotas = plane.client(ResourceQuota).namespace('default');
+  await quotas.create({ metadata: { name: 'q' }, spec: { hard: { secrets: '1' } } });
+  await until(async () => (await quotas.get('q')).status?.hard?.['secrets'] === '1');
+  const secrets = plane.client(Secret).namespace('default');
+  await secrets.create({ metadata: { name: 'a' } });
+  await t.throwsAsync(secrets.create({ metadata: { name: 'b' } }), { message: /exceeded quota: q/ });
+  const budgets = plane.client(PodDisruptionBudget).namespace('default');
+  await budgets.create({ metadata: { name: 'b' }, spec: { minAvailable: 1, selector: {} } });
+  await until(async () => (await budgets.get('b')).status?.observedGeneration === 1);
+  t.like((await budgets.get('b')).status, { desiredHealthy: 1, disruptionsAllowed: 0 });
 });
 
 test('on a store with several writers each set of controllers has a leader of its own', async (t) => {
