@@ -50,6 +50,28 @@ test('an object is not created twice while the watch is behind, however often th
   t.is((await secretsOf({ client: plane.api }).list()).items.length, 1);
 });
 
+test('many keys wait for their writes at the same time without a warning about listeners', async (t) => {
+  const plane = await KitPlane.start(t);
+  const warnings: string[] = [];
+  const record = ({ name }: Error) => warnings.push(name);
+  process.on('warning', record);
+  t.teardown(() => process.off('warning', record));
+  const runs: number[] = [];
+  const create = async (owner: ConfigMap, run: ReconcileRun, secrets: Secret[]) => {
+    if (secrets.length === 0) await secretsOf(run).create(owned(owner));
+    return undefined;
+  };
+  await plane.run(t, [oneSecretPer(create, runs)]);
+  plane.hold('secrets');
+  const maps = plane.api.resource(ConfigMap).namespace('n');
+  for (let n = 0; n < 50; n += 1) await maps.create({ metadata: { name: `many-${n}` } });
+  await until(() => plane.requests.filter((request) => request === 'create secrets').length === 50);
+  await turns();
+  plane.release('secrets');
+  await until(() => runs.filter((count) => count === 1).length >= 50);
+  t.false(warnings.includes('MaxListenersExceededWarning'));
+});
+
 test('a controller without this would create twice: its own client is the difference', async (t) => {
   const plane = await KitPlane.start(t);
   const runs: number[] = [];
