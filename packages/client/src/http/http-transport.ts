@@ -83,6 +83,7 @@ export class HttpTransport {
     this.clock = options.clock ?? systemClock;
     this.logger = options.logger ?? silentLogger;
     this.#endpoint = new Endpoint(options);
+    if (options.qps !== undefined && !(options.qps > 0)) throw new Error('qps must be greater than 0');
     this.#bucket =
       options.qps === undefined ? undefined : new TokenBucket(this.clock, options.qps, options.burst ?? 10);
     this.#headers = {

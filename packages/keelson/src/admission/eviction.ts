@@ -59,7 +59,7 @@ async function evict(call: Call, storages: StorageOfKind) {
       break;
     }
     try {
-      await remove(call, isEnded(pod) ? options : { ...versionOf(pod), ...options });
+      await remove(call, isEnded(pod) ? options : { ...versionOf(pod), ...options }, storages);
       break;
     } catch (error) {
       // A pending pod may have started meanwhile, and then needs a budget.
@@ -89,13 +89,13 @@ async function evictWithinBudget(call: Call, pod: Pod, options: DeleteOptions, s
     const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
     throw new StatusError({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 500 });
   }
-  if (budget === undefined) return remove(call, options);
+  if (budget === undefined) return remove(call, options, storages);
   if (!mayEvictUnready(pod, budget)) {
     await charge(budget, pod, call, options.dryRun ?? false, storages);
-    return remove(call, options);
+    return remove(call, options, storages);
   }
   try {
-    await remove(call, { ...versionOf(pod), ...options });
+    await remove(call, { ...versionOf(pod), ...options }, storages);
   } catch (error) {
     if (!isStatusError(error, StatusReason.Conflict) || options.resourceVersion !== undefined) throw error;
     throw stillProcessing(budget);
@@ -169,23 +169,30 @@ async function charge(budget: PodDisruptionBudget, pod: Pod, call: Call, dryRun:
   });
 }
 
-/** States in the status of the pod why it ends, and deletes it. */
-async function remove({ parent, now }: Call, options: DeleteOptions): Promise<void> {
+/**
+ * States in the status of the pod why it ends, and deletes it. The statement is the server's own write, which admission
+ * does not concern; the deletion fails when a precondition is not met.
+ */
+async function remove({ parent, now }: Call, options: DeleteOptions, storages: StorageOfKind): Promise<void> {
   if (options.dryRun) return parent.delete(options);
   const { uid, resourceVersion } = options;
-  const updated = await parent.update(
-    (pod) => {
-      const known = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget');
-      const condition = {
-        type: 'DisruptionTarget',
-        status: 'True',
-        lastTransitionTime: now.toISOString().replace(/\.\d+Z$/, 'Z'),
-        reason: 'EvictionByEvictionAPI',
-        message: 'Eviction API: evicting',
-      };
-      pod.status = { ...pod.status, conditions: [...known, condition] };
-    },
-    { as: 'status', ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) },
-  );
-  await parent.delete({ ...options, ...(resourceVersion ? versionOf(updated) : {}) });
+  const key = objectKey(Pod, parent.namespace, parent.name);
+  const { outcome, object } = await storages.forKind(Pod).update(key, (current) => {
+    if (current === undefined) throw statusErrors.notFound({ group: '', resource: 'pods' }, parent.name);
+    const pod = current.value<Pod>();
+    const isMeant = (uid ?? pod.metadata?.uid) === pod.metadata?.uid;
+    if (!isMeant || (resourceVersion ?? String(current.revision)) !== String(current.revision)) return { do: 'keep' };
+    const known = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget');
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      lastTransitionTime: now.toISOString().replace(/\.\d+Z$/, 'Z'),
+      reason: 'EvictionByEvictionAPI',
+      message: 'Eviction API: evicting',
+    };
+    const stated: Pod = { ...pod, status: { ...pod.status, conditions: [...known, condition] } };
+    return { do: 'write', json: objectCodecOf(Pod).encode(stated) };
+  });
+  const stated = resourceVersion !== undefined && outcome === 'updated';
+  await parent.delete({ ...options, ...(stated ? { resourceVersion: String(object.revision) } : {}) });
 }

@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../../../../../../', import.meta.url));
 /** Where an option's effect may be observed. */
 const places = [
   'packages/agent/test',
+  'packages/client/test/events',
   'packages/keelson-agent/test',
   'test/test/agent',
   'test/src',
