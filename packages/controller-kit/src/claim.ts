@@ -15,6 +15,8 @@ export interface ClaimOptions<O extends KubeObject, T extends KubeObject> {
   readonly matches?: (candidate: T) => boolean;
   /** Objects that are neither returned nor changed, for example pods that have ended. */
   readonly ignores?: (candidate: T) => boolean;
+  /** A finalizer that adopted objects get and released ones lose, in the same write. */
+  readonly finalizer?: string;
 }
 
 /**
@@ -26,7 +28,7 @@ export interface ClaimOptions<O extends KubeObject, T extends KubeObject> {
  */
 export async function claim<O extends KubeObject, T extends KubeObject>(
   run: ReconcileRun,
-  { owner, object, kind, selector, matches = () => true, ignores = () => false }: ClaimOptions<O, T>,
+  { owner, object, kind, selector, matches = () => true, ignores = () => false, finalizer }: ClaimOptions<O, T>,
 ): Promise<T[]> {
   const reader = run.read(kind);
   const { namespace = '', deletionTimestamp } = object.metadata ?? {};
@@ -36,7 +38,7 @@ export async function claim<O extends KubeObject, T extends KubeObject>(
   for (const candidate of reader.controlledBy(object)) {
     if (ignores(candidate)) continue;
     if (isMatch(candidate)) claimed.push(candidate);
-    else if (!isDeleting) await release(run, kind, candidate, object);
+    else if (!isDeleting) await release(run, kind, candidate, object, finalizer);
   }
   if (isDeleting) return claimed;
   const orphans = reader
@@ -44,7 +46,7 @@ export async function claim<O extends KubeObject, T extends KubeObject>(
     .filter((other) => other.metadata?.deletionTimestamp === undefined && !ignores(other) && isMatch(other));
   if (orphans.length === 0 || !(await mayAdopt(run, owner, object))) return claimed;
   for (const orphan of orphans) {
-    const adopted = await adopt(run, kind, orphan, owner, object);
+    const adopted = await adopt(run, kind, orphan, owner, object, finalizer);
     if (adopted !== undefined) claimed.push(adopted);
   }
   return claimed;
@@ -78,9 +80,13 @@ async function adopt<T extends KubeObject>(
   candidate: T,
   owner: KindDefinition,
   object: KubeObject,
+  finalizer: string | undefined,
 ): Promise<T | undefined> {
-  const others = (candidate.metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== object.metadata?.uid);
-  return patchOwners(run, kind, candidate, [...others, ownerReference(owner, object)]);
+  const { ownerReferences = [], finalizers = [] } = candidate.metadata ?? {};
+  const others = ownerReferences.filter(({ uid }) => uid !== object.metadata?.uid);
+  const missing = finalizer !== undefined && !finalizers.includes(finalizer);
+  const fields = missing ? { finalizers: [...finalizers, finalizer] } : {};
+  return patchOwners(run, kind, candidate, [...others, ownerReference(owner, object)], fields);
 }
 
 async function release<T extends KubeObject>(
@@ -88,10 +94,14 @@ async function release<T extends KubeObject>(
   kind: KindDefinition<T>,
   candidate: T,
   object: KubeObject,
+  finalizer: string | undefined,
 ): Promise<void> {
   if (!isControlledBy(candidate, object)) return;
-  const others = (candidate.metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== object.metadata?.uid);
-  await patchOwners(run, kind, candidate, others);
+  const { ownerReferences = [], finalizers = [] } = candidate.metadata ?? {};
+  const others = ownerReferences.filter(({ uid }) => uid !== object.metadata?.uid);
+  const present = finalizer !== undefined && finalizers.includes(finalizer);
+  const fields = present ? { finalizers: finalizers.filter((other) => other !== finalizer) } : {};
+  await patchOwners(run, kind, candidate, others, fields);
 }
 
 /** A merge patch replaces the whole list, so the version is a precondition besides the uid. */
@@ -100,12 +110,18 @@ async function patchOwners<T extends KubeObject>(
   kind: KindDefinition<T>,
   candidate: T,
   ownerReferences: readonly object[],
+  fields: { readonly finalizers?: readonly string[] },
 ): Promise<T | undefined> {
   const { namespace, name = '', uid, resourceVersion } = candidate.metadata ?? {};
   const objects = run.client.resource(kind);
   try {
     return await (namespace === undefined ? objects : objects.namespace(namespace)).patch(name, 'merge', {
-      metadata: { uid, resourceVersion, ownerReferences: ownerReferences.length === 0 ? null : ownerReferences },
+      metadata: {
+        ...fields,
+        uid,
+        resourceVersion,
+        ownerReferences: ownerReferences.length === 0 ? null : ownerReferences,
+      },
     });
   } catch (error) {
     if (isStatusError(error, StatusReason.NotFound)) return undefined;

@@ -1,9 +1,12 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
+import { cronJobController } from './cronjob/cron-job-controller.ts';
 import { daemonSetController } from './daemonset/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
 import { endpointSliceController } from './endpoints/endpoint-slice-controller.ts';
 import { endpointSliceMirroring } from './endpoints/endpoint-slice-mirroring.ts';
 import { endpointsController } from './endpoints/endpoints-controller.ts';
+import { jobOrphanPods, ttlAfterFinishedController } from './job/finished-jobs.ts';
+import { jobController } from './job/job-controller.ts';
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.ts';
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
 import { replicaSetController, replicationController } from './replicaset/replica-set-controller.ts';
@@ -12,14 +15,18 @@ import { statefulSetController } from './statefulset/stateful-set-controller.ts'
 /** Controllers of workloads, services and nodes, in the order of their names. */
 // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
 export const workloadControllers: readonly ControllerDefinition<any>[] = [
+  cronJobController,
   daemonSetController,
   deploymentController,
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
+  jobController,
+  jobOrphanPods,
   nodeLifecycleController,
   replicaSetController,
   replicationController,
   statefulSetController,
   taintEvictionController,
+  ttlAfterFinishedController,
 ];

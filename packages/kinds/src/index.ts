@@ -86,6 +86,7 @@ export type { Scale } from './autoscaling/v1/schema/index.ts';
 export type * as autoscalingV2 from './autoscaling/v2/schema/index.ts';
 export { nextTime } from './batch/schedule/next-time.ts';
 export { parseSchedule, type Schedule, ScheduleError } from './batch/schedule/parse-schedule.ts';
+export { offsetOf } from './batch/schedule/time-zone.ts';
 export type * as batchV1 from './batch/v1/schema/index.ts';
 export type { AlternativeNames } from './certificates/request/alternative-names.ts';
 export { type CertificateRequest, readCertificateRequest } from './certificates/request/certificate-request.ts';
