@@ -1,4 +1,5 @@
 import type { ControllerDefinition } from '@keelson/controller-kit';
+import { autoscalerController } from './autoscaling/autoscaler-controller.ts';
 import { cronJobController } from './cronjob/cron-job-controller.ts';
 import { daemonSetController } from './daemonset/daemon-set-controller.ts';
 import { deploymentController } from './deployment/deployment-controller.ts';
@@ -21,6 +22,7 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
+  autoscalerController,
   jobController,
   jobOrphanPods,
   nodeLifecycleController,

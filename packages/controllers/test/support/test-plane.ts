@@ -28,6 +28,8 @@ export interface TestPlaneOptions {
   readonly wrapClient?: (client: ApiClient) => ApiClient;
   /** Issues certificates; without it no CertificateController runs. */
   readonly certificateSigner?: CertificateSigner;
+  /** Kinds besides the built-in ones. */
+  readonly kinds?: readonly KindDefinition[];
 }
 
 /** The controllers over a registry, a watch cache and a memory store in the test process. */
@@ -54,7 +56,7 @@ export async function startTestPlane(options: TestPlaneOptions = {}): Promise<Te
     clock,
     logger: silentLogger,
     admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })],
-    kinds: builtinKinds,
+    kinds: [...builtinKinds, ...(options.kinds ?? [])],
   });
   const api = createInProcessClient(registry, { clock });
   for (const name of ['default', 'kube-node-lease']) await api.resource(Namespace).create({ metadata: { name } });

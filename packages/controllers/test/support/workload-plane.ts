@@ -21,6 +21,8 @@ export interface WorkloadPlaneOptions {
   readonly fateOf?: (pod: Pod) => PodFate;
   /** Replaces the client of the controllers. */
   readonly wrapClient?: (client: ApiClient) => ApiClient;
+  /** Kinds besides the built-in ones. */
+  readonly kinds?: readonly KindDefinition[];
 }
 
 /** An in-process plane with controllers, a fake clock, and nodes on which pods become ready and end at once. */
@@ -56,7 +58,8 @@ export class WorkloadPlane {
   }
 
   static async start(t: ExecutionContext, options: WorkloadPlaneOptions): Promise<WorkloadPlane> {
-    const plane = await startTestPlane({ controllers: false, fakeClock: true });
+    const { kinds = [] } = options;
+    const plane = await startTestPlane({ controllers: false, fakeClock: true, kinds });
     const workloads = new WorkloadPlane(plane, options);
     await workloads.#pods.start();
     await workloads.startControllers(options.wrapClient);

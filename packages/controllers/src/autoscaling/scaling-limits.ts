@@ -1,0 +1,158 @@
+import type { autoscalingV2 } from '@keelson/kinds';
+
+/** Without behaviour the number grows to the double, or to this number, in one step. */
+const freeGrowth = 4;
+/** Seconds over which the highest recommendation counts before pods are removed. */
+const scaleDownWindow = 300;
+/** Longest window of a behaviour and longest period of a policy. */
+const longestMs = 3600 * 1000;
+/** More entries than runs within the longest window. */
+const maxEntries = 500;
+
+interface Entry {
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly value: number;
+}
+
+/** What is remembered about an autoscaler. */
+export class ScalingHistory {
+  #recommendations: Entry[] = [];
+  /** Changes of the number of replicas. */
+  #changes: Entry[] = [];
+
+  /** The first recommendation is the number of replicas that the workload has. */
+  begin(replicas: number, at: number): void {
+    if (this.#recommendations.length === 0) this.#recommendations.push({ at, value: replicas });
+  }
+
+  recommended(value: number, at: number): void {
+    this.#recommendations = [
+      ...this.#recommendations.filter((entry) => entry.at > at - longestMs),
+      { at, value },
+    ].slice(-maxEntries);
+  }
+
+  scaled(change: number, at: number): void {
+    this.#changes = [...this.#changes.filter((entry) => entry.at > at - longestMs), { at, value: change }].slice(
+      -maxEntries,
+    );
+  }
+
+  /** The lowest or highest recommendation of the last seconds, and `value`. */
+  extreme(pick: (...values: number[]) => number, value: number, seconds: number, now: number): number {
+    const since = now - seconds * 1000;
+    return this.#recommendations.reduce(
+      (result, entry) => (entry.at > since ? pick(result, entry.value) : result),
+      value,
+    );
+  }
+
+  /** The number of replicas at the beginning of a period. */
+  replicasBefore(current: number, seconds: number, now: number): number {
+    return this.#changes.reduce((sum, { at, value }) => (at > now - seconds * 1000 ? sum - value : sum), current);
+  }
+}
+
+export interface LimitOptions {
+  readonly spec: autoscalingV2.HorizontalPodAutoscalerSpec;
+  readonly history: ScalingHistory;
+  readonly current: number;
+  /** Recommended by the metrics. */
+  readonly recommended: number;
+  /** Monotonic milliseconds. */
+  readonly now: number;
+}
+
+type Condition = Pick<autoscalingV2.HorizontalPodAutoscalerCondition, 'type' | 'status' | 'reason' | 'message'>;
+
+/** The number of replicas within all limits, with the conditions AbleToScale and ScalingLimited. */
+export function limitedReplicas(options: LimitOptions): { replicas: number; conditions: Condition[] } {
+  const { spec, recommended, history, now } = options;
+  const stabilized = stabilizedReplicas(options);
+  history.recommended(recommended, now);
+  const { replicas, reason, message } = rateLimited({ ...options, recommended: stabilized.replicas });
+  const able =
+    stabilized.replicas === recommended
+      ? { reason: 'ReadyForNewScale', message: 'recommended size matches current size' }
+      : stabilized;
+  const isLimited = replicas !== stabilized.replicas;
+  return {
+    replicas: Math.min(replicas, spec.maxReplicas),
+    conditions: [
+      { type: 'AbleToScale', status: 'True', reason: able.reason, message: able.message },
+      { type: 'ScalingLimited', status: isLimited ? 'True' : 'False', reason, message },
+    ],
+  };
+}
+
+interface Explained {
+  readonly replicas: number;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The recommendation, compared with those of the windows: short peaks and dips are not followed. */
+function stabilizedReplicas({ spec, history, current, recommended, now }: LimitOptions): Explained {
+  const { behavior } = spec;
+  const downSeconds = behavior?.scaleDown?.stabilizationWindowSeconds ?? scaleDownWindow;
+  const highest = history.extreme(Math.max, recommended, downSeconds, now);
+  const down = {
+    reason: 'ScaleDownStabilized',
+    message: 'recent recommendations were higher than current one, applying the highest recent recommendation',
+  };
+  if (behavior === undefined) return { replicas: highest, ...down };
+  const lowest = history.extreme(Math.min, recommended, behavior.scaleUp?.stabilizationWindowSeconds ?? 0, now);
+  const replicas = Math.min(Math.max(current, lowest), highest);
+  if (recommended < current) return { replicas, ...down };
+  const message = 'recent recommendations were lower than current one, applying the lowest recent recommendation';
+  return { replicas, reason: 'ScaleUpStabilized', message };
+}
+
+const within = { reason: 'DesiredWithinRange', message: 'the desired count is within the acceptable range' };
+const tooMany = {
+  reason: 'TooManyReplicas',
+  message: 'the desired replica count is more than the maximum replica count',
+};
+const tooFew = {
+  reason: 'TooFewReplicas',
+  message: 'the desired replica count is less than the minimum replica count',
+};
+const tooFast = {
+  reason: 'ScaleUpLimit',
+  message: 'the desired replica count is increasing faster than the maximum scale rate',
+};
+const tooSlow = {
+  reason: 'ScaleDownLimit',
+  message: 'the desired replica count is decreasing faster than the maximum scale rate',
+};
+
+/** The number of replicas within the limits of the spec and of the policies. */
+function rateLimited(options: LimitOptions): Explained {
+  const { spec, current, recommended } = options;
+  const { minReplicas = 1, maxReplicas, behavior } = spec;
+  const growth = behavior === undefined ? Math.max(2 * current, freeGrowth) : policyLimit(options, 'up');
+  const most = Math.min(maxReplicas, behavior === undefined ? growth : Math.max(growth, current));
+  const least =
+    behavior === undefined ? minReplicas : Math.max(minReplicas, Math.min(policyLimit(options, 'down'), current));
+  if (recommended > most && (behavior === undefined || recommended > current))
+    return { replicas: most, ...(maxReplicas > most ? tooFast : tooMany) };
+  if (recommended < least && (behavior === undefined || recommended < current))
+    return { replicas: least, ...(least > minReplicas ? tooSlow : tooFew) };
+  return { replicas: recommended, ...within };
+}
+
+/** How far the policies of one direction permit the number of replicas to change. */
+function policyLimit({ spec, history, current, now }: LimitOptions, direction: 'up' | 'down'): number {
+  const rules = direction === 'up' ? spec.behavior?.scaleUp : spec.behavior?.scaleDown;
+  const { selectPolicy = 'Max', policies = [] } = rules ?? {};
+  if (selectPolicy === 'Disabled' || policies.length === 0) return current;
+  const limits = policies.map(({ type, value, periodSeconds }) => {
+    const before = history.replicasBefore(current, periodSeconds, now);
+    if (direction === 'up') return type === 'Pods' ? before + value : Math.ceil(before * (1 + value / 100));
+    return type === 'Pods' ? before - value : Math.floor(before * (1 - value / 100));
+  });
+  // The greatest change is the highest number upwards, and the lowest number downwards.
+  const isHighest = (selectPolicy === 'Max') === (direction === 'up');
+  return isHighest ? Math.max(...limits) : Math.min(...limits);
+}
