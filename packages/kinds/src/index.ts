@@ -5,6 +5,7 @@ import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
 import { ReplicaSet } from './apps/v1/replica-set.ts';
 import { StatefulSet } from './apps/v1/stateful-set.ts';
+import { AppsV1beta1ControllerRevision, AppsV1beta1Deployment, AppsV1beta1StatefulSet } from './apps/v1beta1/kinds.ts';
 import {
   AppsV1beta2ControllerRevision,
   AppsV1beta2DaemonSet,
@@ -124,6 +125,9 @@ export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
 export { isExtendedResource } from './validation/resource-names.ts';
 export {
+  AppsV1beta1ControllerRevision,
+  AppsV1beta1Deployment,
+  AppsV1beta1StatefulSet,
   AppsV1beta2ControllerRevision,
   AppsV1beta2DaemonSet,
   AppsV1beta2Deployment,
@@ -263,6 +267,9 @@ export const builtinKinds: readonly KindDefinition[] = [
   AppsV1beta2Deployment,
   AppsV1beta2ReplicaSet,
   AppsV1beta2StatefulSet,
+  AppsV1beta1ControllerRevision,
+  AppsV1beta1Deployment,
+  AppsV1beta1StatefulSet,
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,

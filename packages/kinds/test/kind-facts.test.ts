@@ -51,7 +51,7 @@ test('there are no kinds beyond those with published facts', (t) => {
 
 test('apps/v1 is preferred to its older versions', (t) => {
   const order = builtinKinds.filter(({ kind }) => kind === 'Deployment').map(({ apiVersion }) => apiVersion);
-  t.deepEqual(order, ['apps/v1', 'apps/v1beta2', 'extensions/v1beta1']);
+  t.deepEqual(order, ['apps/v1', 'apps/v1beta2', 'apps/v1beta1', 'extensions/v1beta1']);
 });
 
 for (const fact of facts) {

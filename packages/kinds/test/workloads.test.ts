@@ -1,6 +1,8 @@
 import type { KindDefinition } from '@keelson/core';
 import test from 'ava';
 import {
+  AppsV1beta1Deployment,
+  AppsV1beta1StatefulSet,
   AppsV1beta2Deployment,
   AppsV1beta2StatefulSet,
   DaemonSet,
@@ -237,4 +239,34 @@ test('apps/v1beta2 has the rules of apps/v1, is stored as it, and orphans depend
     apiVersion: 'apps/v1beta2',
     status: { selector: { app: 'web' }, targetSelector: 'app=web' },
   });
+});
+
+test('apps/v1beta1 has an optional selector, a rollback, and is stored as apps/v1', (t) => {
+  const { selector: _, ...spec } = deployment().spec as Record<string, unknown>;
+  const made = create(AppsV1beta1Deployment, { ...deployment(), apiVersion: 'apps/v1beta1', spec });
+  t.deepEqual(made.causes, []);
+  t.like(made.object.spec, {
+    selector: { matchLabels: { app: 'web' } },
+    revisionHistoryLimit: 2,
+    progressDeadlineSeconds: 600,
+    strategy: { rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } },
+  });
+  made.object.spec.rollbackTo = { revision: 3 };
+  const { toStorage, fromStorage } = AppsV1beta1Deployment.storage!;
+  const stored = toStorage(made.object);
+  t.is(stored.apiVersion, 'apps/v1');
+  t.false('rollbackTo' in (stored as unknown as { spec: object }).spec);
+  t.deepEqual(fromStorage(stored), made.object);
+  const rollback = AppsV1beta1Deployment.subresources.find(({ name }) => name === 'rollback');
+  t.like(rollback, { bodyKind: { group: 'apps', version: 'v1beta1', kind: 'DeploymentRollback' } });
+  const set = create(AppsV1beta1StatefulSet, { ...deployment(), apiVersion: 'apps/v1beta1', spec });
+  t.deepEqual(set.causes, []);
+  t.like(set.object.spec, {
+    selector: { matchLabels: { app: 'web' } },
+    updateStrategy: { type: 'OnDelete' },
+    podManagementPolicy: 'OrderedReady',
+    revisionHistoryLimit: 10,
+  });
+  t.is(AppsV1beta1StatefulSet.strategy.defaultPropagation, 'Orphan');
+  t.is(AppsV1beta1StatefulSet.storage!.toStorage(set.object).apiVersion, 'apps/v1');
 });

@@ -10,6 +10,7 @@ import {
 import { deleteOptionsSchema, type MessageNode, messageNode, preconditionsSchema } from '@keelson/core/internal';
 import test from 'ava';
 import * as apps from '../../src/apps/v1/schema/index.ts';
+import * as appsBeta1 from '../../src/apps/v1beta1/schema.ts';
 import * as appsBeta2 from '../../src/apps/v1beta2/schema.ts';
 import * as authentication from '../../src/authentication/v1/schema/index.ts';
 import * as authenticationBeta from '../../src/authentication/v1beta1/schema.ts';
@@ -105,6 +106,7 @@ for (const [name, schema] of Object.entries({ ...core, ...autoscaling, ...certif
 }
 const groups = [
   apps,
+  appsBeta1,
   appsBeta2,
   autoscalingV2,
   batch,
@@ -238,6 +240,7 @@ test('fields that reference servers always write are filled when absent', (t) =>
   }
   // The zero value of a time is null, so a missing one is refused; body kinds get their metadata from the registry.
   t.deepEqual(left.sort(), [
+    'k8s.io.api.apps.v1beta1.Scale.metadata',
     'k8s.io.api.apps.v1beta2.Scale.metadata',
     'k8s.io.api.authentication.v1.TokenRequest.metadata',
     'k8s.io.api.autoscaling.v1.Scale.metadata',

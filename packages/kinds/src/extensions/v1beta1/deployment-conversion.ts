@@ -11,26 +11,28 @@ import {
 import type { Deployment } from './schema/index.ts';
 
 /**
- * Deployments are stored as apps/v1, with `spec.rollbackTo`, which exists only in this version, as an annotation. An
- * annotation that is not an integer remains an annotation.
+ * Deployments of an older version are stored as apps/v1, with `spec.rollbackTo`, which does not exist there, as an
+ * annotation. An annotation that is not an integer remains an annotation.
  */
-export const deploymentConversion: StorageConversion<Deployment> = {
-  kind: StoredKind,
-  toStorage(deployment) {
-    const { rollbackTo, ...spec } = deployment.spec;
-    const stored = { ...deployment, apiVersion: StoredKind.apiVersion, kind: StoredKind.kind, spec };
-    return rollbackTo ? withAnnotation(stored, rollbackToAnnotation, String(rollbackTo.revision ?? 0)) : stored;
-  },
-  fromStorage(object) {
-    const stored = object as StoredDeployment;
-    const revision = integerAnnotation(stored, rollbackToAnnotation);
-    const shown = { ...stored, apiVersion: 'extensions/v1beta1', kind: 'Deployment' };
-    if (revision === undefined) return shown;
-    const rollbackTo = revision === 0 ? {} : { revision };
-    return { ...withoutAnnotation(shown, rollbackToAnnotation), spec: { ...shown.spec, rollbackTo } };
-  },
-  isRelabel: (json) => !json.includes(rollbackToAnnotation),
-};
+export function deploymentConversion(apiVersion: string): StorageConversion<Deployment> {
+  return {
+    kind: StoredKind,
+    toStorage(deployment) {
+      const { rollbackTo, ...spec } = deployment.spec;
+      const stored = { ...deployment, apiVersion: StoredKind.apiVersion, kind: StoredKind.kind, spec };
+      return rollbackTo ? withAnnotation(stored, rollbackToAnnotation, String(rollbackTo.revision ?? 0)) : stored;
+    },
+    fromStorage(object) {
+      const stored = object as StoredDeployment;
+      const revision = integerAnnotation(stored, rollbackToAnnotation);
+      const shown = { ...stored, apiVersion, kind: 'Deployment' };
+      if (revision === undefined) return shown;
+      const rollbackTo = revision === 0 ? {} : { revision };
+      return { ...withoutAnnotation(shown, rollbackToAnnotation), spec: { ...shown.spec, rollbackTo } };
+    },
+    isRelabel: (json) => !json.includes(rollbackToAnnotation),
+  };
+}
 
 /** Removes the annotation, which has no meaning in this version, and a rollback revision of 0. */
 export function dropRollbackAnnotation(deployment: Deployment): void {

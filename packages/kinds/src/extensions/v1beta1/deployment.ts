@@ -7,7 +7,7 @@ import { deploymentColumns } from '../../workload/workload-columns.ts';
 import { deploymentConversion, dropRollbackAnnotation } from './deployment-conversion.ts';
 import { rollbackSubresource } from './rollback.ts';
 import { extensionsScale } from './scale.ts';
-import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
+import { DeploymentRollbackSchema, DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 
 /** Maximum 32-bit number, which means no deadline and no limit. */
@@ -24,7 +24,7 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
   deprecated: { since: '1.8', removed: '1.16', replacement: 'apps/v1 Deployment' },
   names: { shortNames: ['deploy'], categories: ['all'] },
   schema: DeploymentSchema,
-  storage: deploymentConversion,
+  storage: deploymentConversion('extensions/v1beta1'),
   strategy: {
     generation: 'spec-and-annotations',
     defaultPropagation: 'Orphan',
@@ -42,7 +42,11 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
       return errors;
     },
   },
-  subresources: [rollbackSubresource, extensionsScale, { type: 'status', name: 'status' }],
+  subresources: [
+    rollbackSubresource('extensions', 'v1beta1', DeploymentRollbackSchema),
+    extensionsScale,
+    { type: 'status', name: 'status' },
+  ],
   columns: deploymentColumns,
 });
 export type ExtensionsV1beta1Deployment = DeploymentType;
