@@ -91,7 +91,7 @@ export function storesMarkdown(rows: readonly StoreRow[]): string {
       'raw p99 ms',
     ];
     parts.push('\n### Writes: throughput and latency\n\n', table(head, latency));
-    parts.push('\npgbench tells an average instead of percentiles; it stands in the column of the raw p50.\n');
+    parts.push('\npgbench reports an average instead of percentiles; it stands in the column of the raw p50.\n');
   }
   if (others.length > 0) {
     parts.push('\n### Reads and watches: latency\n\n', table(['scenario', 'adapter', 'p50 ms', 'p99 ms'], others));
