@@ -59,7 +59,8 @@ onNetwork(
     await here.api.resource(EndpointSlice).namespace('default').delete('web-1');
     await until(async () => (await answers()).join('') === 'aaaa');
     await here.api.resource(EndpointSlice).namespace('default').delete('web-0');
-    await until(async () => (await read(ip, 8080)) === 'ECONNRESET');
+    await until(async () => (await read(ip, 8080)) === 'ECONNREFUSED');
+    t.is(proxy.addresses.length, 0, 'ports without endpoints are closed');
     await here.api.resource(Service).namespace('default').delete('web');
     await until(() => proxy.addresses.length === 0);
     t.is(await read(ip, 8080), 'ECONNREFUSED');
@@ -96,7 +97,7 @@ onNetwork('the policy Local uses endpoints of this machine only, and the health 
   t.deepEqual(inside.sort(), ['far', 'near']);
   await here.api.resource(EndpointSlice).namespace('default').delete('local-0');
   await until(async () => (await health()).startsWith('503'));
-  t.is(await read('127.0.0.1', nodePort), 'ECONNRESET');
+  await until(async () => (await read('127.0.0.1', nodePort)) === 'ECONNREFUSED');
 });
 
 onNetwork('an address in use is reported once and served when it is free', async (t) => {
@@ -119,14 +120,43 @@ onNetwork('an address in use is reported once and served when it is free', async
   t.deepEqual(here.recorded, [`web FailedToListen cannot listen on TCP ${ip}:8080: another process uses the address`]);
 });
 
+onNetwork('a pod may listen at all addresses on the port of its service', async (t) => {
+  const here = await cluster(t);
+  const { proxy, clock } = await start(t, here);
+  const [ip, port] = [clusterIp(), await freePort('0.0.0.0')];
+  await addService(here, 'web', { clusterIP: ip, ports: [{ port }] }, [{ port, nodeName: 'here' }]);
+  await addService(here, 'other', { clusterIP: clusterIp(), ports: [{ port: 8080 }] }, [
+    { port: await listen(t, say('other')) },
+  ]);
+  await until(() => proxy.addresses.length > 0);
+  t.is(proxy.addresses.length, 1, 'the port is free for the pod, which is ready before it listens');
+  const pod = say('pod');
+  t.teardown(() => pod.close());
+  pod.listen(port, '0.0.0.0');
+  await once(pod, 'listening');
+  clock.advance(1_000);
+  t.is(await read(ip, port), 'pod');
+  pod.close();
+  await once(pod, 'close');
+  pod.listen(port, machineAddress);
+  await once(pod, 'listening');
+  await until(() => {
+    clock.advance(10_000);
+    return proxy.addresses.length === 2;
+  });
+  t.is(await read(ip, port), 'pod', 'a pod that listens at its own address only gets the connections of the proxy');
+  t.deepEqual(here.recorded, []);
+});
+
 onNetwork('services without an address and the service of the servers are not served', async (t) => {
   const here = await cluster(t);
   const { proxy } = await start(t, here);
   const ports = [{ port: 8080 }];
-  await addService(here, 'headless', { clusterIP: 'None', ports }, []);
+  const endpoints = [{ port: await listen(t, say('a')) }];
+  await addService(here, 'headless', { clusterIP: 'None', ports }, endpoints);
   await addService(here, 'alias', { type: 'ExternalName', externalName: 'example.com' }, []);
-  await addService(here, 'kubernetes', { clusterIP: '127.0.0.1', ports }, []);
-  await addService(here, 'web', { clusterIP: clusterIp(), ports }, []);
+  await addService(here, 'kubernetes', { clusterIP: '127.0.0.1', ports }, endpoints);
+  await addService(here, 'web', { clusterIP: clusterIp(), ports }, endpoints);
   await until(() => proxy.addresses.length > 0);
   t.is(proxy.addresses.length, 1);
 });

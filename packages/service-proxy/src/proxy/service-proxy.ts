@@ -1,7 +1,8 @@
+import { connect } from 'node:net';
 import type { EventRecorder } from '@keelson/client';
 import type { Clock, Logger, Metrics, Service as RunningService } from '@keelson/core/runtime';
 import { type ServedPort, servedPorts } from '../routes/served-ports.ts';
-import type { KnownService, ServiceTable } from '../routes/service-table.ts';
+import type { KnownService, ServiceTable, Target } from '../routes/service-table.ts';
 import { TargetChoice } from '../routes/target-choice.ts';
 import { HealthPort } from './health-port.ts';
 import { type PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts';
@@ -31,10 +32,16 @@ interface Open {
 
 /** An address that could not be used is tried again after this time. */
 const retryMs = 10_000;
+/** A pod that may still bind its port is asked again after this time. */
+const pendingMs = 1_000;
 
 /**
  * Serves the cluster addresses and node ports of all services in this process. Cluster addresses must be addresses of
  * the machine, such as those of the loopback interface.
+ *
+ * Pods of the machine may listen at all addresses on the port of their service, which is impossible while this process
+ * listens on that port. Therefore a TCP port is served only while it has targets, and, when a pod of the machine has
+ * the same port, after that pod listens. If it listens at all addresses, it receives the connections itself.
  */
 export class ServiceProxy implements RunningService {
   readonly name = 'service-proxy';
@@ -45,8 +52,8 @@ export class ServiceProxy implements RunningService {
   readonly #open = new Map<string, Open>();
   /** Listeners that were closed and may still have connections. */
   readonly #closing = new Set<PortListener>();
-  /** Addresses that cannot be used, with the reported reason and the time of the next attempt. */
-  readonly #failed = new Map<string, { reason: string; retryAt: number }>();
+  /** Addresses that are not served now, with the reported reason, if any, and the time of the next attempt. */
+  readonly #failed = new Map<string, { reason: string | undefined; retryAt: number }>();
   #unsubscribe: () => void = () => {};
   #cancelRetry: () => void = () => {};
   #running: Promise<void> = Promise.resolve();
@@ -103,6 +110,7 @@ export class ServiceProxy implements RunningService {
     const { table, localNodes, nodePortAddresses = ['0.0.0.0'] } = this.#options;
     for (const service of table.services())
       for (const one of servedPorts(table, service, localNodes(), nodePortAddresses)) {
+        if (one.protocol === 'TCP' && one.targets.length === 0) continue;
         const key = `${one.protocol === 'UDP' ? 'UDP' : 'TCP'} ${one.address}:${one.port}`;
         // Two services have the same address only until one of them is created again.
         if (!wanted.has(key)) wanted.set(key, one);
@@ -131,6 +139,11 @@ export class ServiceProxy implements RunningService {
     }
     const failure = this.#failed.get(key);
     if (failure !== undefined && clock.monotonic() < failure.retryAt) return;
+    const pod = wanted.protocol === 'TCP' ? this.#podWithPort(wanted) : undefined;
+    if (pod !== undefined && !(await isListening(pod))) {
+      this.#failed.set(key, { reason: undefined, retryAt: clock.monotonic() + pendingMs });
+      return;
+    }
     const choice = new TargetChoice({ affinityMs: wanted.affinityMs, now: () => clock.monotonic() });
     choice.update(wanted.targets, wanted.affinityMs);
     const health = wanted.protocol === 'health' ? new HealthPort(wanted.service, wanted.targets.length) : undefined;
@@ -144,15 +157,27 @@ export class ServiceProxy implements RunningService {
       this.#failed.delete(key);
       this.#open.set(key, { choice, listener, health });
     } catch (error) {
-      const reason = reasonOf(error);
+      const isServedByPod = pod !== undefined && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      const reason = isServedByPod ? undefined : reasonOf(error);
       this.#failed.set(key, { reason, retryAt: clock.monotonic() + retryMs });
-      if (failure?.reason !== reason) this.#report(wanted.service, key, reason);
+      if (reason !== undefined && failure?.reason !== reason) this.#report(wanted.service, key, reason);
     }
+  }
+
+  /** A target on this machine that has the port of the service. */
+  #podWithPort({ targets, port }: ServedPort): Target | undefined {
+    const local = this.#options.localNodes();
+    return targets.find(
+      (target) => target.port === port && target.nodeName !== undefined && local.has(target.nodeName),
+    );
   }
 
   #scheduleRetry(): void {
     this.#cancelRetry();
-    if (this.#failed.size > 0) this.#cancelRetry = this.#options.clock.after(retryMs, () => this.#sync());
+    if (this.#failed.size === 0) return;
+    const { clock } = this.#options;
+    const next = Math.min(...[...this.#failed.values()].map(({ retryAt }) => retryAt));
+    this.#cancelRetry = clock.after(Math.max(0, next - clock.monotonic()), () => this.#sync());
   }
 
   #report({ namespace, name, uid }: KnownService, key: string, reason: string): void {
@@ -163,6 +188,20 @@ export class ServiceProxy implements RunningService {
     const subject = { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
     this.#options.events.record(subject, 'Warning', 'FailedToListen', message);
   }
+}
+
+/** Whether a connection to the target succeeds within a second. */
+function isListening({ address, port }: Target): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port, timeout: pendingMs });
+    const end = (listening: boolean) => {
+      socket.destroy();
+      resolve(listening);
+    };
+    socket.once('connect', () => end(true));
+    socket.once('timeout', () => end(false));
+    socket.once('error', () => end(false));
+  });
 }
 
 function reasonOf(error: unknown): string {
