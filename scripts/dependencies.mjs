@@ -132,8 +132,8 @@ const variableImports = [
 
 /** Libraries that only certain files may import. */
 const libraries = {
-  koa: [/^adapters\/http-koa\//, /^benchmarks\//],
-  '@koa/router': [/^adapters\/http-koa\//],
+  koa: [/^adapters\/http-koa\//, /^benchmarks\//, /^packages\/keelson\/test\//],
+  '@koa/router': [/^adapters\/http-koa\//, /^packages\/keelson\/test\//],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],

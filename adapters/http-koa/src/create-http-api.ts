@@ -14,6 +14,8 @@ import { ApiDocuments, issuerPaths } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
 import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
+import { checkRoutes } from './endpoints/own-routes.ts';
+import type { Exchange } from './exchange/exchange.ts';
 import { ListMemory } from './exchange/list-body.ts';
 import { HttpMetrics } from './exchange/metrics.ts';
 import {
@@ -42,6 +44,11 @@ export interface HttpApi {
    * method was not called.
    */
   acceptUpgrades(server: Server): void;
+  /**
+   * Handles one request that asks to upgrade the connection. Returns false, and has done nothing, when the request is
+   * to be served over HTTP.
+   */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
   /** The same API as a Koa application, to mount it or to add endpoints. */
   readonly app: KoaApplication;
   /**
@@ -94,6 +101,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       gzipBytes: limits.gzipBytes,
       brand,
       morePaths: options.issuerDocuments ? issuerPaths : [],
+      prefix: options.prefix ?? '',
     }),
     health: new Health([...(options.checks ?? []), shutdown], logger),
     version: versionDocument(options.version),
@@ -103,7 +111,15 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     issuerDocuments: options.issuerDocuments,
   });
   const handleResource = resources.handle;
-  const app = createKoaApplication(pipeline, handleResource, router, logger);
+  const own = options.own ?? {};
+  if (own.routes?.length) checkRoutes(own, options.registry);
+  /** Resource requests on their way through middleware; the listener has opened them. */
+  const opened = new WeakMap<IncomingMessage, Exchange>();
+  const app = createKoaApplication({
+    ...{ pipeline, handleResource, router, logger, own },
+    bodyBytes: limits.bodyBytes,
+    opened: (request) => opened.get(request),
+  });
   let koa = app.callback();
   let composed = app.middleware.length;
   /** Middleware may be added at any time, but Koa composes it only when it creates a listener. */
@@ -114,22 +130,34 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     }
     void koa(request, response);
   };
+  const runResource = own.middleware?.length
+    ? (exchange: Exchange) => {
+        opened.set(exchange.request, exchange);
+        throughKoa(exchange.request, exchange.response);
+      }
+    : (exchange: Exchange) => void pipeline.run(exchange, handleResource);
+  const upgrade = (request: IncomingMessage, socket: Socket, head: Buffer): boolean => {
+    const asked = { socket, head };
+    const response = answerOn(request, asked);
+    // The connection has been destroyed.
+    if (response === undefined) return true;
+    const exchange = pipeline.open(request, response);
+    if (connectOf(exchange.attributes)?.upgrades && !mayHaveBody(request)) {
+      driveAnswer(response, asked);
+      exchange.upgrade = asked;
+      void pipeline.run(exchange, handleResource);
+      return true;
+    }
+    response.detachSocket(socket);
+    return false;
+  };
   return {
-    listener: pipeline.listener(handleResource, throughKoa),
+    listener: pipeline.listener(runResource, throughKoa),
+    upgrade,
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
-        const upgrade = { socket: stream as Socket, head };
-        const response = answerOn(request, upgrade);
-        if (response === undefined) return;
-        const exchange = pipeline.open(request, response);
-        if (connectOf(exchange.attributes)?.upgrades && !mayHaveBody(request)) {
-          driveAnswer(response, upgrade);
-          exchange.upgrade = upgrade;
-          void pipeline.run(exchange, handleResource);
-        } else {
-          response.detachSocket(upgrade.socket);
-          serveWithoutUpgrade(server, request, upgrade);
-        }
+        const socket = stream as Socket;
+        if (!upgrade(request, socket, head)) serveWithoutUpgrade(server, request, { socket, head });
       });
     },
     app,

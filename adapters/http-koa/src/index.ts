@@ -1,6 +1,8 @@
+export { serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
 export type { Exchange } from './exchange/exchange.ts';
+export { requireAllowed } from './exchange/filters.ts';
 export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,
@@ -17,7 +19,9 @@ export {
   type HttpBudgets,
   type HttpLimits,
   mastersOnly,
+  type OwnRoutes,
   type PriorityLevel,
+  type RouteSource,
   serverOptions,
   type VersionInfo,
 } from './exchange/options.ts';

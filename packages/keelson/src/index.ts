@@ -40,7 +40,15 @@ export {
   createControlPlane,
 } from './control-plane/create-control-plane.ts';
 /** @public */
-export type { AgentAccess, Listening, ListenOptions } from './server/listen-plane.ts';
+export type {
+  AgentAccess,
+  HandlerOptions,
+  Listening,
+  ListenOptions,
+  PlaneHandler,
+} from './server/listen-plane.ts';
+/** @public */
+export type { AccessQuestion, PlaneAccess, RequestState, RouteOptions } from './server/request-state.ts';
 /** @public */
 export { type Credentials, credentialsSigner, loadCredentials } from './tls/credentials.ts';
 /** @public */

@@ -7,6 +7,7 @@ import { cleanEnvironment, removeDirectory } from '../../src/keelson-process.ts'
 
 for (const [name, least] of [
   ['embed', 5],
+  ['add-routes', 3],
   ['write-a-controller', 3],
 ] as const)
   test(`every program on the page ${name} runs as it is and prints what the page says`, async (t) => {

@@ -84,6 +84,8 @@ export interface ApiDocumentsOptions {
   readonly brand: Brand;
   /** Paths of the index beside those that every server has. */
   readonly morePaths: readonly string[];
+  /** Path below which the server is mounted; '' at the root. */
+  readonly prefix: string;
 }
 
 /**
@@ -102,6 +104,7 @@ export class ApiDocuments {
       options.registry,
       { title: 'Keelson', version: options.version },
       options.brand,
+      options.prefix,
     );
   }
 
@@ -182,7 +185,7 @@ export class ApiDocuments {
     if (file === undefined) return sendNotFound(exchange);
     const hash = exchange.attributes.query.first('hash');
     if (hash !== undefined && hash !== file.hash) {
-      const location = `/openapi/v3/${path}?hash=${file.hash}`;
+      const location = `${this.#options.prefix}/openapi/v3/${path}?hash=${file.hash}`;
       return sendBytes(exchange, 301, 'text/plain', Buffer.from(`moved to ${location}\n`), ['Location', location]);
     }
     const caching =

@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { statusErrors } from '@keelson/core';
 import type { Logger } from '@keelson/core/runtime';
 import Koa from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';
+import type { OwnRoutes } from '../exchange/options.ts';
 import type { Handler, Pipeline } from '../exchange/pipeline.ts';
+import { mayHaveBody, readBody } from '../exchange/request-body.ts';
 import { sendNotFound } from '../exchange/send.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 
@@ -31,26 +34,39 @@ function isHttpError(error: unknown): error is Error & { readonly status: number
   return error instanceof Error && 'expose' in error && error.expose === true && 'status' in error;
 }
 
+export interface KoaApplicationOptions {
+  readonly pipeline: Pipeline;
+  readonly handleResource: Handler;
+  readonly router: EndpointRouter;
+  readonly logger: Logger;
+  readonly own: OwnRoutes;
+  readonly bodyBytes: number;
+  /** The record of a request that the listener has opened already. */
+  readonly opened: (request: IncomingMessage) => Exchange | undefined;
+}
+
 /**
- * The API as a Koa application: the filters, the resource API, the fixed endpoints. Middleware added with `use` runs
- * after the filters, for paths that are neither resource paths nor fixed endpoints.
+ * The API as a Koa application: the filters, the middleware of the program, the resource API, the fixed endpoints, the
+ * routes of the program. Middleware added with `use` runs after them, for paths that none of them has.
  */
-export function createKoaApplication(
-  pipeline: Pipeline,
-  handleResource: Handler,
-  router: EndpointRouter,
-  logger: Logger,
-): KoaApplication {
+export function createKoaApplication(options: KoaApplicationOptions): KoaApplication {
+  const { pipeline, handleResource, router, logger, own, bodyBytes } = options;
+  const { middleware = [], routes = [], state } = own;
   const app: KoaApplication = new Koa<KoaState>();
   app.on('error', (err: unknown) => reportFailure(logger, err));
   app.use(async (ctx, next) => {
-    const exchange = pipeline.open(ctx.req, ctx.res);
+    const exchange = options.opened(ctx.req) ?? pipeline.open(ctx.req, ctx.res);
     ctx.state.exchange = exchange;
     await pipeline.run(exchange, async () => {
-      if (exchange.attributes.isResourceRequest) {
+      if (exchange.attributes.isResourceRequest && middleware.length === 0) {
         await handleResource(exchange);
         return;
       }
+      if (state)
+        ctx.state = Object.assign(
+          state(exchange, async () => readBody(exchange, bodyBytes)),
+          { exchange },
+        );
       // Koa cannot parse every target in absolute form; the attributes contain its parts.
       const { path, query } = exchange.attributes;
       if (!ctx.url.startsWith('/')) ctx.url = query.text === '' ? path : `${path}?${query.text}`;
@@ -59,13 +75,29 @@ export function createKoaApplication(
       } catch (error) {
         throw isHttpError(error) ? statusErrors.relayed(error.status, error.message) : error;
       }
+      if (exchange.attributes.isResourceRequest && !exchange.answered)
+        logger.warn('middleware answered a request of the resource API', { path: exchange.attributes.path });
       if (!exchange.answered && ctx.status === 404 && (ctx.body === undefined || ctx.body === null))
         sendNotFound(exchange);
     });
     // Koa must not respond when the exchange has already done so.
     if (exchange.answered || ctx.res.destroyed) ctx.respond = false;
   });
+  if (middleware.length > 0) {
+    for (const one of middleware) app.use(one);
+    app.use((ctx, next) => {
+      const { exchange } = ctx.state;
+      if (!exchange.attributes.isResourceRequest) return next();
+      if (ctx.req.readableDidRead && mayHaveBody(ctx.req))
+        throw new Error('middleware has read the body of a request of the resource API');
+      return handleResource(exchange);
+    });
+  }
   app.use(router.routes());
   app.use(router.allowedMethods());
+  for (const one of routes) {
+    app.use(one.routes());
+    app.use(one.allowedMethods());
+  }
   return app;
 }

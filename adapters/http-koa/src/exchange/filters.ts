@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
+import { type AccessAttributes, StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 import type { Authorization, Authorize } from './options.ts';
 
 /** The 403 for a request that its user is not authorized to make: see docs/reference/api-rules.md#failures. */
-function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
+function forbidden(attributes: AccessAttributes, user: UserInfo, reason: string | undefined): StatusError {
   const who = `User ${JSON.stringify(user.name)}`;
   const why = reason ? `: ${reason}` : '';
   if (!attributes.isResourceRequest) {
@@ -32,7 +32,7 @@ function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string
 }
 
 /** Returns when the decision allows the request. @throws StatusError 403 */
-export function requireAllowed(decision: Authorization, attributes: RequestAttributes, user: UserInfo): void {
+export function requireAllowed(decision: Authorization, attributes: AccessAttributes, user: UserInfo): void {
   if (decision === true) return;
   if (decision === false) throw forbidden(attributes, user, undefined);
   if (!decision.allowed) throw forbidden(attributes, user, decision.reason);

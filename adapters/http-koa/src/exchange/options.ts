@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { UserInfo } from '@keelson/core';
 import type { Auditor, Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { Middleware } from 'koa';
+import type { Exchange } from './exchange.ts';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
@@ -174,6 +176,34 @@ export const serverOptions: ServerOptions = {
   keepAliveInitialDelay: 30_000,
 };
 
+/** Middleware and routes beside the API, and what they find in `ctx.state`. */
+export interface OwnRoutes {
+  /**
+   * Runs for every HTTP request that has passed the filters, those of the resource API included, in this order. With
+   * an empty list resource requests are passed directly to their handler.
+   */
+  readonly middleware?: readonly Middleware[];
+  /** Routers of `@koa/router`. No route may match a path of the API. */
+  readonly routes?: readonly RouteSource[];
+  /** First segments of further paths that no route may have. */
+  readonly reserved?: readonly string[];
+  /** Creates `ctx.state`; `readBody` reads the body of the request within the limit of the API. */
+  readonly state?: (exchange: Exchange, readBody: () => Promise<Buffer>) => object;
+}
+
+/** The part of a router of `@koa/router` that is used. */
+export interface RouteSource {
+  readonly stack: readonly {
+    readonly methods: readonly string[];
+    readonly path: string | RegExp;
+    readonly regexp: RegExp;
+  }[];
+  // biome-ignore lint/suspicious/noExplicitAny: each router has types of its own for the state and the context
+  routes(): any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  allowedMethods(): any;
+}
+
 /** Dependencies and settings of {@link createHttpApi}. */
 export interface HttpApiOptions {
   readonly registry: ResourceRegistry;
@@ -215,6 +245,10 @@ export interface HttpApiOptions {
   readonly issuerDocuments?: () => { readonly configuration: string; readonly keys: string };
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
   readonly nodeDialer?: NodeDialer;
+  /** Middleware and routes of the program that serves the API. */
+  readonly own?: OwnRoutes;
+  /** Path below which the API is mounted, e.g. `/cluster`; documents refer to each other below it. Default ''. */
+  readonly prefix?: string;
 }
 
 export const anonymousUser: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };

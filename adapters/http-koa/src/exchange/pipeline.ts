@@ -92,17 +92,17 @@ export class Pipeline {
   }
 
   /**
-   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to
-   * `handleResource` after the filters; all others are passed to `handleOther`.
+   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to `run`,
+   * which is to call {@link run}; all others are passed to `handleOther`.
    */
   listener(
-    handleResource: Handler,
+    run: (exchange: Exchange) => void,
     handleOther: (request: IncomingMessage, response: ServerResponse) => void,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
       const exchange = this.open(request, response);
       if (!exchange.attributes.isResourceRequest) return handleOther(request, response);
-      const piece = () => void this.run(exchange, handleResource);
+      const piece = () => run(exchange);
       if (isUrgent(exchange.attributes)) return eventLoopTurns.add(piece, { urgent: true });
       exchange.authentication = this.#authenticated(request);
       const caller = this.#callerOf(exchange);

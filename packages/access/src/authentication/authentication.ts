@@ -172,10 +172,10 @@ export class Authentication {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** @param ownAuthorities PEM authorities of users, in addition to the configured ones */
+  /** @param ownAuthorities PEM authorities of users, in addition to the configured ones; '' for none */
   forServer(ownAuthorities: string): ServerAuthentication {
     const { requestHeaders } = this.#options;
-    let own = parseCertificates(Buffer.from(ownAuthorities));
+    let own = ownAuthorities === '' ? [] : parseCertificates(Buffer.from(ownAuthorities));
     const trust = () => ({
       users: [...own, ...this.#users()],
       proxies: this.#proxies(),

@@ -56,15 +56,16 @@ export function openApiV3Document(
 
 /**
  * The index of documents: where each group version's document is. `hashes` are content hashes by group version; a URL
- * with its hash may be cached for ever.
+ * with its hash may be cached for ever. `prefix` is the path below which the server is mounted.
  */
 export function openApiV3Index(
   documents: Iterable<readonly [groupVersion: GroupVersion, hash: string]>,
+  prefix = '',
 ): OpenApiV3Index {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const [groupVersion, hash] of documents) {
     const path = documentPath(groupVersion);
-    paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
+    paths[path] = { serverRelativeURL: `${prefix}/openapi/v3/${path}?hash=${hash}` };
   }
   return { paths };
 }

@@ -52,13 +52,15 @@ export class OpenApiDocuments {
   readonly #source: KindSource;
   readonly #info: OpenApiInfo | undefined;
   readonly #brand: Brand | undefined;
+  readonly #prefix: string;
   #generation: number | undefined;
   #entries = new Map<string, Entry>();
   #index: OpenApiFile | undefined;
   #swagger: Partial<Record<SwaggerForm, OpenApiFile>> = {};
 
-  /** `brand` is a part of the media types. */
-  constructor(source: KindSource, info?: OpenApiInfo, brand?: Brand) {
+  /** `brand` is a part of the media types; `prefix` is the path below which the server is mounted. */
+  constructor(source: KindSource, info?: OpenApiInfo, brand?: Brand, prefix = '') {
+    this.#prefix = prefix;
     this.#source = source;
     this.#info = info;
     this.#brand = brand;
@@ -69,7 +71,7 @@ export class OpenApiDocuments {
     this.#refresh();
     const hashes = () =>
       [...this.#entries.values()].map((entry) => [entry.groupVersion, this.#file(entry).hash] as const);
-    this.#index ??= fileOf(openApiV3Index(hashes()));
+    this.#index ??= fileOf(openApiV3Index(hashes(), this.#prefix));
     return this.#index;
   }
 

@@ -17,8 +17,6 @@ import type {
   AuthenticateToken,
   Authorizer,
   KindDefinition,
-  KubeObject,
-  ResourceClient,
   StorageError,
 } from '@keelson/core';
 import {
@@ -48,7 +46,8 @@ import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import { NodeMetricsSource } from '../metrics/node-metrics-source.ts';
-import type { Listening, ListenOptions } from '../server/listen-plane.ts';
+import type { HandlerOptions, Listening, ListenOptions, PlaneHandler, ServedPlane } from '../server/listen-plane.ts';
+import type { PlaneAccess } from '../server/request-state.ts';
 import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
 import { planeServiceAddresses } from '../service-addresses/plane-service-addresses.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
@@ -153,19 +152,17 @@ export interface PlaneServiceAccounts extends ServiceAccountOptions {
 }
 
 /** A running control plane. */
-export interface ControlPlane extends AsyncDisposable {
-  /** Typed access to the objects of a kind. */
-  client<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
-  /** The API for any kind. */
-  readonly api: ApiClient;
+export interface ControlPlane extends PlaneAccess, AsyncDisposable {
   /** The served kinds. Kinds can be added and removed while the plane runs. */
   readonly registry: ResourceRegistry;
   /** True unless a store is unavailable. */
   ready(): boolean;
   /** Resolves with the reason when a store has failed permanently. The plane can then only be closed. */
   readonly failed: Promise<StorageError>;
-  /** Serves the API over HTTP or HTTPS. */
+  /** Serves the API over HTTP or HTTPS, with middleware and routes of the program. */
   listen(options?: ListenOptions): Promise<Listening>;
+  /** Prepares the API to be mounted in a server of the program, at its root or below a path. */
+  handler(options?: HandlerOptions): Promise<PlaneHandler>;
   /** Stops the servers, the controllers, the caches and the stores, in this order. Idempotent. */
   close(): Promise<void>;
 }
@@ -243,7 +240,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     await Promise.all([audit?.close(), encryption?.stop()]);
     throw error;
   });
-  const listening = new Set<Listening>();
+  const listening = new Set<Pick<Listening, 'close'>>();
   const close = async () => {
     await Promise.all([...listening].map((server) => server.close()));
     await audit?.close();
@@ -251,39 +248,46 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     await nodeMetrics?.stop();
     await host.stop();
   };
-  return {
+  const served = (): ServedPlane => ({
+    ...context,
+    plane,
+    registry: stores.all.some(({ reads }) => reads === 'any')
+      ? relaxedReads(registry, (kind) => stores.of(kind).reads)
+      : registry,
+    authorizer,
+    authentication,
+    auditor: audit?.auditor,
+    encryption,
+    checks: stores.checks(),
+    budgets: options.memoryBudgets,
+    ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
+    reachAgents: (dialer) => nodeMetrics?.connect(api, dialer),
+    ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
+  });
+  const plane: ControlPlane = {
     client: (kind) => api.resource(kind),
     api,
     registry,
+    ...context,
     ready: () => stores.ready(),
     failed: stores.failed(),
     listen: async (listenOptions = {}) => {
       // Loaded on demand: a plane without HTTP never loads the server.
       const { listenPlane } = await import('../server/listen-plane.ts');
-      const server = await listenPlane(
-        {
-          ...context,
-          registry: stores.all.some(({ reads }) => reads === 'any')
-            ? relaxedReads(registry, (kind) => stores.of(kind).reads)
-            : registry,
-          authorizer,
-          authentication,
-          auditor: audit?.auditor,
-          encryption,
-          checks: stores.checks(),
-          budgets: options.memoryBudgets,
-          ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
-          reachAgents: (dialer) => nodeMetrics?.connect(api, dialer),
-          ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
-        },
-        listenOptions,
-      );
+      const server = await listenPlane(served(), listenOptions);
       listening.add(server);
       return server;
+    },
+    handler: async (handlerOptions = {}) => {
+      const { mountPlane } = await import('../server/listen-plane.ts');
+      const handler = mountPlane(served(), handlerOptions);
+      listening.add(handler);
+      return handler;
     },
     close,
     [Symbol.asyncDispose]: close,
   };
+  return plane;
 }
 
 async function authorizationOf(options: ControlPlaneOptions, context: AuthorizationContext): Promise<Authorization> {

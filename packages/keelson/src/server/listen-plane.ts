@@ -1,9 +1,18 @@
-import type { Authentication, Encryption, IssuerDocuments } from '@keelson/access';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Authentication, Encryption, IssuerDocuments, ServerAuthentication } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
-import type { Auditor, Brand, ResourceRegistry } from '@keelson/core/internal';
+import { type Auditor, type Brand, type ResourceRegistry, UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
-import { createHttpApi, type HttpBudgets, type NodeDialer, serverOptions } from '@keelson/http-koa';
+import {
+  createHttpApi,
+  type HttpApi,
+  type HttpBudgets,
+  type NodeDialer,
+  serverOptions,
+  serveWithoutUpgrade,
+} from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import { settledWithin } from '../base/settled-within.ts';
 import { apiVersionInfo } from '../base/version.ts';
@@ -15,9 +24,10 @@ import type { Credentials } from '../tls/credentials.ts';
 import { serveEncryption } from './encryption-endpoint.ts';
 import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
+import { ownRoutes, type PlaneAccess, type RouteOptions } from './request-state.ts';
 
-/** Options of {@link ControlPlane.listen}. */
-export interface ListenOptions {
+/** Options of `listen`. */
+export interface ListenOptions extends RouteOptions {
   /** Default: `127.0.0.1` and a port chosen by the system. */
   readonly address?: ListenAddress;
   /**
@@ -44,6 +54,40 @@ export interface ListenOptions {
   readonly agents?: AgentAccess;
 }
 
+/** Options of `handler`. */
+export interface HandlerOptions
+  extends RouteOptions,
+    Pick<ListenOptions, 'brand' | 'allowedHosts' | 'drainMs' | 'flowControl' | 'agents' | 'credentials'> {
+  /** Path below which the API is mounted, such as `/cluster`. Default: the root. */
+  readonly prefix?: string;
+  /**
+   * The user whom the program has authenticated already; undefined: the user of the bearer token or client certificate
+   * of the request. Throw `statusErrors.unauthorized()` for invalid credentials.
+   */
+  readonly authenticate?: (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
+  /**
+   * True: every user is the administrator. Only for servers on loopback addresses: requests under other host names than
+   * those of `allowedHosts`, and those of web pages, are refused. Default false.
+   */
+  readonly insecure?: boolean;
+}
+
+/** The API of a plane for a server of the program. */
+export interface PlaneHandler {
+  /**
+   * Listener for `node:http`, Express (`app.use(listener)`), connect, and the raw requests of Koa and Fastify. Requests
+   * outside of the prefix are passed to `next`, and are answered 404 without one.
+   */
+  readonly listener: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+  /**
+   * Listener for the event `upgrade` of the server: commands in pods, port forwarding. Returns false for requests
+   * outside of the prefix, which other listeners may handle.
+   */
+  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => boolean;
+  /** Ends watches cleanly, aborts connect requests and waits for running requests; within `drainMs`. */
+  close(): Promise<void>;
+}
+
 /** Credentials between the server and the node agents. */
 export interface AgentAccess {
   /** Client certificate of the server. Default: that of the credentials; a plain HTTP server has none. */
@@ -68,6 +112,7 @@ export interface Listening {
 }
 
 export interface ServedPlane {
+  readonly plane: PlaneAccess;
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -106,20 +151,29 @@ async function closeWithin(deadlineMs: number, drained: Promise<void>, server: L
   await server.close(Math.max(0, deadlineMs - (performance.now() - began)));
 }
 
-/** Starts a server for a plane. */
-export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
+/** The API of a plane, before a server is given to it. */
+interface PlaneApi {
+  readonly api: HttpApi;
+  /** Sources of the users; undefined when every user is the administrator. */
+  readonly users: ServerAuthentication | undefined;
+}
+
+interface PlaneApiOptions extends Omit<HandlerOptions, 'drainMs' | 'credentials'> {
+  /** Own authorities of users, PEM, '' for none; undefined: every user is the administrator. */
+  readonly authorities: string | undefined;
+  readonly identity: () => KeyPair | undefined;
+  /** The address in the documents of the issuer of service account tokens. */
+  readonly issuerAddress: () => string;
+}
+
+function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
   const { registry, clock, logger, metrics, checks, authorizer, nodes, serviceAccounts } = plane;
-  const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
-  // The port is known when the server listens.
-  let address = '';
   const { authority: authorities, local } = options.agents ?? {};
   const authority = () => (typeof authorities === 'function' ? authorities() : authorities);
-  let { credentials } = options;
-  const users = credentials && plane.authentication.forServer(credentials.authority);
-  const identity = () => options.agents?.identity ?? credentials?.agentClient;
-  const drainMs = options.drainMs ?? defaultDrainMs;
-  const nodeDialer = nodes && new ApiNodeDialer({ nodes, identity, authority, local, clock });
+  const users = options.authorities === undefined ? undefined : plane.authentication.forServer(options.authorities);
+  const nodeDialer = nodes && new ApiNodeDialer({ nodes, identity: options.identity, authority, local, clock });
   if (nodeDialer) plane.reachAgents(nodeDialer);
+  const { authenticate: given } = options;
   const api = createHttpApi({
     registry,
     clock,
@@ -128,17 +182,40 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     version: apiVersionInfo,
     checks,
     authorize: authorizer.authorize.bind(authorizer),
+    ...(options.middleware || options.routes ? { own: ownRoutes(options, plane) } : {}),
+    prefix: options.prefix ?? '',
     ...(plane.auditor ? { auditor: plane.auditor } : {}),
     ...(nodeDialer ? { nodeDialer } : {}),
-    ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(address) } : {}),
+    ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(options.issuerAddress()) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),
     ...(plane.budgets ? { budgets: plane.budgets } : {}),
     ...(users
-      ? { authenticate: users.authenticate }
+      ? {
+          authenticate: given
+            ? async (request) => (await given(request)) ?? users.authenticate(request)
+            : users.authenticate,
+        }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
   if (plane.encryption !== undefined) serveEncryption(api.app, plane.encryption);
+  return { api, users };
+}
+
+/** Starts a server for a plane. */
+export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
+  const { clock, logger, serviceAccounts } = plane;
+  const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
+  // The port is known when the server listens.
+  let address = '';
+  let { credentials } = options;
+  const drainMs = options.drainMs ?? defaultDrainMs;
+  const { api, users } = planeApi(plane, {
+    ...options,
+    authorities: credentials?.authority,
+    identity: () => options.agents?.identity ?? credentials?.agentClient,
+    issuerAddress: () => address,
+  });
   const tls = () =>
     credentials && users && { ...credentials.server, authorities: users.authorities(), named: credentials.named };
   const server = await listenOn(listenAddress, api.listener, tls(), {
@@ -180,4 +257,75 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
       return closing;
     },
   };
+}
+
+/**
+ * Prepares a plane to be mounted in a server of the program.
+ *
+ * @throws UsageError for a prefix that is no path, and for routes on paths of the API
+ */
+export function mountPlane(plane: ServedPlane, options: HandlerOptions): PlaneHandler {
+  const { prefix = '', insecure = false, credentials, authenticate } = options;
+  if (prefix !== '' && !/^(?:\/[\w.~-]+)+$/.test(prefix))
+    throw new UsageError(
+      `prefix: ${JSON.stringify(prefix)} is not a path such as /cluster, without a slash at its end`,
+    );
+  if (insecure && (credentials !== undefined || authenticate !== undefined))
+    throw new UsageError('the option insecure excludes credentials and authenticate');
+  const { api, users } = planeApi(plane, {
+    ...options,
+    authorities: insecure ? undefined : (credentials?.authority ?? ''),
+    identity: () => options.agents?.identity ?? credentials?.agentClient,
+    issuerAddress: () => '',
+  });
+  let closing: Promise<void> | undefined;
+  return {
+    listener: (request, response, next) => {
+      const target = mountedTarget(request, prefix);
+      if (target !== undefined) {
+        request.url = target;
+        return api.listener(request, response);
+      }
+      if (next !== undefined) return next();
+      response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('404 page not found\n');
+    },
+    upgrade: (request, socket, head) => {
+      const received = request.url ?? '/';
+      const target = mountedTarget(request, prefix);
+      const server = serverOf(socket);
+      if (target === undefined) {
+        // As Node does without a listener for upgrades.
+        if (server?.listenerCount('upgrade') === 1) serveWithoutUpgrade(server, request, { socket, head });
+        return false;
+      }
+      request.url = target;
+      if (api.upgrade(request, socket, head)) return true;
+      request.url = received;
+      if (server === undefined) socket.destroy();
+      else serveWithoutUpgrade(server, request, { socket, head });
+      return true;
+    },
+    close: () => {
+      users?.close();
+      closing ??= settledWithin(options.drainMs ?? defaultDrainMs, api.drain()).then(() => {});
+      return closing;
+    },
+  };
+}
+
+/** The target of a request below the prefix; undefined outside of it. Express and connect may have removed it. */
+function mountedTarget(request: IncomingMessage & { readonly originalUrl?: string }, prefix: string) {
+  const { url = '/', originalUrl } = request;
+  const below = (target: string): string | undefined => {
+    if (!target.startsWith(prefix)) return undefined;
+    const rest = target.slice(prefix.length);
+    if (rest === '' || rest.startsWith('?')) return `/${rest}`;
+    return rest.startsWith('/') ? rest : undefined;
+  };
+  return originalUrl !== undefined && originalUrl !== url && below(originalUrl) === url ? url : below(url);
+}
+
+/** The server that accepted a connection; Node sets it on the socket. */
+function serverOf(socket: Socket): Server | undefined {
+  return (socket as Socket & { readonly server?: Server }).server;
 }
