@@ -206,7 +206,9 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
     return { status: answer.statusCode, text };
   };
   const trusted = await through(credentials.authority, 'log');
-  t.not(trusted.status, 503, trusted.text);
+  // The answer of the agent about the container, which does not start or write on this runtime.
+  t.regex(trusted.text, /container .*"c/);
+  t.notRegex(trusted.text, /cannot be reached/);
   const { createAuthority, createRequest } = await import('@keelson/certificates');
   const now = Date.now();
   const validity = { notBefore: new Date(now - 60_000), notAfter: new Date(now + 3_600_000) };

@@ -114,7 +114,10 @@ withKubectl('kubectl logs --previous shows the run before this one', async (t) =
 withKubectl('a pod without a node has no log yet, and a node that nobody finds is named', async (t) => {
   t.timeout(180_000);
   const { kubectl } = t.context;
-  await runShells(kubectl, 'waiting', [{ name: 'main', script: 'true' }], { nodeName: '' });
+  await runShells(kubectl, 'waiting', [{ name: 'main', script: 'true' }], {
+    nodeName: '',
+    schedulerName: 'none',
+  });
   t.is(await kubectl.run(['get', '--raw', '/api/v1/namespaces/default/pods/waiting/log']), '');
   const status = {
     addresses: [{ type: 'Hostname', address: 'nowhere.invalid' }],

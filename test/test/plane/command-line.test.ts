@@ -11,7 +11,7 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
   [
     'an unknown command',
     ['srve'],
-    /^keelson: unknown command "srve"; use serve, up, verify, audit, encrypt, user, can-i, token, cert, version or help\n$/,
+    /^keelson: unknown command "srve"; use up, down, serve, controllers, proxy, verify, audit, encrypt, user, can-i, token, cert, version or help\n$/,
   ],
   ['an unknown option', ['serve', '--listn', 'x'], /^keelson: unknown option --listn; did you mean --listen\?\n$/],
   [
