@@ -130,12 +130,12 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     }
     void koa(request, response);
   };
-  const runResource = own.middleware?.length
+  const throughMiddleware = own.middleware?.length
     ? (exchange: Exchange) => {
         opened.set(exchange.request, exchange);
         throughKoa(exchange.request, exchange.response);
       }
-    : (exchange: Exchange) => void pipeline.run(exchange, handleResource);
+    : undefined;
   const upgrade = (request: IncomingMessage, socket: Socket, head: Buffer): boolean => {
     const asked = { socket, head };
     const response = answerOn(request, asked);
@@ -152,7 +152,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     return false;
   };
   return {
-    listener: pipeline.listener(runResource, throughKoa),
+    listener: pipeline.listener(handleResource, throughKoa, throughMiddleware),
     upgrade,
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {

@@ -92,17 +92,19 @@ export class Pipeline {
   }
 
   /**
-   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to `run`,
-   * which is to call {@link run}; all others are passed to `handleOther`.
+   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to
+   * `handleResource` after the filters, or to `through`, which is to call {@link run}; all others are passed to
+   * `handleOther`.
    */
   listener(
-    run: (exchange: Exchange) => void,
+    handleResource: Handler,
     handleOther: (request: IncomingMessage, response: ServerResponse) => void,
+    through?: (exchange: Exchange) => void,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
       const exchange = this.open(request, response);
       if (!exchange.attributes.isResourceRequest) return handleOther(request, response);
-      const piece = () => run(exchange);
+      const piece = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
       if (isUrgent(exchange.attributes)) return eventLoopTurns.add(piece, { urgent: true });
       exchange.authentication = this.#authenticated(request);
       const caller = this.#callerOf(exchange);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
+import { UsageError } from '@keelson/core/internal';
 import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import { auditOptions } from '../config/audit-options.ts';
@@ -101,6 +102,11 @@ export async function startServer(
       : {}),
     continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
     ...(signal ? { signal } : {}),
+  }).catch((error: unknown) => {
+    // Messages name the option of the program; here it is that of the command line.
+    throw error instanceof UsageError && error.message.startsWith('storage')
+      ? new UsageError(`--${error.message}`)
+      : error;
   });
   try {
     const listening = await plane.listen({

@@ -25,7 +25,7 @@ export async function makeStores(
     watchWindow = {},
     memoryBudgets,
   } = options;
-  const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
+  const plan = planStorage(options.storage ?? 'memory:', { reads, history }, 'storage');
   const storeOf = routeKinds(plan, kinds);
   const known =
     data === undefined

@@ -373,3 +373,10 @@ test('a plane exposes its clock, logger and metrics', async (t) => {
   t.true(plane.clock.now() > 0);
   t.is(typeof (await plane.metrics.text()), 'string');
 });
+
+test('messages about the storage of a program name its option, not that of the command line', async (t) => {
+  await t.throwsAsync(createControlPlane({ storage: 'lmbd:x' }), {
+    name: 'UsageError',
+    message: /^storage "lmbd:x" must begin with one of .*; did you mean lmdb\?$/,
+  });
+});
