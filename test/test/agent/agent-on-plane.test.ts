@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type EventRecorder, noEvents } from '@keelson/agent';
 import { isStatusError } from '@keelson/core';
 import { ConfigMap, Lease, Node, Pod } from '@keelson/kinds';
 import { behaviours, createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
@@ -22,13 +23,17 @@ interface Setting {
   readonly world: FakeWorld;
 }
 
-async function setting(t: ExecutionContext, words: readonly string[] = []): Promise<Setting> {
+async function setting(
+  t: ExecutionContext,
+  words: readonly string[] = [],
+  events: EventRecorder = noEvents,
+): Promise<Setting> {
   nodes += 1;
   const name = `node-${nodes}`;
   const world = new FakeWorld();
   const { dir, remove } = await scratchDirectory();
   t.teardown(remove);
-  const node = await startAgentNode({ name, engine: createFakeRuntime(world), api: plane.api, words, dir });
+  const node = await startAgentNode({ name, engine: createFakeRuntime(world), api: plane.api, words, dir, events });
   t.teardown(() => node.stop());
   return { node, name, world };
 }
@@ -74,6 +79,23 @@ test('the node registers with labels, taints and provider id, becomes Ready, and
   t.is(beat(later)?.lastTransitionTime, beat(ready)?.lastTransitionTime);
   const lease = await eventually(() => plane.client(Lease).namespace('kube-node-lease').get(name));
   t.is(lease.spec?.holderIdentity, name);
+});
+
+test('cordoning a node and the opposite are events of the node', async (t) => {
+  const reasons: string[] = [];
+  const { name } = await setting(t, [], { record: ({ kind }, _type, reason) => reasons.push(`${kind} ${reason}`) });
+  await eventually(() => plane.client(Node).get(name));
+  for (const [unschedulable, expected] of [
+    [true, 'Node NodeNotSchedulable'],
+    [false, 'Node NodeSchedulable'],
+  ] as const) {
+    await plane.client(Node).patch(name, 'merge', { spec: { unschedulable } });
+    await eventually(async () => reasons.includes(expected));
+  }
+  t.deepEqual(
+    reasons.filter((reason) => reason.endsWith('Schedulable')),
+    ['Node NodeNotSchedulable', 'Node NodeSchedulable'],
+  );
 });
 
 test('a runtime that is not ready makes the node NotReady, and ready again', async (t) => {

@@ -38,6 +38,8 @@ export class NodeReporter {
   readonly #stop = new AbortController();
   #wake = new AbortController();
   #registered = false;
+  /** Whether the node was cordoned at the last report. */
+  #cordoned = false;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: NodeReporterOptions) {
@@ -141,6 +143,12 @@ export class NodeReporter {
       if (before === undefined || before.status === condition.status || word === undefined) continue;
       events.record(subject, 'Normal', word, `Node ${nodeName} status is now: ${word}`);
     }
+    const cordoned = node.spec?.unschedulable === true;
+    if (cordoned !== this.#cordoned) {
+      const word = cordoned ? 'NodeNotSchedulable' : 'NodeSchedulable';
+      events.record(subject, 'Normal', word, `Node ${nodeName} status is now: ${word}`);
+    }
+    this.#cordoned = cordoned;
     const boot = old.nodeInfo?.bootID;
     if (boot && next.nodeInfo?.bootID && boot !== next.nodeInfo.bootID) {
       events.record(

@@ -72,7 +72,11 @@ export const nodeLifecycleController: ControllerDefinition<Node> = {
   workers: 4,
   reconcile,
   deleted: async (run) => {
-    stateOf(run).nodes.delete(run.key);
+    const { nodes } = stateOf(run);
+    const { uid } = nodes.get(run.key) ?? {};
+    if (uid !== undefined)
+      report(run, { metadata: { name: run.key, uid } }, 'RemovingNode', `Removing Node ${run.key} from Controller`);
+    nodes.delete(run.key);
     return undefined;
   },
 };
@@ -96,6 +100,10 @@ async function reconcile(node: Node, run: ReconcileRun): Promise<ReconcileResult
   }
 }
 
+function report(run: ReconcileRun, node: Node, reason: string, what: string): void {
+  run.event(node, 'Normal', reason, `Node ${node.metadata?.name} event: ${what}`);
+}
+
 /** Records whether the node has given a sign of life: a renewed lease, or a status with a new time. */
 function observe(node: Node, run: ReconcileRun, { nodes }: State): Observation {
   const { name = '', uid = '' } = node.metadata ?? {};
@@ -107,6 +115,7 @@ function observe(node: Node, run: ReconcileRun, { nodes }: State): Observation {
   if (observed?.uid !== uid) {
     observed = { uid, heartbeat, seenAt: now, ready: undefined, lostAt: undefined };
     nodes.set(name, observed);
+    report(run, node, 'RegisteredNode', `Registered Node ${name} in Controller`);
   } else if (observed.heartbeat !== heartbeat) {
     observed.heartbeat = heartbeat;
     observed.seenAt = now;
