@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { tool, toolPath } from '@keelson/container-host';
-import { RuntimeError } from '@keelson/container-runtime';
+import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import type { StateDirectory } from '../state/state-directory.ts';
 
 const entry = fileURLToPath(new URL('./log-keeper.js', import.meta.url));
@@ -29,10 +29,18 @@ export class KeeperClient {
     this.#onDisconnect = onDisconnect;
   }
 
-  /** Sends a request. @throws `Unavailable`, or `InvalidState` with the reason that the keeper reports. */
+  /**
+   * Sends a request, once more when the connection is lost: an idle keeper may have ended just after it was reached.
+   * Requests may be repeated. @throws `Unavailable`, or `InvalidState` with the reason that the keeper reports.
+   */
   async request(op: Operation, id: string): Promise<void> {
     const connection = await this.#connection();
-    await connection.request(op, id);
+    try {
+      await connection.request(op, id);
+    } catch (error) {
+      if (this.#closed || !isRuntimeError(error) || error.code !== 'Unavailable') throw error;
+      await (await this.#connection()).request(op, id);
+    }
   }
 
   /** Ensures that a keeper is running. A new keeper reads the output of all running containers. */
