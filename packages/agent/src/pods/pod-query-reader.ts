@@ -28,6 +28,15 @@ export interface PodQueryReaderOptions {
   readonly volumesOf: (uid: string) => readonly VolumeUsage[] | undefined;
 }
 
+/** Why a container does not run yet, in the words of the kubelet. */
+function waitingFor({ status }: Pod, container: string): string {
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const reason = statuses.find(({ name }) => name === container)?.state?.waiting?.reason;
+  if (reason === 'ErrImagePull') return `: image can't be pulled`;
+  if (reason === 'ImagePullBackOff') return ': trying and failing to pull image';
+  return reason === undefined ? ' - no logs yet' : `: ${reason}`;
+}
+
 /** Answers queries about the pods of the node from the agent's state. */
 export class PodQueryReader implements PodQueries {
   readonly #options: PodQueryReaderOptions;
@@ -77,7 +86,9 @@ export class PodQueryReader implements PodQueries {
     if (found === undefined) {
       throw new PodQueryError(
         'Invalid',
-        request.previous ? `previous terminated ${label} not found` : `${label} is waiting to start`,
+        request.previous
+          ? `previous terminated ${label} not found`
+          : `${label} is waiting to start${waitingFor(pod, request.container)}`,
       );
     }
     const path = found.logPath;
