@@ -9,7 +9,7 @@ import { removeDirectory, startKeelson, temporaryDirectory } from '../../src/kee
 import { findKubectl, Kubectl } from '../../src/kubectl.ts';
 import { guestbookFolder } from '../../src/manifests.ts';
 
-const waitMs = 60_000;
+const waitMs = 150_000;
 const dnsAddress = '127.97.0.10';
 const command = process.platform === 'linux' ? findKubectl() : undefined;
 const onLinux = command === undefined ? test.skip : test;
@@ -42,7 +42,7 @@ const hexAddress = (ip: string, port: number) =>
 onLinux(
   'keelson up serves the guestbook through its services and its Ingress, and nothing of it is left',
   async (t) => {
-    t.timeout(180_000);
+    t.timeout(400_000);
     const data = await temporaryDirectory();
     t.teardown(() => removeDirectory(data));
     // Other clusters of this machine have other addresses.
