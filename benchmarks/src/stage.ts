@@ -55,6 +55,9 @@ export async function openStage(
       storage,
       '--log-level',
       'error',
+      // The pods of the scenarios name nodes that do not exist, so that they would be deleted after 40 s.
+      '--controllers',
+      'api,-pod-garbage-collector-controller',
       ...extra,
     ];
     return keep(Spawned.start(process.execPath, words, readyLine));

@@ -7,7 +7,7 @@ import { failedRow, markdown, toRow } from '../src/report/report.ts';
 import { runBenchmarks, scenarios } from '../src/run-benchmarks.ts';
 import type { Scenario } from '../src/scenarios/scenario.ts';
 
-const tiny = ['--rounds', '1', '--slice', '100', '--objects', '50', '--watchers', '10', '--events', '4'];
+const tiny = ['--rounds', '1', '--slice', '40', '--objects', '50', '--watchers', '10', '--events', '4'];
 
 test('every scenario runs and gives figures', async (t) => {
   t.timeout(300_000);
