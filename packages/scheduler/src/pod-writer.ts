@@ -26,14 +26,21 @@ export class PodWriter {
     this.#options = options;
   }
 
-  /** Assigns a pod. Fails with 409 when it is assigned already, or has another UID. */
+  /**
+   * Assigns a pod. Fails with 409 when it is assigned already, or has another UID. After another failure the pod is
+   * read, because the binding may have been written; otherwise its resources would be given to the next pod.
+   */
   async bind({ namespace, name, uid }: PodInfo, nodeName: string): Promise<void> {
-    await this.#pods(namespace).createSubresource(name, 'binding', {
-      apiVersion: 'v1',
-      kind: 'Binding',
-      metadata: { name, namespace, uid },
-      target: { kind: 'Node', name: nodeName },
-    } as never);
+    const pods = this.#pods(namespace);
+    const metadata = { name, namespace, uid };
+    const target = { kind: 'Node', name: nodeName };
+    try {
+      await pods.createSubresource(name, 'binding', { apiVersion: 'v1', kind: 'Binding', metadata, target } as never);
+    } catch (error) {
+      if (isStatusError(error, StatusReason.NotFound) || isStatusError(error, StatusReason.Conflict)) throw error;
+      const pod = await pods.get(name).catch(() => undefined);
+      if (pod?.metadata?.uid !== uid || pod?.spec.nodeName !== nodeName) throw error;
+    }
   }
 
   /** Records why a pod was not assigned. A failure is logged only; the next attempt writes again. */

@@ -137,6 +137,21 @@ test('ended pods free their node, and so do deleted ones', async (t) => {
   t.is(await cluster.assigned('c'), 'n1');
 });
 
+test('an assignment whose answer is lost counts, and is no failure', async (t) => {
+  const cluster = await startTestCluster(t);
+  await cluster.addNode('n1');
+  const client = interceptBindings(cluster.client, async (_pod, _node, bind) => {
+    await bind();
+    throw statusErrors.internal('done, but the answer is lost');
+  });
+  await cluster.startScheduler({ client });
+  await cluster.addPod('first', large);
+  t.is(await cluster.assigned('first'), 'n1');
+  t.regex(await cluster.event('first', 'Scheduled'), /Successfully assigned default\/first to n1/);
+  await cluster.addPod('second', large);
+  t.regex((await cluster.rejected('second')).message ?? '', /1 Insufficient cpu/);
+});
+
 test('with lost answers, failures and restarts no pod is bound twice and no node is overbooked', async (t) => {
   const seed = Number(process.env['KEELSON_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   const random = randomOf(seed);
