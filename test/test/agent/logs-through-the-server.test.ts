@@ -73,10 +73,10 @@ withKubectl(
       /previous terminated container "main".* not found/,
     );
     t.regex((await kubectl.try(['logs', 'nobody'])).stderr, /pods "nobody" not found/);
-    await kubectl.run(['run', 'waiting', '--image=nowhere.test/none:1', '--image-pull-policy=Never']);
+    await kubectl.run(['run', 'imageless', '--image=nowhere.test/none:1', '--image-pull-policy=Never']);
     const waiting = '--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImageNeverPull';
-    await kubectl.run(['wait', waiting, 'pod/waiting', '--timeout=50s']);
-    t.regex((await kubectl.try(['logs', 'waiting'])).stderr, /"waiting" is waiting to start: ErrImageNeverPull/);
+    await kubectl.run(['wait', waiting, 'pod/imageless', '--timeout=50s']);
+    t.regex((await kubectl.try(['logs', 'imageless'])).stderr, /"imageless" is waiting to start: ErrImageNeverPull/);
     const negative = await kubectl.try([
       'get',
       '--raw',
