@@ -50,6 +50,7 @@ export class Attacher {
   readonly #files: AttachmentFiles;
   readonly #process: PluginProcess;
   readonly #queue = new KeyedQueue();
+  readonly #pluginTurns = new KeyedQueue();
 
   constructor(host: PluginHost) {
     this.#host = host;
@@ -142,7 +143,8 @@ export class Attacher {
 
   #calls({ sandboxId, ifName, args, capabilityArgs }: Attachment, netnsPath: string, signal: AbortSignal): Calls {
     const { binDirs } = this.#host;
-    return { process: this.#process, binDirs, sandboxId, netnsPath, ifName, args, capabilityArgs, signal };
+    const turns = this.#pluginTurns;
+    return { process: this.#process, binDirs, sandboxId, netnsPath, ifName, args, capabilityArgs, signal, turns };
   }
 
   #exclusive<T>(

@@ -15,13 +15,23 @@ export interface Calls {
   readonly args: string;
   readonly capabilityArgs: JsonObject;
   readonly signal: AbortSignal;
+  /** Runs the work of one key one at a time. */
+  readonly turns: { run<T>(key: string, work: () => Promise<T>): Promise<T> };
 }
+
+/**
+ * The plugin that creates chains shared by all pods. It tests for a chain and then creates it, so that of two
+ * concurrent calls one fails with "File exists".
+ */
+const sharingPlugin = 'portmap';
 
 /** Calls each plugin in order with the result of the previous one. Returns the result of the last one. */
 export async function addNetwork(list: NetworkList, calls: Calls): Promise<JsonObject> {
   let result: JsonObject | undefined;
   for (const plugin of list.plugins) {
-    result = await call(list, plugin, 'ADD', calls, result);
+    const before = result;
+    const add = () => call(list, plugin, 'ADD', calls, before);
+    result = plugin.type === sharingPlugin ? await calls.turns.run(sharingPlugin, add) : await add();
     if (result === undefined) {
       const failure = { plugin: plugin.type, command: 'ADD' } as const;
       throw new NetworkError('Internal', `plugin ${plugin.type} returned no result (ADD)`, { failure });
