@@ -6,7 +6,7 @@ export {
   type EventSource,
   noEvents,
 } from './events/event-recorder.ts';
-export { isTooLargeResourceVersion } from './http/answer-error.ts';
+export { isTooLargeResourceVersion, missingIsUndefined } from './http/answer-error.ts';
 export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
 export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
 export { createHttpClient, type HttpApiClient } from './http/http-resource-client.ts';

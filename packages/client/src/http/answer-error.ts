@@ -1,4 +1,11 @@
-import { type GroupVersionResource, type Status, type StatusDetails, StatusError, StatusReason } from '@keelson/core';
+import {
+  type GroupVersionResource,
+  isStatusError,
+  type Status,
+  type StatusDetails,
+  StatusError,
+  StatusReason,
+} from '@keelson/core';
 import { isEnvelope, parseProtobufBody, statusSchema } from '@keelson/core/internal';
 
 /** The subject of a request, for errors without a Status. */
@@ -121,6 +128,11 @@ export function answerError(answer: FailedAnswer, subject: RequestSubject): Stat
     details,
     code,
   });
+}
+
+/** For `catch`: the result is undefined when the object does not exist; other errors are thrown again. */
+export function missingIsUndefined(error: unknown): undefined {
+  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }
 
 /** True when the requested resourceVersion is ahead of the server: see docs/reference/api-rules.md#future-revisions. */

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
+import { missingIsUndefined } from '@keelson/client';
 import { type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
-import { isStatusError, StatusReason, timeMs } from '@keelson/core';
+import { timeMs } from '@keelson/core';
 import { CertificateSigningRequest, hasCondition, Node, readCertificateRequest } from '@keelson/kinds';
 import type { CertificateSigner } from './certificate-signer.ts';
 import { isOwnSigner, nodeClientSigner, nodePrefix, nodeServingSigner, signerProblem } from './signer-rules.ts';
@@ -38,7 +39,7 @@ export function certificateController(signer: CertificateSigner): ControllerDefi
         await run.client
           .resource(CertificateSigningRequest)
           .delete(run.key, { preconditions: { uid, resourceVersion } })
-          .catch(ignoreMissing);
+          .catch(missingIsUndefined);
         return undefined;
       }
       await decide(request, run);
@@ -107,10 +108,6 @@ function addCondition(
 ): CertificateSigningRequest {
   const conditions = [...(request.status?.conditions ?? []), { ...condition, status: 'True' }];
   return { ...request, status: { ...request.status, conditions } };
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }
 
 const bootstrappersGroup = 'system:bootstrappers';

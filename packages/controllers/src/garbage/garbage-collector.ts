@@ -1,12 +1,5 @@
-import { Informer, WorkQueue } from '@keelson/client';
-import {
-  type DiscoveredResource,
-  isStatusError,
-  type KubeObject,
-  type OwnerReference,
-  type ResourceClient,
-  StatusReason,
-} from '@keelson/core';
+import { Informer, missingIsUndefined, WorkQueue } from '@keelson/client';
+import type { DiscoveredResource, KubeObject, OwnerReference, ResourceClient } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
 import type { ControllerOptions } from '../controller-options.ts';
 import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
@@ -271,8 +264,4 @@ function policyFor(
 ): { propagationPolicy: 'Foreground' | 'Orphan' | 'Background' } {
   if (foreground || finalizers.includes(foregroundFinalizer)) return { propagationPolicy: 'Foreground' };
   return { propagationPolicy: finalizers.includes(orphanFinalizer) ? 'Orphan' : 'Background' };
-}
-
-function missingIsUndefined(error: unknown): undefined {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }

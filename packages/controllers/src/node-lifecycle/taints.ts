@@ -1,6 +1,6 @@
 import type { ReconcileRun } from '@keelson/controller-kit';
 import { formatTime } from '@keelson/core';
-import { type coreV1, Node, type Pod } from '@keelson/kinds';
+import { type coreV1, Node, type Pod, tolerates } from '@keelson/kinds';
 
 type Taint = coreV1.Taint;
 
@@ -71,11 +71,6 @@ export async function writeTaints(node: Node, taints: readonly Taint[], run: Rec
 
 export function evictingTaints({ spec }: Node): Taint[] {
   return (spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
-}
-
-function tolerates({ key = '', operator = '', value = '', effect = '' }: coreV1.Toleration, taint: Taint): boolean {
-  if ((effect !== '' && effect !== taint.effect) || (key !== '' && key !== taint.key)) return false;
-  return operator === 'Exists' || (key !== '' && value === (taint.value ?? ''));
 }
 
 /**

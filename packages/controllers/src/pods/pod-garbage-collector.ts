@@ -1,3 +1,4 @@
+import { missingIsUndefined } from '@keelson/client';
 import {
   type ControllerDefinition,
   type ReconcileResult,
@@ -157,8 +158,4 @@ async function remove(
     if (isStatusError(err, StatusReason.NotFound) || isStatusError(err, StatusReason.Conflict)) return;
     throw err;
   }
-}
-
-function missingIsUndefined(error: unknown): undefined {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }

@@ -1,5 +1,6 @@
 import { disruptionConditions } from '@keelson/controllers';
 import {
+  formatTime,
   isStatusError,
   type KindDefinition,
   labelSelectorOf,
@@ -155,7 +156,7 @@ async function charge(budget: PodDisruptionBudget, pod: Pod, call: Call, dryRun:
     checkBudget(found);
     const status = found.status as NonNullable<PodDisruptionBudget['status']>;
     const disruptionsAllowed = status.disruptionsAllowed - 1;
-    const at = call.now.toISOString().replace(/\.\d+Z$/, 'Z');
+    const at = formatTime(call.now);
     const charged: PodDisruptionBudget = {
       ...found,
       status: {
@@ -186,7 +187,7 @@ async function remove({ parent, now }: Call, options: DeleteOptions, storages: S
     const condition = {
       type: 'DisruptionTarget',
       status: 'True',
-      lastTransitionTime: now.toISOString().replace(/\.\d+Z$/, 'Z'),
+      lastTransitionTime: formatTime(now),
       reason: 'EvictionByEvictionAPI',
       message: 'Eviction API: evicting',
     };

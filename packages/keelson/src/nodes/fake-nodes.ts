@@ -1,5 +1,5 @@
-import { pause } from '@keelson/client';
-import { type ApiClient, formatMicroTime, formatTime, isStatusError, StatusReason } from '@keelson/core';
+import { missingIsUndefined, pause } from '@keelson/client';
+import { type ApiClient, formatMicroTime, formatTime } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { type coreV1, Lease, Node } from '@keelson/kinds';
 import { keelsonVersion } from '../base/version.ts';
@@ -142,8 +142,4 @@ function fakeStatus(name: string, now: string, before: readonly coreV1.NodeCondi
       architecture: process.arch === 'x64' ? 'amd64' : process.arch,
     },
   };
-}
-
-function missingIsUndefined(error: unknown): undefined {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }

@@ -3,7 +3,15 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
-import { type ApiClient, isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
+import { missingIsUndefined } from '@keelson/client';
+import {
+  type ApiClient,
+  formatMicroTime,
+  isStatusError,
+  type KubeObject,
+  type ResourceClient,
+  StatusReason,
+} from '@keelson/core';
 import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
 import { EndpointSlice, Endpoints, Lease, Service } from '@keelson/kinds';
 
@@ -184,7 +192,7 @@ export class KubernetesService implements RunningService {
   async #renew(): Promise<void> {
     const { api, clock } = this.#options;
     const leases = api.resource(Lease).namespace(leaseNamespace);
-    const renewTime = new Date(clock.now()).toISOString().replace(/Z$/, '000Z');
+    const renewTime = formatMicroTime(new Date(clock.now()));
     const spec = { holderIdentity: textOf(this.#address), leaseDurationSeconds: leaseMs / 1000, renewTime };
     try {
       await leases.patch(this.#leaseName, 'merge', { metadata: { labels: leaseLabels }, spec });
@@ -283,8 +291,4 @@ async function provide<T extends KubeObject>(objects: ResourceClient<T>, wanted:
 
 function resourceVersionOf({ metadata }: KubeObject): string {
   return metadata?.resourceVersion ?? '';
-}
-
-function missingIsUndefined(error: unknown): undefined {
-  if (!isStatusError(error, StatusReason.NotFound)) throw error;
 }
