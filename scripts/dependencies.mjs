@@ -27,6 +27,7 @@ const packages = {
     '@keelson/kinds',
   ],
   'packages/controller-kit': ['@keelson/core', '@keelson/client'],
+  'packages/extensions': ['@keelson/core', '@keelson/client', '@keelson/controller-kit', '@keelson/kinds'],
   'packages/scheduler': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
   'packages/service-proxy': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
