@@ -9,7 +9,7 @@ const maps = plane.client(ConfigMap).namespace('default');
 
 await websites.create({ metadata: { name: 'home' }, spec: { title: 'Hello' } });
 for await (const { type, object } of websites.watch()) {
-  if (type === 'BOOKMARK' || object.status?.observedGeneration !== object.metadata?.generation) continue;
+  if (type === 'BOOKMARK' || object.status?.observedGeneration !== object.metadata.generation) continue;
   console.log(object.spec.title, object.status?.conditions?.[0]?.type, (await maps.get('home-page')).data);
   if (object.spec.title === 'Welcome') break;
   await websites.patch('home', 'merge', { spec: { title: 'Welcome' } });

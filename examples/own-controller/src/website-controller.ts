@@ -18,8 +18,8 @@ export const websiteController: ControllerDefinition<Website> = {
   kind: Website,
   owns: [ConfigMap],
   reconcile: async (read, run) => {
-    const { namespace = '', name = '' } = read.metadata ?? {};
-    if (read.metadata?.deletionTimestamp) {
+    const { namespace = '', name, deletionTimestamp } = read.metadata;
+    if (deletionTimestamp !== undefined) {
       await setLine(run, namespace, name, null);
       await removeFinalizer(run, Website, read, finalizer);
       return;
@@ -36,7 +36,7 @@ export const websiteController: ControllerDefinition<Website> = {
     await setLine(run, namespace, name, website.spec.title);
     const ready = { type: 'Ready', status: 'True', reason: 'Published', message: '' };
     await patchStatus(run, Website, website, {
-      ...{ observedGeneration: website.metadata?.generation, page },
+      ...{ observedGeneration: website.metadata.generation, page },
       conditions: [...withCondition(website.status?.conditions, ready, run.clock)],
     });
   },

@@ -10,6 +10,6 @@ await backups
   .catch((error: Error) => console.log(error.message));
 
 for await (const { type, object } of backups.watch({ timeoutSeconds: 1 })) {
-  if (type !== 'BOOKMARK') console.log(type, object.metadata?.name, object.spec.keep);
+  if (type !== 'BOOKMARK') console.log(type, object.metadata.name, object.spec.keep);
 }
 await plane.close();

@@ -14,6 +14,7 @@ import {
   type Status,
   StatusError,
   StatusReason,
+  type Stored,
   type SubresourceDefinition,
   type WatchOptions,
 } from '@keelson/core';
@@ -77,7 +78,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     return new InProcessResourceClient<T>(this.#calls, this.resourceName, namespace);
   }
 
-  async create(object: T, options: MutateOptions = {}): Promise<T> {
+  async create(object: T, options: MutateOptions = {}): Promise<Stored<T>> {
     const context = this.#calls.contextOf(options.signal);
     const answer = await this.#service().create(
       context,
@@ -85,25 +86,25 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
       jsonBody(object),
       writeParameters(options),
     );
-    return answerValue(answer) as T;
+    return answerValue(answer) as Stored<T>;
   }
 
-  async get(name: string, options: GetOptions = {}): Promise<T> {
+  async get(name: string, options: GetOptions = {}): Promise<Stored<T>> {
     const parameters = { export: false, exact: false, resourceVersion: options.resourceVersion ?? '' };
     const answer = await this.#service().get(this.#calls.contextOf(options.signal), this.#target(name), parameters);
-    return ('stored' in answer ? this.#calls.read(answer.kind, answer.stored) : answer.object) as T;
+    return ('stored' in answer ? this.#calls.read(answer.kind, answer.stored) : answer.object) as Stored<T>;
   }
 
-  async list(options: ListOptions = {}): Promise<KubeList<T>> {
+  async list(options: ListOptions = {}): Promise<KubeList<Stored<T>>> {
     const service = this.#service();
     const answer = await service.list(this.#calls.contextOf(options.signal), this.#target(), listParameters(options));
     return this.#listOf(answer);
   }
 
-  #listOf(answer: ListAnswer): KubeList<T> {
+  #listOf(answer: ListAnswer): KubeList<Stored<T>> {
     const { kind, list } = answer;
-    const items: T[] = [];
-    for (const stored of list.objects()) items.push(this.#calls.read(kind, stored) as T);
+    const items: Stored<T>[] = [];
+    for (const stored of list.objects()) items.push(this.#calls.read(kind, stored) as Stored<T>);
     return {
       kind: kind.listKind,
       apiVersion: kind.apiVersion,
@@ -116,26 +117,30 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     };
   }
 
-  async update(object: T, options: MutateOptions = {}): Promise<T> {
+  async update(object: T, options: MutateOptions = {}): Promise<Stored<T>> {
     const target = { ...this.#homeOf(object), name: object.metadata?.name ?? '' };
     const context = this.#calls.contextOf(options.signal);
-    return answerValue(await this.#service().update(context, target, jsonBody(object), writeParameters(options))) as T;
+    return answerValue(
+      await this.#service().update(context, target, jsonBody(object), writeParameters(options)),
+    ) as Stored<T>;
   }
 
-  async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<T> {
+  async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<Stored<T>> {
     const body: PatchBody = { type, bytes: jsonBody(patch).bytes };
     const context = this.#calls.contextOf(options.signal);
-    return answerValue(await this.#service().patch(context, this.#target(name), body, writeParameters(options))) as T;
+    return answerValue(
+      await this.#service().patch(context, this.#target(name), body, writeParameters(options)),
+    ) as Stored<T>;
   }
 
-  async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
+  async delete(name: string, options: DeleteOptions = {}): Promise<Stored<T> | Status> {
     const context = this.#calls.contextOf(options.signal);
     return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as
-      | T
+      | Stored<T>
       | Status;
   }
 
-  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<KubeList<T>> {
+  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<KubeList<Stored<T>>> {
     const answer = await this.#service().deleteCollection(
       this.#calls.contextOf(options.signal),
       this.#target(),

@@ -1,4 +1,4 @@
-import type { ClientWatchEvent, GroupVersionResource, KindDefinition, KubeObject } from '@keelson/core';
+import type { ClientWatchEvent, GroupVersionResource, KindDefinition, KubeObject, Stored } from '@keelson/core';
 import {
   type ResourceService,
   type ResourceWatch,
@@ -111,7 +111,8 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
   #toClient(event: WatchEvent): ClientWatchEvent<T> {
     const kind = this.#service?.kind;
     if (kind === undefined) throw new Error('the watch returned an event before it was opened');
-    if (event.type !== 'BOOKMARK') return { type: event.type, object: this.#options.read(kind, event.object) as T };
+    if (event.type !== 'BOOKMARK')
+      return { type: event.type, object: this.#options.read(kind, event.object) as Stored<T> };
     return { type: 'BOOKMARK', object: { ...event.object.value(), kind: kind.kind, apiVersion: kind.apiVersion } };
   }
 

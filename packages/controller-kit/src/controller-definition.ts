@@ -1,4 +1,4 @@
-import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import type { ApiClient, KindDefinition, KubeObject, Stored } from '@keelson/core';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { ObjectReader, Selection } from './shared-informer.ts';
 
@@ -31,7 +31,7 @@ export interface ReconcileRun {
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
-export type Reconcile<T extends KubeObject> = (object: T, run: ReconcileRun) => Promise<ReconcileResult>;
+export type Reconcile<T extends KubeObject> = (object: Stored<T>, run: ReconcileRun) => Promise<ReconcileResult>;
 
 /** Another kind whose changes lead to runs. */
 export interface RelatedKind {

@@ -1,4 +1,11 @@
-import { isStatusError, type KindDefinition, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
+import {
+  isStatusError,
+  type KindDefinition,
+  type KubeObject,
+  type ResourceClient,
+  StatusReason,
+  type Stored,
+} from '@keelson/core';
 import type { ReconcileRun } from './controller-definition.ts';
 
 /** The client of a run, or one that the caller created. */
@@ -15,9 +22,9 @@ export async function addFinalizer<T extends KubeObject>(
   kind: KindDefinition<T>,
   object: T,
   finalizer: string,
-): Promise<T> {
+): Promise<Stored<T>> {
   const { finalizers = [] } = object.metadata ?? {};
-  if (finalizers.includes(finalizer)) return object;
+  if (finalizers.includes(finalizer)) return object as Stored<T>;
   return patchAsRead(access, kind, object, { metadata: { finalizers: [...finalizers, finalizer] } });
 }
 
@@ -31,9 +38,9 @@ export async function removeFinalizer<T extends KubeObject>(
   kind: KindDefinition<T>,
   object: T,
   finalizer: string,
-): Promise<T | undefined> {
+): Promise<Stored<T> | undefined> {
   const { finalizers = [] } = object.metadata ?? {};
-  if (!finalizers.includes(finalizer)) return object;
+  if (!finalizers.includes(finalizer)) return object as Stored<T>;
   const rest = finalizers.filter((other) => other !== finalizer);
   try {
     return await patchAsRead(access, kind, object, { metadata: { finalizers: rest } });
@@ -54,10 +61,10 @@ export async function patchStatus<T extends KubeObject & { status?: object }>(
   kind: KindDefinition<T>,
   object: T,
   fields: { readonly [F in keyof NonNullable<T['status']>]?: NonNullable<T['status']>[F] | undefined },
-): Promise<T> {
+): Promise<Stored<T>> {
   const current: Readonly<Record<string, unknown>> = { ...object.status };
   const changed = Object.entries(fields).filter(([name, value]) => !isSame(current[name], value));
-  if (changed.length === 0) return object;
+  if (changed.length === 0) return object as Stored<T>;
   const status = Object.fromEntries(changed.map(([name, value]) => [name, replacement(current[name], value)]));
   return patchAsRead(access, kind, object, { status }, 'status');
 }
@@ -97,12 +104,12 @@ async function patchAsRead<T extends KubeObject>(
   object: T,
   patch: { readonly metadata?: object; readonly status?: object },
   subresource?: 'status',
-): Promise<T> {
+): Promise<Stored<T>> {
   const { namespace, name = '', uid, resourceVersion } = object.metadata ?? {};
   const objects: ResourceClient<T> = client.resource(kind);
   const narrowed = namespace === undefined ? objects : objects.namespace(namespace);
   const whole = { ...patch, metadata: { ...patch.metadata, uid, resourceVersion } };
   const hasStatus = kind.subresources.some((other) => other.name === 'status');
   if (subresource === undefined || !hasStatus) return narrowed.patch(name, 'merge', whole);
-  return (await narrowed.patchSubresource(name, subresource, 'merge', whole)) as T;
+  return (await narrowed.patchSubresource(name, subresource, 'merge', whole)) as Stored<T>;
 }

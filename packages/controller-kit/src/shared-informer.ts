@@ -14,6 +14,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
   type ResourceClient,
+  type Stored,
 } from '@keelson/core';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import type { ControllerHost } from './controller-definition.ts';
@@ -21,18 +22,18 @@ import type { ControllerHost } from './controller-definition.ts';
 /** Reads from the local copy of a kind. Objects are shared and must not be modified. */
 export interface ObjectReader<T extends KubeObject> {
   /** An object by `namespace/name`, or by `name` for cluster-scoped kinds. */
-  get(key: string): T | undefined;
-  list(): T[];
-  inNamespace(namespace: string): T[];
+  get(key: string): Stored<T> | undefined;
+  list(): Stored<T>[];
+  inNamespace(namespace: string): Stored<T>[];
   /** The objects that `owner` controls. */
-  controlledBy(owner: KubeObject): T[];
+  controlledBy(owner: KubeObject): Stored<T>[];
   /**
    * The objects for which `values` returns `value`. The index is built at the first use of this function, so that the
    * function must be a constant; a kind has at most 32 indexes.
    *
    * @throws Error for a further function
    */
-  by(values: IndexFunction<T>, value: string): T[];
+  by(values: IndexFunction<T>, value: string): Stored<T>[];
 }
 
 /** Limits a local copy, to save memory. Default: all objects, complete. */
@@ -55,13 +56,13 @@ const maxIndexes = 32;
 /** The one informer of a kind that all controllers of a process share. */
 export class SharedInformer<T extends KubeObject = KubeObject> implements ObjectReader<T> {
   readonly kind: KindDefinition<T>;
-  readonly informer: Informer<T>;
+  readonly informer: Informer<T, Stored<T>>;
   /** True when an object belongs to this copy. */
   readonly selects: (object: T) => boolean;
   readonly #client: ResourceClient<T>;
   readonly #clock: Clock;
-  readonly #lister: Lister<T, 'namespace' | 'controller'>;
-  readonly #indexes = new Map<IndexFunction<T>, Lister<T, 'index'>>();
+  readonly #lister: Lister<Stored<T>, 'namespace' | 'controller'>;
+  readonly #indexes = new Map<IndexFunction<T>, Lister<Stored<T>, 'index'>>();
   #waiters: Waiter[] = [];
 
   constructor(kind: KindDefinition<T>, host: ControllerHost, selection: Selection = {}) {
@@ -74,10 +75,10 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
       : client.resource(kind);
     this.#clock = clock;
     this.selects = selects(kind, selectors);
-    this.informer = new Informer<T>({
+    this.informer = new Informer<T, Stored<T>>({
       client: this.#client,
       keep: (object) => {
-        const kept = withoutManagedFields(kind, object);
+        const kept = withoutManagedFields(kind, object) as Stored<T>;
         return freeze ? deepFreeze(kept) : kept;
       },
       progressed: () => this.#notify(),
@@ -88,23 +89,23 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
     this.#lister = createLister(this.informer, { indexes: { namespace: byNamespace, controller: byControllerUid } });
   }
 
-  get(key: string): T | undefined {
+  get(key: string): Stored<T> | undefined {
     return this.#lister.get(key);
   }
 
-  list(): T[] {
+  list(): Stored<T>[] {
     return this.#lister.list();
   }
 
-  inNamespace(namespace: string): T[] {
+  inNamespace(namespace: string): Stored<T>[] {
     return this.#lister.by('namespace', namespace);
   }
 
-  controlledBy(owner: KubeObject): T[] {
+  controlledBy(owner: KubeObject): Stored<T>[] {
     return this.#lister.by('controller', owner.metadata?.uid ?? '');
   }
 
-  by(values: IndexFunction<T>, value: string): T[] {
+  by(values: IndexFunction<T>, value: string): Stored<T>[] {
     let lister = this.#indexes.get(values);
     if (lister === undefined) {
       if (this.#indexes.size >= maxIndexes)

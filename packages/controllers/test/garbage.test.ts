@@ -1,4 +1,4 @@
-import { isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
+import { isStatusError, type KubeObject, type ObjectOf, type ResourceClient, StatusReason } from '@keelson/core';
 import { ConfigMap, Secret } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
@@ -9,7 +9,7 @@ const test = anyTest as TestFn<{
   maps: ResourceClient<ConfigMapObject>;
   secrets: ResourceClient<KubeObject>;
 }>;
-type ConfigMapObject = Awaited<ReturnType<ResourceClient<KubeObject>['get']>>;
+type ConfigMapObject = ObjectOf<typeof ConfigMap>;
 
 let plane: TestPlane;
 

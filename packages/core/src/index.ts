@@ -186,6 +186,8 @@ export {
   type OwnerReference,
   parseApiVersion,
   type Scope,
+  type Stored,
+  type StoredMeta,
   type Time,
   type TypeMeta,
 } from './meta/types.ts';

@@ -1,6 +1,6 @@
 import { createInProcessClient } from '@keelson/client';
 import { type ClientCase, clientCases, clientSuiteKinds, runClientCase } from '@keelson/conformance';
-import type { ApiClient, ClientWatchEvent, KubeObject, ResourceClient, WatchOptions } from '@keelson/core';
+import type { ApiClient, ClientWatchEvent, KubeObject, ResourceClient, Stored, WatchOptions } from '@keelson/core';
 import { systemClock } from '@keelson/core/runtime';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
@@ -58,7 +58,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
     (good) => ({
       create: async (object, options) => {
         await good.create(object, options);
-        return object;
+        return object as Stored;
       },
     }),
   ],
@@ -77,7 +77,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
     'texts are read as latin1',
     (good) => ({
       get: async (name, options) =>
-        JSON.parse(Buffer.from(JSON.stringify(await good.get(name, options))).toString('latin1')) as KubeObject,
+        JSON.parse(Buffer.from(JSON.stringify(await good.get(name, options))).toString('latin1')) as Stored,
     }),
   ],
   [

@@ -13,6 +13,7 @@ import {
   PatchType,
   type ResourceClient,
   type Status,
+  type Stored,
   type WatchOptions,
 } from '@keelson/core';
 import { type Brand, defaultBrand } from '@keelson/core/internal';
@@ -68,10 +69,10 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return new HttpResourceClient<T>(this.#transport, { ...this.#scope, namespace });
   }
 
-  async create(object: T, options: MutateOptions = {}): Promise<T> {
+  async create(object: T, options: MutateOptions = {}): Promise<Stored<T>> {
     const { signal } = options;
     const namespace = this.#scope.namespace ?? object.metadata?.namespace;
-    return this.#send<T>({
+    return this.#send<Stored<T>>({
       method: 'POST',
       namespace,
       query: mutateQuery(options),
@@ -80,9 +81,9 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     });
   }
 
-  async get(name: string, options: GetOptions = {}): Promise<T> {
+  async get(name: string, options: GetOptions = {}): Promise<Stored<T>> {
     const { signal } = options;
-    const object = await this.#send<T>({
+    const object = await this.#send<Stored<T>>({
       method: 'GET',
       name,
       query: getQuery(options),
@@ -92,20 +93,20 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#reduced(object);
   }
 
-  async list(options: ListOptions = {}): Promise<KubeList<T>> {
+  async list(options: ListOptions = {}): Promise<KubeList<Stored<T>>> {
     const { signal } = options;
     const accept = this.#accept('list');
     const list = completeList(
-      await this.#send<KubeList<T>>({ method: 'GET', query: listQuery(options), accept, signal }),
+      await this.#send<KubeList<Stored<T>>>({ method: 'GET', query: listQuery(options), accept, signal }),
     );
     return this.#scope.metadataOnly ? { ...list, items: list.items.map((object) => this.#reduced(object)) } : list;
   }
 
-  async update(object: T, options: MutateOptions = {}): Promise<T> {
+  async update(object: T, options: MutateOptions = {}): Promise<Stored<T>> {
     const { name = '', namespace } = object.metadata ?? {};
     const target = { name, namespace: this.#scope.namespace ?? namespace };
     const { signal } = options;
-    return this.#send<T>({
+    return this.#send<Stored<T>>({
       method: 'PUT',
       ...target,
       query: mutateQuery(options),
@@ -114,12 +115,12 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     });
   }
 
-  async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<T> {
-    return this.#patch<T>({ name }, type, patch, options);
+  async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<Stored<T>> {
+    return this.#patch<Stored<T>>({ name }, type, patch, options);
   }
 
-  async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
-    return this.#send<T | Status>({
+  async delete(name: string, options: DeleteOptions = {}): Promise<Stored<T> | Status> {
+    return this.#send<Stored<T> | Status>({
       method: 'DELETE',
       name,
       body: optionalBody(deleteBody(options)),
@@ -127,7 +128,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     });
   }
 
-  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<T>> {
+  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<Stored<T>>> {
     const { signal } = options;
     return this.#send({ method: 'DELETE', query: listQuery(options), body: optionalBody(deleteBody(options)), signal });
   }
@@ -224,8 +225,8 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return metadataOnly ? metadataAccept(shape, brand) : format.accept;
   }
 
-  #reduced(object: T): T {
-    return this.#scope.metadataOnly ? (metadataOf(object) as T) : object;
+  #reduced(object: Stored<T>): Stored<T> {
+    return this.#scope.metadataOnly ? (metadataOf(object) as Stored<T>) : object;
   }
 
   /** Adds apiVersion and kind, which other servers require. */

@@ -1,4 +1,11 @@
-import { type ClientWatchEvent, isStatusError, type KubeObject, type Status, StatusError } from '@keelson/core';
+import {
+  type ClientWatchEvent,
+  isStatusError,
+  type KubeObject,
+  type Status,
+  StatusError,
+  type Stored,
+} from '@keelson/core';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
@@ -26,7 +33,7 @@ function eventOf<T extends KubeObject>({ type, object }: WireEvent): ClientWatch
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
-      return { type, object: object as T };
+      return { type, object: object as Stored<T> };
     case 'BOOKMARK':
       return { type, object };
     case 'ERROR':

@@ -1,4 +1,4 @@
-import type { KubeObject } from '@keelson/core';
+import type { KubeObject, Stored } from '@keelson/core';
 import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
@@ -295,7 +295,7 @@ test('objects that are not remembered are not cached: handlers are called when o
 
 test('a lister reads by its indexes, which are up to date when handlers are called', async (t) => {
   const script = new ScriptedClient();
-  const owned = (name: string, version: number, owner: string, app: string): KubeObject => ({
+  const owned = (name: string, version: number, owner: string, app: string): Stored => ({
     metadata: {
       ...thing(name, version).metadata,
       labels: { app },

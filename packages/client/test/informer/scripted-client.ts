@@ -6,11 +6,12 @@ import {
   type ResourceClient,
   StatusError,
   type StatusReason,
+  type Stored,
   type WatchOptions,
 } from '@keelson/core';
 
-export const thing = (name: string, resourceVersion: number | string, uid = `u-${name}`): KubeObject => ({
-  metadata: { name, namespace: 'n', uid, resourceVersion: String(resourceVersion) },
+export const thing = (name: string, resourceVersion: number | string, uid = `u-${name}`): Stored => ({
+  metadata: { name, namespace: 'n', uid, resourceVersion: String(resourceVersion), creationTimestamp: '' },
 });
 
 export const failure = (code: number, reason: StatusReason, cause?: string) =>

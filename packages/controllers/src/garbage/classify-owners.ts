@@ -47,7 +47,7 @@ async function judge(
   const all = client.dynamic(resource, { metadataOnly: true });
   const scoped = resource.namespaced && node.namespace !== undefined ? all.namespace(node.namespace) : all;
   try {
-    const { metadata = {} } = await scoped.get(owner.name);
+    const { metadata } = await scoped.get(owner.name);
     if (metadata.uid !== owner.uid) return 'dangling';
     return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(foregroundFinalizer)
       ? 'waiting'

@@ -1,7 +1,7 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { PropagationPolicy } from '../kind/strategy.ts';
 import type { Status } from '../meta/status.ts';
-import type { GroupVersionResource, KubeList, KubeObject } from '../meta/types.ts';
+import type { GroupVersionResource, KubeList, KubeObject, Stored } from '../meta/types.ts';
 
 /**
  * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. What the server
@@ -92,7 +92,7 @@ export type PatchType = keyof typeof PatchType;
 
 /** A change as clients see it. */
 export type ClientWatchEvent<T extends KubeObject> =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored<T> }
   | { readonly type: 'BOOKMARK'; readonly object: KubeObject };
 
 /** Operations on one resource; `namespace()` narrows to one namespace (cluster-scoped kinds never call it). */
@@ -100,13 +100,13 @@ export interface ResourceClient<T extends KubeObject> {
   /** The resource this client speaks of. */
   readonly resourceName: GroupVersionResource;
   namespace(namespace: string): ResourceClient<T>;
-  create(object: T, options?: MutateOptions): Promise<T>;
-  get(name: string, options?: GetOptions): Promise<T>;
-  list(options?: ListOptions): Promise<KubeList<T>>;
-  update(object: T, options?: MutateOptions): Promise<T>;
-  patch(name: string, type: PatchType, patch: unknown, options?: MutateOptions): Promise<T>;
-  delete(name: string, options?: DeleteOptions): Promise<T | Status>;
-  deleteCollection(options?: DeleteOptions & ListOptions): Promise<Status | KubeList<T>>;
+  create(object: T, options?: MutateOptions): Promise<Stored<T>>;
+  get(name: string, options?: GetOptions): Promise<Stored<T>>;
+  list(options?: ListOptions): Promise<KubeList<Stored<T>>>;
+  update(object: T, options?: MutateOptions): Promise<Stored<T>>;
+  patch(name: string, type: PatchType, patch: unknown, options?: MutateOptions): Promise<Stored<T>>;
+  delete(name: string, options?: DeleteOptions): Promise<Stored<T> | Status>;
+  deleteCollection(options?: DeleteOptions & ListOptions): Promise<Status | KubeList<Stored<T>>>;
   /**
    * Changes in revision order. Ends normally at `timeoutSeconds` or when `signal` aborts; throws the StatusError of an
    * ERROR event (410 `Expired` when history is gone). Leaving the loop releases the watch.

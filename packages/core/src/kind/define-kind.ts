@@ -45,14 +45,14 @@ export interface KindOptions<S extends Schema<unknown>> {
    * added.
    */
   readonly schema: S;
-  readonly strategy?: Strategy<ObjectOf<S>>;
+  readonly strategy?: Strategy<SchemaObject<S>>;
   readonly subresources?: readonly SubresourceDefinition[];
-  readonly columns?: readonly Column<ObjectOf<S>>[];
-  readonly rowConditions?: (object: ObjectOf<S>) => RowCondition[];
-  readonly selectableFields?: readonly SelectableField<ObjectOf<S>>[];
-  readonly storage?: StorageConversion<ObjectOf<S>>;
+  readonly columns?: readonly Column<SchemaObject<S>>[];
+  readonly rowConditions?: (object: SchemaObject<S>) => RowCondition[];
+  readonly selectableFields?: readonly SelectableField<SchemaObject<S>>[];
+  readonly storage?: StorageConversion<SchemaObject<S>>;
   /** Objects are not stored: they are questions that are answered and forgotten, or computed. */
-  readonly virtual?: VirtualKind<ObjectOf<S>>;
+  readonly virtual?: VirtualKind<SchemaObject<S>>;
   /** Clients of this version are warned. */
   readonly deprecated?: Deprecation;
   /** Default: all eight; of virtual kinds `create`, or `get` and `list`. */
@@ -61,14 +61,21 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly structural?: boolean;
 }
 
-/** Static type of an object of a kind: its schema's fields plus apiVersion, kind and metadata. */
-export type ObjectOf<S extends Schema<unknown>> = KubeObject & Infer<S>;
+/** The fields of a schema plus apiVersion, kind and metadata. */
+type SchemaObject<S extends Schema<unknown>> = KubeObject & Infer<S>;
+
+/**
+ * Static type of the objects of a kind, from its declaration or its schema: `ObjectOf<typeof Backup>`. The metadata of an
+ * object that was read from a server is not optional: {@link Stored}.
+ */
+export type ObjectOf<K extends KindDefinition | Schema<unknown>> =
+  K extends KindDefinition<infer T> ? T : K extends Schema<unknown> ? SchemaObject<K> : never;
 
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
 
-function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, where: string): Schema<ObjectOf<S>> {
+function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, where: string): Schema<SchemaObject<S>> {
   const declared = messageNode(own);
   if (!declared) throw new Error(`${where}: the schema must be a message`);
   const message = nameMessages(declared, gvk);
@@ -119,7 +126,7 @@ function warningOf(apiVersion: string, kind: string, { since, removed, replaceme
  * a subresource without the field it serves, a status that cannot be written, a hook that would never run, a storage
  * kind that is not one.
  */
-export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<ObjectOf<S>> {
+export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<SchemaObject<S>> {
   const { group, version, kind } = options;
   const apiVersion = apiVersionOf({ group, version });
   const where = `kind ${kind} of ${apiVersion}`;
@@ -130,7 +137,7 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     statusSubresource: subresources.some((subresource) => subresource.type === 'status'),
     generation: !options.virtual && 'spec' in (messageNode(schema)?.fields ?? {}) ? 'spec' : 'none',
   };
-  const definition: KindDefinition<ObjectOf<S>> = {
+  const definition: KindDefinition<SchemaObject<S>> = {
     group,
     version,
     kind,

@@ -70,6 +70,14 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
+/** Fields of the metadata that the server has set on every object that it returns. */
+export interface StoredMeta extends ObjectMeta {
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  creationTimestamp: Time;
+}
+
 /** Metadata of a list. */
 export interface ListMeta {
   selfLink?: string;
@@ -82,6 +90,12 @@ export interface ListMeta {
 export interface KubeObject extends TypeMeta {
   metadata?: ObjectMeta;
 }
+
+/**
+ * An object as a server returns it: with metadata. Objects of virtual kinds, and those of a client with `metadataOnly:
+ * 'ownership'`, have only what their kind or client states.
+ */
+export type Stored<T extends KubeObject = KubeObject> = T & { metadata: StoredMeta };
 
 /** A page of a list. */
 export interface KubeList<T extends KubeObject = KubeObject> extends TypeMeta {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { ResourceClient } from '../../src/client/resource-client.ts';
 import type { ObjectOf } from '../../src/kind/define-kind.ts';
 import { objectMetaSchema } from '../../src/kind/object-meta-schema.ts';
 import {
@@ -86,6 +87,18 @@ test('a field that is not declared breaks every use', (t) => {
   t.truthy(wrong);
   const read = Widget.selectableFields.get('spec.color');
   t.is(read?.({ spec: { size: 1, color: 'red' } }), 'red');
+});
+
+test('the type of a kind follows from its declaration; objects of a server have metadata', (t) => {
+  holds<Equal<ObjectOf<typeof Widget>, ObjectOf<typeof widgetSchema>>>();
+  const read = async (client: ResourceClient<ObjectOf<typeof Widget>>) => {
+    const { metadata, spec } = await client.get('a');
+    const text: string = metadata.name + metadata.uid + metadata.resourceVersion + metadata.creationTimestamp;
+    for (const { metadata: each } of (await client.list()).items) t.truthy(each.name + spec.size + text);
+    for await (const event of client.watch()) if (event.type === 'ADDED') t.truthy(event.object.metadata.uid);
+    return client.create({ metadata: { name: 'b' }, spec: { size: 1 } });
+  };
+  t.is(typeof read, 'function');
 });
 
 test('the schema of ObjectMeta has the fields of the hand-written interface, all of them', (t) => {

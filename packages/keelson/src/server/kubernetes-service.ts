@@ -231,10 +231,10 @@ export class KubernetesService implements RunningService {
     await follow(endpoints, await endpoints.get(name).catch(missingIsUndefined), endpointsObject(servers));
     const slices = api.resource(EndpointSlice).namespace(namespace);
     const { items } = await slices.list({ labelSelector: `kubernetes.io/service-name=${name}` });
-    const own = new Map(items.map((slice) => [slice.metadata?.name, slice]));
+    const own = new Map(items.map((slice) => [slice.metadata.name, slice]));
     for (const wanted of sliceObjects(servers)) {
-      const existing = own.get(wanted.metadata?.name);
-      own.delete(wanted.metadata?.name);
+      const existing = own.get(wanted.metadata?.name ?? '');
+      own.delete(wanted.metadata?.name ?? '');
       // The type of a slice cannot be changed.
       if (existing !== undefined && existing.addressType !== wanted.addressType)
         await slices.delete(existing.metadata?.name ?? '').catch(missingIsUndefined);

@@ -315,7 +315,7 @@ test('a start adds what default roles and bindings lack, and keeps what users ha
     ['bob', 'system:masters'],
   );
   t.is((await bindings.get('system:basic-user')).roleRef.name, 'system:basic-user', 'a role of a binding is restored');
-  t.is((await roles.get('system:node')).metadata?.resourceVersion, node?.metadata?.resourceVersion, 'unchanged');
+  t.is((await roles.get('system:node')).metadata?.resourceVersion, node?.metadata.resourceVersion ?? '', 'unchanged');
   const before = (await roles.list()).items.map(({ metadata }) => metadata?.resourceVersion);
   await new BootstrapRoles(options).start();
   t.deepEqual(
