@@ -1,5 +1,10 @@
 import type { KindDefinition } from '@keelson/core';
+import {
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+} from './admissionregistration/v1/webhook-configurations.ts';
 import { CustomResourceDefinition } from './apiextensions/v1/custom-resource-definition.ts';
+import { APIService } from './apiregistration/v1/api-service.ts';
 import { ControllerRevision } from './apps/v1/controller-revision.ts';
 import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
@@ -75,11 +80,15 @@ import { CSIStorageCapacity } from './storage/v1/csi-storage-capacity.ts';
 import { isDefaultStorageClass, StorageClass } from './storage/v1/storage-class.ts';
 import { VolumeAttachment } from './storage/v1/volume-attachment.ts';
 
+export type { MatchCondition, RuleWithOperations } from './admissionregistration/v1/schema/rules.ts';
 /**
  * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
  * extensions/v1beta1.
  */
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
+export type * as webhooksV1 from './admissionregistration/v1/schema/webhooks.ts';
+export { checkClientConfig } from './admissionregistration/v1/webhook-configurations.ts';
+export type * as apiregistrationV1 from './apiregistration/v1/schema.ts';
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export { type TokenRequest, TokenRequestSchema } from './authentication/v1/schema/index.ts';
 export type * as autoscalingV1 from './autoscaling/v1/schema/index.ts';
@@ -125,6 +134,7 @@ export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
 export { isExtendedResource } from './validation/resource-names.ts';
 export {
+  APIService,
   AppsV1beta1ControllerRevision,
   AppsV1beta1Deployment,
   AppsV1beta1StatefulSet,
@@ -167,6 +177,7 @@ export {
   Lease,
   LimitRange,
   LocalSubjectAccessReview,
+  MutatingWebhookConfiguration,
   Namespace,
   NetworkingV1Ingress,
   NetworkPolicy,
@@ -198,6 +209,7 @@ export {
   SubjectAccessReview,
   systemPriorityClasses,
   TokenReview,
+  ValidatingWebhookConfiguration,
   VolumeAttachment,
 };
 
@@ -229,6 +241,9 @@ export const builtinKinds: readonly KindDefinition[] = [
   Job,
   CertificateSigningRequest,
   CustomResourceDefinition,
+  APIService,
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
   Lease,
   EndpointSlice,
   EventsV1Event,
