@@ -10,6 +10,13 @@ export { isTooLargeResourceVersion, missingIsUndefined } from './http/answer-err
 export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
 export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
 export { createHttpClient, type HttpApiClient } from './http/http-resource-client.ts';
+export {
+  type DocumentRequest,
+  exchangeDocument,
+  type JsonRequest,
+  JsonRequestError,
+  requestJson,
+} from './http/json-request.ts';
 export { createInProcessClient, type InProcessClientOptions } from './in-process-client.ts';
 export { Informer, type InformerHandlers, type InformerOptions, isOlderVersion, keyOf } from './informer.ts';
 export { type KubeconfigAccess, kubeconfigAccess } from './kubeconfig/client-options.ts';

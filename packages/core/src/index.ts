@@ -192,4 +192,4 @@ export {
   type TypeMeta,
 } from './meta/types.ts';
 /** @public */
-export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
+export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest, OperationOptions } from './registry/admission.ts';

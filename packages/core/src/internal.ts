@@ -165,7 +165,11 @@ export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-budget.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
-export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/admission.ts';
+export {
+  AdmissionChain,
+  type NamespaceLifecycleOptions,
+  namespaceLifecycle,
+} from './registry/admission.ts';
 export type { AuditedRequest, Auditor, RequestAudit } from './registry/audit.ts';
 export { randomName } from './registry/create-operation.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';

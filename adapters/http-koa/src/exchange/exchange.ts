@@ -147,6 +147,10 @@ export class Exchange implements RequestContext {
     return this.#warn;
   }
 
+  annotate(key: string, value: string): void {
+    this.audit?.annotate(key, value);
+  }
+
   /** Values of the `Warning` headers; undefined when there are none. */
   warningHeader(): string[] | undefined {
     return this.#warnings?.values();

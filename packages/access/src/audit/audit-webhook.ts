@@ -1,7 +1,12 @@
-import { type HttpClientOptions, KubeconfigError, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import {
+  exchangeDocument,
+  type HttpClientOptions,
+  KubeconfigError,
+  kubeconfigAccess,
+  loadKubeconfig,
+} from '@keelson/client';
 import { UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import { exchangeDocument } from '../json-request.ts';
 import type { AuditContext } from './audit-log.ts';
 import { type AuditSink, LostEvents } from './audit-sink.ts';
 

@@ -49,6 +49,10 @@ export function createAuditor(options: AuditorOptions): Auditor {
   };
 }
 
+/** Bounds on the annotations that the plugins of one request add. */
+const maxAnnotations = 100;
+const maxAnnotationLength = 10 * 1024;
+
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head']);
 
 /** The record of one request: which events it has, and what they contain. Texts are made when an event is written. */
@@ -63,6 +67,7 @@ class RequestRecord implements RequestAudit {
   #identity: ObjectIdentity | undefined;
   #impersonated: UserInfo | undefined;
   #annotations = Annotations.none;
+  readonly #annotated = new Set<string>();
   #requestObject = '';
   #responseObject = '';
   #status: Status | undefined;
@@ -114,6 +119,13 @@ class RequestRecord implements RequestAudit {
 
   failed(status: Status): void {
     this.#status = status;
+  }
+
+  annotate(key: string, value: string): void {
+    if (this.#annotated.has(key) || this.#annotated.size >= maxAnnotations) return;
+    this.#annotated.add(key);
+    const text = value.length > maxAnnotationLength ? value.slice(0, maxAnnotationLength) : value;
+    this.#annotations = this.#annotations.with(`${quoted(key)}:${JSON.stringify(text)}`);
   }
 
   panicked(): void {

@@ -1,7 +1,7 @@
+import { requestJson } from '@keelson/client';
 import type { AuthenticatedToken, AuthenticateToken } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
-import { requestJson } from '../json-request.ts';
 import { authenticatedUser } from './request-credentials.ts';
 import { cachedTokens, type TokenAuthenticator, tokenCacheMs } from './token-chain.ts';
 

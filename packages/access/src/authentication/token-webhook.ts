@@ -1,10 +1,16 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent } from 'node:https';
-import { Backoff, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import {
+  Backoff,
+  type JsonRequest,
+  JsonRequestError,
+  kubeconfigAccess,
+  loadKubeconfig,
+  requestJson,
+} from '@keelson/client';
 import type { AuthenticatedToken, UserInfo } from '@keelson/core';
 import { isJsonObject, UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import { type JsonRequest, JsonRequestError, requestJson } from '../json-request.ts';
 import { authenticatedUser } from './request-credentials.ts';
 import { cachedTokens, type TokenAuthenticator } from './token-chain.ts';
 

@@ -1,7 +1,7 @@
+import { requestJson } from '@keelson/client';
 import type { AccessAttributes, AccessDecision, Authorizer, UserInfo } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { type WebhookTarget, webhookTarget } from '../authentication/token-webhook.ts';
-import { requestJson } from '../json-request.ts';
 
 /** Settings of the webhook authorizer. */
 export interface WebhookAuthorizerOptions {

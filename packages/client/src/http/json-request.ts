@@ -1,10 +1,16 @@
-import { type Agent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import {
+  type Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from '@keelson/core/runtime';
 
-/** A longer answer is an error. */
-const maxAnswerBytes = 1024 * 1024;
+/** Default limit of an answer. */
+const defaultAnswerBytes = 1024 * 1024;
 
 /** A request with a document, or without one. */
 export interface DocumentRequest {
@@ -13,10 +19,14 @@ export interface DocumentRequest {
   readonly content?: Buffer | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: SecureContextOptions & { readonly servername?: string; readonly rejectUnauthorized?: boolean };
+  /** Where the connection is made to; default: host and port of the URL. */
+  readonly connectTo?: { readonly host: string; readonly port: number };
   /** Default: a connection of its own. */
   readonly agent?: Agent;
   /** Timeout from the start to the last byte of the answer. */
   readonly timeoutMs: number;
+  /** A longer answer is an error. Default 1 MiB. */
+  readonly answerBytes?: number;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
 }
@@ -32,29 +42,50 @@ export class JsonRequestError extends Error {
   readonly status: number | undefined;
   /** True when no complete answer arrived. */
   readonly unanswered: boolean;
+  /** True when the timeout has passed. */
+  readonly late: boolean;
 
-  constructor(url: string, problem: string, { status, unanswered = false }: { status?: number; unanswered?: boolean }) {
-    super(`${url}: ${problem}`);
+  constructor(
+    url: string,
+    problem: string,
+    options: {
+      readonly status?: number;
+      readonly unanswered?: boolean;
+      readonly late?: boolean;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(`${url}: ${problem}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'JsonRequestError';
-    this.status = status;
-    this.unanswered = unanswered;
+    this.status = options.status;
+    this.unanswered = options.unanswered ?? false;
+    this.late = options.late ?? false;
   }
 }
 
+/** A kept connection was closed by the server before it received the request. */
+function isStale(request: ClientRequest, error: NodeJS.ErrnoException): boolean {
+  return request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+}
+
 /**
- * Sends a request and returns the answer, whatever its status is. Redirects are not followed.
+ * Sends a request and returns the answer, whatever its status is. Redirects are not followed. The request is sent again
+ * when the server had closed a kept connection.
  *
  * @throws JsonRequestError
  */
 export function exchangeDocument(
   request: DocumentRequest,
 ): Promise<{ readonly status: number; readonly body: Buffer }> {
-  const { url, content, headers, tls, agent, timeoutMs, clock, signal } = request;
+  const { url, content, headers, tls, connectTo, agent, timeoutMs, clock, signal } = request;
+  const maxBytes = request.answerBytes ?? defaultAnswerBytes;
   return new Promise((resolve, reject) => {
     let late = false;
+    let outgoing: ClientRequest | undefined;
     const options: RequestOptions & object = {
       method: content === undefined ? 'GET' : 'POST',
       headers: {
+        ...(connectTo === undefined ? {} : { Host: new URL(url).host }),
         Accept: 'application/json',
         ...(content === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': content.length }),
         ...headers,
@@ -62,22 +93,28 @@ export function exchangeDocument(
       agent: agent ?? false,
       ...(signal === undefined ? {} : { signal }),
       minVersion: 'TLSv1.2',
+      ...(connectTo && { hostname: connectTo.host, port: connectTo.port }),
       ...tls,
     };
-    const fail = (problem: string, unanswered: boolean) => {
+    const cancel = clock.after(timeoutMs, () => {
+      late = true;
+      outgoing?.destroy(new Error('late'));
+    });
+    const fail = (problem: string, { unanswered, cause }: { unanswered: boolean; cause?: Error }) => {
       cancel();
-      reject(new JsonRequestError(url, problem, { unanswered }));
+      reject(new JsonRequestError(url, problem, { unanswered, late, cause }));
     };
-    const unanswered = (error: Error) => fail(late ? `no answer within ${timeoutMs} ms` : error.message, true);
+    const broken = (cause: Error) =>
+      fail(late ? `no answer within ${timeoutMs} ms` : cause.message, { unanswered: true, cause });
     const receive = (incoming: IncomingMessage) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
-      incoming.on('error', unanswered);
+      incoming.on('error', broken);
       incoming.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
         chunks.push(chunk);
-        if (bytes <= maxAnswerBytes) return;
-        fail(`the answer is longer than ${maxAnswerBytes} bytes`, false);
+        if (bytes <= maxBytes) return;
+        fail(`the answer is longer than ${maxBytes} bytes`, { unanswered: false });
         incoming.destroy();
       });
       incoming.on('end', () => {
@@ -85,13 +122,20 @@ export function exchangeDocument(
         resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) });
       });
     };
-    const outgoing = (url.startsWith('https:') ? httpsRequest : httpRequest)(url, options, receive);
-    const cancel = clock.after(timeoutMs, () => {
-      late = true;
-      outgoing.destroy(new Error('late'));
-    });
-    outgoing.on('error', unanswered);
-    outgoing.end(content);
+    const send = () => {
+      let answered = false;
+      const sent = (url.startsWith('https:') ? httpsRequest : httpRequest)(url, options, (incoming) => {
+        answered = true;
+        receive(incoming);
+      });
+      outgoing = sent;
+      sent.on('error', (error) => {
+        if (!answered && !late && signal?.aborted !== true && isStale(sent, error)) send();
+        else broken(error);
+      });
+      sent.end(content);
+    };
+    send();
   });
 }
 

@@ -22,6 +22,8 @@ export interface RequestContext {
   readonly authorize?: ((verb: string) => void | Promise<void>) | undefined;
   /** Sends a warning to the client with the answer. */
   readonly warn: (text: string) => void;
+  /** Adds an annotation to the audit events of the request. Absent: nothing is recorded. */
+  readonly annotate?: ((key: string, value: string) => void) | undefined;
 }
 
 /** The user of code that runs inside the server and may do everything. */

@@ -62,6 +62,7 @@ export class ActionOperation {
       object,
       oldObject: undefined,
       dryRun,
+      options: { kind: 'CreateOptions', parameters },
       context,
     });
     const { code, object: answer } = await action.run({
@@ -120,6 +121,7 @@ class StoredParent implements ParentAccess<AnyObject> {
       subresource: this.#subresource,
       mode: options.as ?? 'spec',
       dryRun: options.dryRun ?? false,
+      byAction: true,
       propose: (_old, current) => {
         const parent = this.#binding.read(current);
         change(parent);
@@ -138,6 +140,6 @@ class StoredParent implements ParentAccess<AnyObject> {
     readonly dryRun?: boolean;
   }): Promise<void> {
     const parameters = { ...options, dryRun: options.dryRun ?? false };
-    await this.#operations.deletes.remove(this.#context, this.#target, parameters);
+    await this.#operations.deletes.remove(this.#context, this.#target, parameters, true);
   }
 }

@@ -6,6 +6,7 @@ import type { ResourceStorage } from '../storage/resource-storage.ts';
 import { kindPrefix } from '../storage/storage-key.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { signalOption } from './resource-binding.ts';
+import type { DeleteParameters, WriteParameters } from './resource-service.ts';
 
 /** Access to the namespaces of the server. */
 export interface NamespaceLifecycleOptions {
@@ -100,8 +101,20 @@ export interface AdmissionRequest {
   readonly object: KubeObject | undefined;
   readonly oldObject: KubeObject | undefined;
   readonly dryRun: boolean;
+  /** The options of the call; absent for connects. */
+  readonly options?: OperationOptions | undefined;
+  /**
+   * True for the changes by which an action, such as binding or eviction, has its effect. The action itself was
+   * examined as a create of the subresource.
+   */
+  readonly byAction?: boolean | undefined;
   readonly context: RequestContext;
 }
+
+/** The options of a call: those that `meta.k8s.io/v1` has for the operation. */
+export type OperationOptions =
+  | { readonly kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'; readonly parameters: WriteParameters }
+  | { readonly kind: 'DeleteOptions'; readonly parameters: DeleteParameters };
 
 /**
  * One step of the admission chain.

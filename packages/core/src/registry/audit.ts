@@ -38,6 +38,8 @@ export interface RequestAudit {
   received(body: Body | PatchBody, type: ProtobufBodyType): void;
   answered(answer: Answer | ListAnswer): void;
   failed(status: Status): void;
+  /** Adds an annotation to the events that follow. The first value of a key counts. */
+  annotate(key: string, value: string): void;
   /** The head of a response without a known end has been sent: a watch or a connect request. */
   started(code: number): void;
   /** The handler failed unexpectedly; `failed` has the status that is sent. */

@@ -5,7 +5,7 @@ import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
-import type { AdmissionRequest } from './admission.ts';
+import type { AdmissionRequest, OperationOptions } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
 import type { Allocation } from './object-allocator.ts';
 import {
@@ -84,7 +84,8 @@ export class CreateOperation {
     const decode = await decodeBody(binding.bodyType, { context, body, parameters, settle });
     const decoded = decode();
     const generated = !decoded.object.metadata?.name;
-    const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
+    const options: OperationOptions = { kind: 'CreateOptions', parameters };
+    const object = await prepareNewObject(binding, context, decoded, parameters.dryRun, options);
     const allocation = await binding.allocator?.allocate(object, undefined, parameters.dryRun);
     const prepared = nextTurn(body.bytes.length);
     if (prepared) await prepared;
@@ -132,6 +133,7 @@ export async function prepareNewObject(
   context: RequestContext,
   decoded: DecodedObject,
   dryRun: boolean,
+  options?: OperationOptions,
 ): Promise<AnyObject> {
   const { object, errors } = decoded;
   const { kind, services } = binding;
@@ -155,6 +157,7 @@ export async function prepareNewObject(
     object,
     oldObject: undefined,
     dryRun,
+    options,
     context,
   };
   if (fitsSchema) {

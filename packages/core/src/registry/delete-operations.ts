@@ -45,7 +45,12 @@ export class DeleteOperations {
   }
 
   /** Deletes an object with parameters that have been checked. Each attempt starts from the stored object. */
-  async remove(context: RequestContext, target: ObjectTarget, parameters: DeleteParameters): Promise<DeletedObject> {
+  async remove(
+    context: RequestContext,
+    target: ObjectTarget,
+    parameters: DeleteParameters,
+    byAction = false,
+  ): Promise<DeletedObject> {
     const { kind, resource, storage } = this.#binding;
     const why = kind.strategy.undeletable?.(target.name);
     if (why !== undefined) throw statusErrors.forbidden(resource, target.name, why);
@@ -64,7 +69,7 @@ export class DeleteOperations {
       }
       object = this.#binding.read(current);
       checkDeletePreconditions(this.#binding, target.name, parameters, object.metadata);
-      await this.#admit(context, target, object, parameters.dryRun);
+      await this.#admit(context, target, object, parameters, byAction);
       plan = planDeletion(object, parameters, kind.strategy, this.#binding.strategyContext(context));
       if (plan === 'keep') return { do: 'keep' };
       if (plan === 'remove') return { do: 'delete' };
@@ -114,7 +119,13 @@ export class DeleteOperations {
     }
   }
 
-  async #admit(context: RequestContext, target: ObjectTarget, oldObject: AnyObject, dryRun: boolean): Promise<void> {
+  async #admit(
+    context: RequestContext,
+    target: ObjectTarget,
+    oldObject: AnyObject,
+    parameters: DeleteParameters,
+    byAction: boolean,
+  ): Promise<void> {
     const { kind, services } = this.#binding;
     await services.admission.admit({
       operation: 'delete',
@@ -124,7 +135,9 @@ export class DeleteOperations {
       subresource: undefined,
       object: undefined,
       oldObject,
-      dryRun,
+      dryRun: parameters.dryRun,
+      options: { kind: 'DeleteOptions', parameters },
+      byAction,
       context,
     });
   }

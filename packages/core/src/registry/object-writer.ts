@@ -8,7 +8,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject, ObjectMeta } from '../meta/types.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import type { AdmissionRequest } from './admission.ts';
+import type { AdmissionRequest, OperationOptions } from './admission.ts';
 import { prepareNewObject } from './create-operation.ts';
 import { decodeBody, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
@@ -44,6 +44,9 @@ export interface ObjectWrite {
   readonly subresource?: string;
   readonly mode: WriteMode;
   readonly dryRun: boolean;
+  /** The options of the call, and whether an action makes the change: see AdmissionRequest. */
+  readonly options?: OperationOptions;
+  readonly byAction?: boolean;
   /**
    * Called once per attempt with a private copy of the stored object. Returns a new object at every call. May throw a
    * StatusError.
@@ -152,6 +155,8 @@ export class ObjectWriter {
       object: proposal.object,
       oldObject: old,
       dryRun: write.dryRun,
+      options: write.options,
+      byAction: write.byAction,
       context: write.context,
     };
     if (fitsSchema) {
@@ -333,13 +338,14 @@ export class UpdateOperations {
       const meta = decoded.object.metadata ?? {};
       checkUid(binding, object.name, meta.uid, undefined);
       delete meta.resourceVersion;
-      return prepareNewObject(binding, context, decoded, parameters.dryRun);
+      return prepareNewObject(binding, context, decoded, parameters.dryRun, { kind: 'CreateOptions', parameters });
     };
     const written = await this.#writer.write({
       context,
       target: object,
       mode,
       dryRun: parameters.dryRun,
+      options: { kind: 'UpdateOptions', parameters },
       propose: decode,
       ...(mode === 'status' ? { subresource: 'status' } : binding.kind.strategy.allowCreateOnUpdate ? { create } : {}),
     });
@@ -368,6 +374,7 @@ export class UpdateOperations {
       target: object,
       mode,
       dryRun: parameters.dryRun,
+      options: { kind: 'PatchOptions', parameters },
       ...(mode === 'status' ? { subresource: 'status' } : {}),
       propose: (_old, current) => apply(binding.read(current)),
     });

@@ -76,6 +76,10 @@ class DistinctWarnings implements RequestContext {
     this.#warn ??= distinct(this.#context.warn);
     return this.#warn;
   }
+
+  annotate(key: string, value: string): void {
+    this.#context.annotate?.(key, value);
+  }
 }
 
 function distinct(warn: (text: string) => void): (text: string) => void {

@@ -5,6 +5,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { ActionOperation, type ParentOperations } from './action-operation.ts';
+import type { OperationOptions } from './admission.ts';
 import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
 import type { WriteMode, WrittenObject } from './object-writer.ts';
@@ -74,7 +75,7 @@ export class SubresourceOperations {
     const part = this.#partOf(context, subresource);
     const settle = (decoded: AnyObject) => settleIdentity(object, decoded);
     const decode = await decodeBody(part.type, { context, body, parameters, settle });
-    return this.#write(context, object, subresource, parameters, part, decode);
+    return this.#write(context, object, subresource, { kind: 'UpdateOptions', parameters }, part, decode);
   }
 
   async patch(
@@ -90,7 +91,7 @@ export class SubresourceOperations {
       throw this.#unsupported(subresource, 'patch');
     const part = this.#partOf(context, subresource);
     const apply = decodePatch(part.type, { context, patch, parameters, target: object, schema: part.schema });
-    return this.#write(context, object, subresource, parameters, part, (old, current) =>
+    return this.#write(context, object, subresource, { kind: 'PatchOptions', parameters }, part, (old, current) =>
       apply(part.document(old, current)),
     );
   }
@@ -136,7 +137,7 @@ export class SubresourceOperations {
     context: RequestContext,
     target: ObjectTarget,
     subresource: PartDefinition,
-    { dryRun }: WriteParameters,
+    options: Extract<OperationOptions, { readonly parameters: WriteParameters }>,
     part: Part,
     decode: (old: AnyObject, current: StoredObject) => DecodedObject,
   ): Promise<Answer> {
@@ -146,7 +147,8 @@ export class SubresourceOperations {
       target,
       subresource: subresource.name,
       mode: part.mode,
-      dryRun,
+      dryRun: options.parameters.dryRun,
+      options,
       propose: (old, current) => {
         const { object, errors } = decode(old, current);
         if (errors.length > 0) throw statusErrors.invalid(part.type, target.name, errors);
