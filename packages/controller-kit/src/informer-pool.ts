@@ -28,11 +28,6 @@ export class InformerPool {
     return entry.informer;
   }
 
-  /** The same, but only when the informer of all objects of the kind is used already. */
-  acquireUsed(kind: KindDefinition): SharedInformer | undefined {
-    return this.#entries.has(entryId(kind, {})) ? this.acquire(kind) : undefined;
-  }
-
   /** Stops the informer when this was its last user. */
   async release(informer: SharedInformer): Promise<void> {
     for (const [id, entry] of this.#entries) {

@@ -21,8 +21,8 @@ test('of several keelson controllers one works, and another takes over when it i
   t.teardown(() => server.kill());
   const client = createHttpClient({ server: server.url });
   t.teardown(() => client.close());
-  const start = (): ChildProcess => {
-    const child = spawn(process.execPath, [binary, 'controllers', '--data', data], {
+  const start = (...words: string[]): ChildProcess => {
+    const child = spawn(process.execPath, [binary, 'controllers', '--data', data, ...words], {
       env: cleanEnvironment(),
       stdio: 'ignore',
     });
@@ -40,8 +40,8 @@ test('of several keelson controllers one works, and another takes over when it i
     await pods.create({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'i' }] } } as Pod);
     await eventually(async () => (await pods.get(name)).spec.nodeName === 'n', 60_000);
   };
-  const holder = async () =>
-    (await client.resource(Lease).namespace('kube-system').get('keelson-workload-controllers')).spec?.holderIdentity;
+  const holder = async (lease = 'keelson-scheduler') =>
+    (await client.resource(Lease).namespace('kube-system').get(lease)).spec?.holderIdentity;
 
   const first = start();
   await isBound('a');
@@ -54,7 +54,10 @@ test('of several keelson controllers one works, and another takes over when it i
   second.kill('SIGTERM');
   t.is(await ended, 0);
   t.is(await holder(), '', 'a process that ends releases the lease');
-  start();
+  start('--controllers=*,-api,-scheduler');
+  await eventually(async () => (await holder('keelson-workload-controllers')) !== '', 60_000);
+  t.is(await holder(), '');
+  start('--controllers=scheduler');
   await isBound('c');
 });
 

@@ -28,10 +28,11 @@ import type { Service } from '@keelson/core/runtime';
 import { Scheduler } from '@keelson/scheduler';
 import type { ControllerChoice } from './controller-choice.ts';
 
-/** The Leases by which one of several processes is elected: for the set `api`, and for all others. */
+/** The Leases by which one of several processes is elected: one for each set that a process may run alone. */
 const leases = {
   api: { namespace: 'kube-system', name: 'keelson-controllers' },
   workloads: { namespace: 'kube-system', name: 'keelson-workload-controllers' },
+  scheduler: { namespace: 'kube-system', name: 'keelson-scheduler' },
 } as const;
 
 /**
@@ -82,7 +83,7 @@ function accountControllers({
 /**
  * Returns the services that run the chosen controllers.
  *
- * @param elected true: several processes may run them, so that one is elected for each of both sets. A former leader
+ * @param elected true: several processes may run them, so that one is elected for each set. A former leader
  *   and its successor may act at the same time for a moment; all deletions contain uid and resourceVersion as
  *   preconditions, so nothing is done twice
  */
@@ -98,8 +99,7 @@ export function controllerServices(
   const manager = (controllers: readonly AnyController[]) =>
     controllers.length === 0 ? [] : [new ControllerManager({ ...options, controllers, informers })];
   const apiServices = () => [...garbage(), ...manager(chosen)];
-  const schedulers = () => (scheduler ? [sharingScheduler(options, informers)] : []);
-  const workloadServices = () => [...manager(workloads), ...schedulers()];
+  const schedulers = () => (scheduler ? [sharingScheduler(options, informers, workloads.length > 0)] : []);
   if (!elected) {
     const services = [...garbage(), ...manager([...chosen, ...workloads]), ...schedulers()];
     return services.map((service) => startedInTime(service, options));
@@ -111,19 +111,25 @@ export function controllerServices(
     });
   return [
     ...(api.length === 0 ? [] : [elect(leases.api, apiServices)]),
-    ...(workloads.length === 0 && !scheduler ? [] : [elect(leases.workloads, workloadServices)]),
+    ...(workloads.length === 0 ? [] : [elect(leases.workloads, () => manager(workloads))]),
+    ...(scheduler ? [elect(leases.scheduler, schedulers)] : []),
   ];
 }
 
-/** A scheduler that uses the informers of the controllers; for kinds that these do not read it has its own. */
-function sharingScheduler(options: ControllerOptions, informers: InformerPool): Service {
+/**
+ * A scheduler that uses the informers of the controllers. Without controllers in this process it has its own, which
+ * keep less of each object. Both are elected separately, so either may begin first.
+ */
+function sharingScheduler(options: ControllerOptions, informers: InformerPool, withControllers: boolean): Service {
   const used: SharedInformer[] = [];
   const scheduler = new Scheduler({
     ...options,
     informerOf: <T extends KubeObject>(kind: KindDefinition<T>) => {
-      const shared = informers.acquireUsed(kind);
-      if (shared !== undefined) used.push(shared);
-      return shared?.informer as Informer<T> | undefined;
+      if (!withControllers) return undefined;
+      const shared = informers.acquire(kind);
+      used.push(shared);
+      void shared.informer.start();
+      return shared.informer as Informer<KubeObject> as Informer<T>;
     },
   });
   return {
