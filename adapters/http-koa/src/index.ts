@@ -3,6 +3,7 @@ export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
 export type { Exchange } from './exchange/exchange.ts';
 export { requireAllowed } from './exchange/filters.ts';
+export { http2ServerOptions } from './exchange/http2-messages.ts';
 export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,

@@ -4,7 +4,7 @@ import type { RequestContext, UserInfo } from '@keelson/core';
 import { FakeClock, type Metrics, noMetrics } from '@keelson/core/runtime';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import type { HttpApiOptions } from '../src/index.ts';
+import { type HttpApiOptions, http2ServerOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
 import { call, type Served, serve } from './support/serve.ts';
 
@@ -236,37 +236,40 @@ for (const part of ['authenticate', 'authorize'] as const) {
   });
 }
 
-test('over HTTP/2 a body that has not arrived at the deadline ends its stream and leaves the others', async (t) => {
-  const scene = await countedSlots(t);
-  const server = createHttp2Server((request, response) => scene.api.listener(request as never, response as never));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  t.teardown(() => {
-    session.destroy();
-    server.close();
+for (const [messages, options] of Object.entries({ 'messages of its own': http2ServerOptions, "Node's messages": {} }))
+  test(`over HTTP/2 with ${messages} a body that has not arrived at the deadline ends its stream and leaves the others`, async (t) => {
+    const scene = await countedSlots(t);
+    const server = createHttp2Server(options, (request, response) =>
+      scene.api.listener(request as never, response as never),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    t.teardown(() => {
+      session.destroy();
+      server.close();
+    });
+    const stream = session.request(
+      { ':method': 'POST', ':path': all, 'content-type': 'application/json' },
+      { endStream: false },
+    );
+    let status: unknown;
+    let closed = false;
+    stream.on('response', (headers) => {
+      status = headers[':status'];
+    });
+    stream.on('close', () => {
+      closed = true;
+    });
+    stream.on('error', () => {});
+    stream.resume();
+    stream.write('{');
+    await scene.admitted();
+    scene.clock.advance(35_000);
+    await until(() => closed, 'the stream is closed');
+    t.is(status, 504);
+    t.false(session.closed);
+    await allFree(t, scene);
   });
-  const stream = session.request(
-    { ':method': 'POST', ':path': all, 'content-type': 'application/json' },
-    { endStream: false },
-  );
-  let status: unknown;
-  let closed = false;
-  stream.on('response', (headers) => {
-    status = headers[':status'];
-  });
-  stream.on('close', () => {
-    closed = true;
-  });
-  stream.on('error', () => {});
-  stream.resume();
-  stream.write('{');
-  await scene.admitted();
-  scene.clock.advance(35_000);
-  await until(() => closed, 'the stream is closed');
-  t.is(status, 504);
-  t.false(session.closed);
-  await allFree(t, scene);
-});
 
 test('draining ends while a body is still to come, at the deadline of its request', async (t) => {
   const { port, clock, api, admitted } = await countedSlots(t);

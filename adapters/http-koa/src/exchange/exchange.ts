@@ -271,23 +271,46 @@ function signalOf(socket: Socket): ConnectionSignal {
   return found;
 }
 
+/** Controllers that have not aborted and have no listeners, for the next requests. */
+const freeControllers: AbortController[] = [];
+const mostFreeControllers = 256;
+
+/** The abort signal of one of several concurrent requests of a connection. */
+class ResponseSignal implements BorrowedSignal {
+  readonly controller = freeControllers.pop() ?? new AbortController();
+  #released = false;
+
+  constructor(response: ServerResponse) {
+    const onClose = () => {
+      if (!this.#released && !response.writableFinished) this.controller.abort();
+    };
+    response.on('close', onClose);
+    if (response.destroyed) onClose();
+  }
+
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    const { signal } = this.controller;
+    if (
+      freeControllers.length < mostFreeControllers &&
+      !signal.aborted &&
+      getEventListeners(signal, 'abort').length === 0
+    )
+      freeControllers.push(this.controller);
+  }
+}
+
 /**
  * A controller whose signal aborts when the client disconnects. Concurrent requests of one connection (HTTP/2,
  * pipelining) get a controller each.
  */
 export function borrowSignal(request: IncomingMessage, response: ServerResponse): BorrowedSignal {
-  const { socket } = request;
   if (request.httpVersionMajor === 1) {
-    const connection = signalOf(socket);
+    const connection = signalOf(request.socket);
     if (connection.take()) return connection;
   }
-  const controller = new AbortController();
-  const onClose = () => {
-    if (!response.writableFinished) controller.abort();
-  };
-  response.once('close', onClose);
-  if (response.destroyed) onClose();
-  return { controller, release: () => response.off('close', onClose) };
+  return new ResponseSignal(response);
 }
 
 const prepared = new WeakSet<Socket>();

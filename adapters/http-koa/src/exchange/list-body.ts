@@ -6,6 +6,7 @@ import { type Clock, eventLoopTurns } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 import { answerHeaders, sendBytes, sendHead } from './exchange.ts';
 import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
+import { bodySink } from './http2-messages.ts';
 import type { HttpBudgets, HttpLimits } from './options.ts';
 import { ClientGone } from './request-body.ts';
 import { acceptsGzip, sendWhole } from './send.ts';
@@ -184,7 +185,7 @@ async function streamGzip(
     exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
   });
   try {
-    await pipe(oneByOne(source, options.memory.buffers), gzip, exchange.response);
+    await pipe(oneByOne(source, options.memory.buffers), gzip, bodySink(exchange.response));
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE' ? new ClientGone() : error;
   }

@@ -14,6 +14,7 @@ import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
 import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
 import { impersonatedUser, isMaster, isUrgent, RunningRequests, requireAllowed } from './filters.ts';
 import { FlowControl } from './flow-control.ts';
+import { withAllMembers } from './http2-messages.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
 import {
   type Authorize,
@@ -102,8 +103,15 @@ export class Pipeline {
     through?: (exchange: Exchange) => void,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
-      const exchange = this.open(request, response);
-      if (!exchange.attributes.isResourceRequest) return handleOther(request, response);
+      const attributes = attributesOf(request);
+      if (!attributes.isResourceRequest) {
+        const whole = withAllMembers(request, response);
+        return handleOther(whole.request, whole.response);
+      }
+      const exchange =
+        through !== undefined || this.#isConnect(attributes)
+          ? this.#openWhole(request, response, attributes)
+          : this.open(request, response, attributes);
       const piece = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
       if (isUrgent(exchange.attributes)) return eventLoopTurns.add(piece, { urgent: true });
       exchange.authentication = this.#authenticated(request);
@@ -114,17 +122,27 @@ export class Pipeline {
   }
 
   /** Creates the record of a new request. */
-  open(request: IncomingMessage, response: ServerResponse): Exchange {
+  open(request: IncomingMessage, response: ServerResponse, attributes = attributesOf(request)): Exchange {
     prepareForPause(request);
     const now = this.#clock.monotonic();
     return new Exchange(
       request,
       response,
-      parseRequestAttributes(request.method ?? 'GET', request.url ?? '/'),
+      attributes,
       this.#requestIdOf(request),
       now,
       now + this.#limits.requestTimeoutMs,
     );
+  }
+
+  /** Other programs receive the messages of connect requests, and middleware those of every request. */
+  #openWhole(request: IncomingMessage, response: ServerResponse, attributes: RequestAttributes): Exchange {
+    const whole = withAllMembers(request, response);
+    return this.open(whole.request, whole.response, attributes);
+  }
+
+  #isConnect(attributes: RequestAttributes): boolean {
+    return attributes.subresource !== '' && this.#connects(attributes);
   }
 
   #requestIdOf(request: IncomingMessage): string {
@@ -150,7 +168,7 @@ export class Pipeline {
       }
       const { attributes } = exchange;
       if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
-      const connect = attributes.subresource !== '' && this.#connects(attributes);
+      const connect = this.#isConnect(attributes);
       // The query of a connect request is meant for the upstream.
       if (!connect) cancelTimeout = this.#startTimeout(exchange);
 
@@ -339,6 +357,10 @@ export class Pipeline {
       code: 500,
     });
   }
+}
+
+function attributesOf({ method = 'GET', url = '/' }: IncomingMessage): RequestAttributes {
+  return parseRequestAttributes(method, url);
 }
 
 /** @throws StatusError 500 when the request must not continue without a record */

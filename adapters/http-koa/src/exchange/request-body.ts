@@ -18,6 +18,7 @@ import {
   protobufMediaType,
 } from '@keelson/core/internal';
 import type { Exchange } from './exchange.ts';
+import { Http2Request } from './http2-messages.ts';
 import { deleteParametersFromBody, deleteParametersFromQuery } from './query-parameters.ts';
 
 /**
@@ -86,20 +87,12 @@ export function mayHaveBody(request: IncomingMessage): boolean {
   return httpVersionMajor > 1 && !(request as unknown as Http2ServerRequest).stream.endAfterHeaders;
 }
 
-/** True when the headers announce no body. */
-function isBodiless(request: IncomingMessage): boolean {
-  return (
-    request.headers['transfer-encoding'] === undefined &&
-    (request.headers['content-length'] === undefined || request.headers['content-length'] === '0') &&
-    request.httpVersionMajor === 1
-  );
-}
-
 /**
  * A body that has been received completely, as small bodies are when the turn of their request comes; undefined when
  * more bytes may follow.
  */
-function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | undefined {
+function arrivedBody(request: IncomingMessage | Http2Request, limitBytes: number): Buffer | undefined {
+  if (request instanceof Http2Request) return request.arrived(limitBytes);
   if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
   return (request.read() as Buffer | null) ?? undefined;
 }
@@ -110,7 +103,7 @@ function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | und
  */
 export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
   const { request } = exchange;
-  if (isBodiless(request)) return noBytes;
+  if (!mayHaveBody(request)) return noBytes;
   if (request.destroyed) return Promise.reject(new ClientGone());
   const arrived = arrivedBody(request, limitBytes);
   if (arrived !== undefined) return arrived;

@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2Stream, ServerHttp2Session } from 'node:http2';
+import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Logger } from '@keelson/core/runtime';
+import { TokenBucket } from '@keelson/client';
+import { type Logger, systemClock } from '@keelson/core/runtime';
 import { type ConnectionLimits, sweepMs } from '../config/connection-limits.ts';
 
 /** Connections accepted beyond the limit for health checks only. */
@@ -181,6 +182,7 @@ export class Connections {
   #opened(session: ServerHttp2Session): void {
     const { remoteAddress, remotePort } = session.socket;
     const connection = this.#byPeer.get(peerOf({ remoteAddress, remotePort }));
+    this.#trackStreams(session, connection);
     if (connection === undefined) return;
     connection.session = session;
     connection.idleSince = performance.now();
@@ -189,13 +191,26 @@ export class Connections {
     session.once('remoteSettings', () => {
       connection.greeted = true;
     });
+  }
+
+  /**
+   * Records the streams of a session, and closes the session when its client resets more of them than the limits allow
+   * (CVE-2023-44487). The bound of Node itself, 1,000 resets and 33 per second, is not configurable in version 20.
+   */
+  #trackStreams(session: ServerHttp2Session, connection: Connection | undefined): void {
+    const allowed = new TokenBucket(systemClock, this.#limits.streamResetsPerSecond, this.#limits.streamResetBurst);
+    // One function for all streams of the session: a stream has a listener, and no closure.
+    const closed = function (this: Http2Stream): void {
+      if (connection?.streams.delete(this) && connection.streams.size === 0) connection.idleSince = performance.now();
+      if (!this.aborted || allowed.tryTake() || session.closed || session.destroyed) return;
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      session.destroy();
+    };
     session.on('stream', (stream) => {
+      stream.on('close', closed);
+      if (connection === undefined) return;
       connection.used = true;
       connection.streams.set(stream, 0);
-      stream.once('close', () => {
-        connection.streams.delete(stream);
-        if (connection.streams.size === 0) connection.idleSince = performance.now();
-      });
     });
   }
 

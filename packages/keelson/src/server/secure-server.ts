@@ -1,9 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
-import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type Server as TlsServer } from 'node:tls';
-import { TokenBucket } from '@keelson/client';
-import { systemClock } from '@keelson/core/runtime';
+import { http2ServerOptions } from '@keelson/http-koa';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
 
 /** The serving certificate, its key, and the authorities of clients; all PEM. */
@@ -79,16 +78,16 @@ export function createTlsServer(
       peerMaxConcurrentStreams: limits.streams,
       settings: { maxConcurrentStreams: limits.streams, maxHeaderListSize: options.maxHeaderSize ?? 16_384 },
       maxSessionMemory: 64,
+      ...http2ServerOptions,
       ...socketOptions(options),
       ...http1Options(options),
     },
-    // The compatibility API passes requests and responses of the HTTP/1.1 shape to the listener.
+    // Requests and responses of HTTP/2 are those of `http2ServerOptions`, with the members that the listener uses.
     listener as unknown as Parameters<typeof createSecureServer>[1] & object,
   );
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => {
     sessions.add(session);
-    boundResets(session, limits);
     session.once('close', () => sessions.delete(session));
     session.on('error', () => session.destroy());
   });
@@ -109,20 +108,6 @@ export function createTlsServer(
 /** Options of `net.Server`, which only plain HTTP/1.1 servers accept directly. */
 function socketOptions({ noDelay = true, keepAlive = false, keepAliveInitialDelay = 0 }: HttpOptions): object {
   return { noDelay, keepAlive, keepAliveInitialDelay };
-}
-
-/**
- * Closes connections whose clients reset more streams than the limits allow (CVE-2023-44487). The bound of Node itself,
- * 1,000 resets and 33 per second, is not configurable in version 20.
- */
-function boundResets(session: ServerHttp2Session, limits: ConnectionLimits): void {
-  const allowed = new TokenBucket(systemClock, limits.streamResetsPerSecond, limits.streamResetBurst);
-  const reset = () => {
-    if (allowed.tryTake() || session.closed) return;
-    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    session.destroy();
-  };
-  session.on('stream', (stream) => stream.once('aborted', reset));
 }
 
 function http1Options(options: HttpOptions): object {

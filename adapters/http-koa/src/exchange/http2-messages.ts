@@ -1,0 +1,221 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type SecureServerOptions,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Writable } from 'node:stream';
+import type { FlatHeaders } from './exchange.ts';
+
+type Listener = Parameters<ServerHttp2Stream['on']>[1];
+
+const ignore = (): void => {};
+
+/**
+ * A request of HTTP/2 with the members of `IncomingMessage` that the resource API uses. It forwards to its stream what
+ * Node's compatibility class copies into a stream of its own, with eight listeners for each request.
+ */
+export class Http2Request {
+  readonly httpVersion = '2.0';
+  readonly httpVersionMajor = 2;
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly method: string | undefined;
+  url: string | undefined;
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _options: unknown, rawHeaders: string[]) {
+    this.stream = stream;
+    this.headers = headers;
+    this.rawHeaders = rawHeaders;
+    this.method = headers[':method'];
+    this.url = headers[':path'];
+    // An error of the stream is followed by `close`, which is handled.
+    stream.on('error', ignore);
+  }
+
+  /** One object for all requests of the connection; the stream itself when the connection is gone. */
+  get socket(): unknown {
+    return this.stream.session?.socket ?? this.stream;
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed;
+  }
+
+  get complete(): boolean {
+    return this.stream.endAfterHeaders || this.stream.readableEnded || this.stream.destroyed;
+  }
+
+  on(event: string, listener: Listener): this {
+    this.stream.on(event, listener);
+    return this;
+  }
+
+  once(event: string, listener: Listener): this {
+    this.stream.once(event, listener);
+    return this;
+  }
+
+  off(event: string, listener: Listener): this {
+    this.stream.off(event, listener);
+    return this;
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
+
+  /** The body when it has its announced length already and is not longer than `limitBytes`. */
+  arrived(limitBytes: number): Buffer | undefined {
+    const { stream } = this;
+    const length = stream.readableLength;
+    if (length === 0 || length > limitBytes || this.headers['content-length'] !== String(length)) return undefined;
+    const bytes = stream.read() as Buffer | null;
+    // Node closes the stream when the end of the body has been read.
+    stream.resume();
+    return bytes ?? undefined;
+  }
+}
+
+/** Names of headers in lower case, by the names that responses use. */
+const lowerNames = new Map<string, string>();
+const cachedNames = 256;
+
+function lowerName(name: string): string {
+  let lower = lowerNames.get(name);
+  if (lower === undefined) {
+    lower = name.toLowerCase();
+    if (lowerNames.size < cachedNames) lowerNames.set(name, lower);
+  }
+  return lower;
+}
+
+/** A response over HTTP/2 with the members of `ServerResponse` that the resource API uses, forwarded to the stream. */
+export class Http2Response {
+  readonly stream: ServerHttp2Stream;
+  statusCode = 200;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream;
+  }
+
+  get headersSent(): boolean {
+    return this.stream.headersSent;
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed || this.stream.closed;
+  }
+
+  get closed(): boolean {
+    return this.stream.closed;
+  }
+
+  get writableEnded(): boolean {
+    return this.stream.writableEnded;
+  }
+
+  get writableFinished(): boolean {
+    // The end of an aborted stream is not one of its response.
+    return this.stream.writableFinished && !this.stream.aborted;
+  }
+
+  get writableLength(): number {
+    return this.stream.writableLength;
+  }
+
+  writeHead(code: number, headers: OutgoingHttpHeaders | FlatHeaders = []): this {
+    const { stream } = this;
+    this.statusCode = code;
+    if (stream.destroyed || stream.closed || stream.headersSent) return this;
+    const fields: OutgoingHttpHeaders = { ':status': code };
+    if (Array.isArray(headers)) {
+      for (let i = 0; i < headers.length; i += 2) fields[lowerName(String(headers[i]))] = headers[i + 1];
+    } else for (const [name, value] of Object.entries(headers)) fields[lowerName(name)] = value;
+    stream.respond(fields);
+    return this;
+  }
+
+  /** Does nothing: the headers are sent by {@link writeHead}. */
+  flushHeaders(): void {}
+
+  writeContinue(): void {
+    if (!this.stream.destroyed && !this.stream.closed) this.stream.additionalHeaders({ ':status': 100 });
+  }
+
+  write(chunk: Uint8Array | string, callback?: (error?: Error | null) => void): boolean {
+    if (!this.stream.headersSent) this.writeHead(this.statusCode);
+    return this.stream.write(chunk, callback);
+  }
+
+  end(chunk?: Uint8Array | string): this {
+    if (!this.stream.headersSent) this.writeHead(this.statusCode);
+    // Node itself has ended the stream of a HEAD request.
+    if (chunk === undefined || this.stream.writableEnded) this.stream.end();
+    else this.stream.end(chunk);
+    return this;
+  }
+
+  cork(): void {
+    this.stream.cork();
+  }
+
+  uncork(): void {
+    this.stream.uncork();
+  }
+
+  destroy(error?: Error): this {
+    this.stream.destroy(error);
+    return this;
+  }
+
+  on(event: string, listener: Listener): this {
+    this.stream.on(event, listener);
+    return this;
+  }
+
+  once(event: string, listener: Listener): this {
+    this.stream.once(event, listener);
+    return this;
+  }
+
+  off(event: string, listener: Listener): this {
+    this.stream.off(event, listener);
+    return this;
+  }
+}
+
+/**
+ * Options of an HTTP/2 server for the listener of the API: its requests and responses cost a fraction of those of
+ * Node's compatibility layer, which are created only for requests outside of the resource API.
+ */
+export const http2ServerOptions: Pick<SecureServerOptions, 'Http2ServerRequest' | 'Http2ServerResponse'> = {
+  Http2ServerRequest: Http2Request as unknown as typeof Http2ServerRequest,
+  Http2ServerResponse: Http2Response as unknown as typeof Http2ServerResponse,
+};
+
+/** A request and its response with all members of Node's classes, for code that is not part of the resource API. */
+export function withAllMembers(
+  request: IncomingMessage | Http2Request,
+  response: ServerResponse | Http2Response,
+): { request: IncomingMessage; response: ServerResponse } {
+  if (request instanceof Http2Request) {
+    const { stream, headers, rawHeaders, url } = request;
+    const full = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+    if (url !== undefined && url !== full.url) full.url = url;
+    return {
+      request: full as unknown as IncomingMessage,
+      response: new Http2ServerResponse(stream) as unknown as ServerResponse,
+    };
+  }
+  return { request, response: response as ServerResponse };
+}
+
+/** The stream that receives the body of a response. */
+export function bodySink(response: ServerResponse | Http2Response): Writable {
+  return response instanceof Http2Response ? response.stream : response;
+}
