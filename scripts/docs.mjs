@@ -54,6 +54,9 @@ of their pods, and keeps all objects. \`keelson controllers [--data DIR | --kube
 controllers and the scheduler as clients of a running server, by default those that \`keelson serve\` does not run; of several such
 processes one is elected. It writes \`keelson: running controllers for URL\` to stdout. See [run a small cluster](../how-to/run-a-cluster.md).
 
+\`keelson envtest [DIR]\` writes the executables that envtest of controller-runtime starts, and prints the directory. See
+[run envtest suites](../how-to/run-envtest-suites.md).
+
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to
 \`DATA/kubeconfig\`. SIGTERM ends it, also during its start: watches end, and running writes finish. A start that waits
 for more than three seconds logs the reason. The server exits with code 1 when its store has failed permanently (for

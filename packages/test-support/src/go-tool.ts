@@ -23,6 +23,15 @@ function digestOf(folder: string): string {
  * @returns the path of the program; undefined where there is no Go, or where it cannot be built.
  */
 export function buildGoTool(name: string, main = '.'): string | undefined {
+  return compile(name, ['build'], main);
+}
+
+/** The same for `test/tools/{name}` that is a Go test: the program runs its tests. */
+export function buildGoTest(name: string): string | undefined {
+  return compile(name, ['test', '-c'], '.');
+}
+
+function compile(name: string, command: readonly string[], main: string): string | undefined {
   const folder = join(toolsFolder, name);
   const target = join(cacheFolder, `${name}-${digestOf(folder)}`);
   if (existsSync(target)) return target;
@@ -30,7 +39,7 @@ export function buildGoTool(name: string, main = '.'): string | undefined {
   mkdirSync(cacheFolder, { recursive: true });
   // Test files may build the same tool at the same time; what stands under the name is always whole.
   const unfinished = `${target}.${process.pid}-${Date.now()}`;
-  const built = spawnSync('go', ['build', '-o', unfinished, main], {
+  const built = spawnSync('go', [...command, '-o', unfinished, main], {
     cwd: folder,
     stdio: ['ignore', 'inherit', 'inherit'],
     timeout: 900_000,

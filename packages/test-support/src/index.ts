@@ -1,7 +1,7 @@
 export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { freePort, freePorts } from './free-ports.ts';
-export { buildGoTool } from './go-tool.ts';
+export { buildGoTest, buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';
 export { type ProcessFilter, processesWith } from './host-processes.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';

@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import { main } from '../cli/main.ts';
-
 const terminated = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => resolve());
   process.once('SIGINT', () => resolve());
@@ -13,11 +11,18 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-process.exitCode = await main(process.argv.slice(2), {
-  env: process.env,
-  stdout: (text) => process.stdout.write(text),
-  stderr: (text) => process.stderr.write(text),
-  terminated,
-});
+const [command, program, ...rest] = process.argv.slice(2);
+// Either part is loaded alone: the etcd of envtest is an empty process, and a suite waits for its start.
+if (command === 'envtest' && program === 'etcd') {
+  process.exitCode = await (await import('../envtest/etcd.ts')).runEnvtestEtcd(rest);
+} else {
+  const { main } = await import('../cli/main.ts');
+  process.exitCode = await main(process.argv.slice(2), {
+    env: process.env,
+    stdout: (text) => process.stdout.write(text),
+    stderr: (text) => process.stderr.write(text),
+    terminated,
+  });
+}
 // Exits although operations without a waiting caller are pending, such as a connection attempt to an unavailable store.
 setTimeout(() => process.exit(), 1000).unref();

@@ -6,6 +6,7 @@ import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
 import { optionTable, type ServerOptions } from '../config/options.ts';
 import { routeLibraryOutput } from '../observe/library-output.ts';
+import type { Credentials } from '../tls/credentials.ts';
 import { recordProcess } from './running-process.ts';
 import { startServer } from './serve.ts';
 import { type NodeCounts, startNodes } from './start-node.ts';
@@ -59,6 +60,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { searchAudit } = await import('./audit.ts');
       return (await searchAudit(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'envtest') {
+      const server = await (await import('./envtest.ts')).envtestCommand(rest, io);
+      return server === undefined ? ExitCode.Ok : await serve(server.options, undefined, io, server.credentials);
+    }
     if (command === 'encrypt') {
       const { encrypt } = await import('./encrypt.ts');
       return (await encrypt(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
@@ -79,7 +84,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, verify, audit, encrypt, user, can-i, token, cert, version or help`,
+        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, envtest, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -109,10 +114,15 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
 }
 
 /** Serves until the process is terminated, which is possible at any point of the start. */
-async function serve(options: ServerOptions, nodes: NodeCounts | undefined, io: CommandIo): Promise<ExitCode> {
+async function serve(
+  options: ServerOptions,
+  nodes: NodeCounts | undefined,
+  io: CommandIo,
+  credentials?: Credentials,
+): Promise<ExitCode> {
   const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
   try {
-    return await serveUntilTerminated(options, nodes, io);
+    return await serveUntilTerminated(options, nodes, io, credentials);
   } finally {
     restoreOutput();
   }
@@ -122,6 +132,7 @@ async function serveUntilTerminated(
   options: ServerOptions,
   counts: NodeCounts | undefined,
   io: CommandIo,
+  credentials: Credentials | undefined,
 ): Promise<ExitCode> {
   const starting = new AbortController();
   const terminated = io.terminated.then(() => {
@@ -130,7 +141,7 @@ async function serveUntilTerminated(
   });
   const forgetProcess = counts && (await recordProcess(options.data));
   const withAgent = counts !== undefined && counts.nodes > 0;
-  const server = await startServer(options, withAgent, starting.signal).catch((error: unknown) => {
+  const server = await startServer(options, withAgent, starting.signal, credentials).catch((error: unknown) => {
     if (!starting.signal.aborted) throw error;
     return undefined;
   });
@@ -169,6 +180,7 @@ const usage = `Keelson, a control plane for Node.
   keelson proxy [options]    serve services on a node as a client of a running server; see --help
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
+  keelson envtest [DIR]      write executables with which Go suites that use envtest run on Keelson
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters
   keelson encrypt status     report how the objects of a running server are encrypted; encrypt rotate rewrites them
   keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help

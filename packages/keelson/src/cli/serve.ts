@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { CertificateSigner } from '@keelson/controllers';
 import type { ApiClient } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { type Metrics, systemClock } from '@keelson/core/runtime';
@@ -30,6 +31,7 @@ export interface RunningServer {
   /** The API for parts of this process. */
   readonly api: ApiClient;
   readonly metrics: Metrics;
+  /** Empty when none was written. */
   readonly kubeconfig: string;
   /** File with the authority of the server's certificate, for agents. */
   readonly authorityFile: string;
@@ -46,11 +48,14 @@ export interface RunningServer {
  *
  * @param withAgent true when an agent will run in this process. Credentials are then created for an insecure server
  *   too, because the agent accepts requests of the server and of administrators only.
+ * @param given credentials of the caller, instead of those of the data directory: no authority signs certificates, they
+ *   are not renewed, and no kubeconfig is written
  */
 export async function startServer(
   options: ServerOptions,
   withAgent: boolean,
   signal?: AbortSignal,
+  given?: Credentials,
 ): Promise<RunningServer> {
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
@@ -68,7 +73,7 @@ export async function startServer(
     ...(await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress])),
     ...(certificateFile && keyFile ? { named: await readServingCertificate(certificateFile, keyFile) } : {}),
   });
-  const made = insecure && !withAgent ? undefined : await load();
+  const made = given ?? (insecure && !withAgent ? undefined : await load());
   const credentials = insecure ? undefined : made;
   const metrics = createPromMetrics();
   let renewal: CredentialsRenewal | undefined;
@@ -84,6 +89,7 @@ export async function startServer(
     data,
     acceptNewStore: options.acceptNewStore,
     controllers,
+    disabledAdmissionPlugins: options.disableAdmissionPlugins,
     services: options,
     authorization: authorizationOptions(options),
     authentication: authenticationOptions(options, oidcAuthority),
@@ -93,7 +99,12 @@ export async function startServer(
     metrics,
     ...(credentials
       ? {
-          certificateSigner: async (order) => (await credentialsSigner(renewal?.current ?? credentials))(order),
+          ...(given
+            ? {}
+            : {
+                certificateSigner: (async (order) =>
+                  (await credentialsSigner(renewal?.current ?? credentials))(order)) satisfies CertificateSigner,
+              }),
           serviceAccounts: {
             ...(await loadServiceAccounts(options, logger)),
             certificateAuthority: () => (renewal?.current ?? credentials).authority,
@@ -129,16 +140,17 @@ export async function startServer(
         logger.warn('client config not written: the disk is full', { err });
         return join(data, kubeconfigFile);
       });
-    const kubeconfig = await write(credentials);
+    const kubeconfig = given ? '' : await write(credentials);
     renewal =
-      credentials &&
-      new CredentialsRenewal({
-        ...{ current: credentials, load, clock: systemClock, logger, metrics },
-        onChange: async (next) => {
-          listening.setCredentials(next);
-          await write(next);
-        },
-      });
+      credentials === undefined || given !== undefined
+        ? undefined
+        : new CredentialsRenewal({
+            ...{ current: credentials, load, clock: systemClock, logger, metrics },
+            onChange: async (next) => {
+              listening.setCredentials(next);
+              await write(next);
+            },
+          });
     return {
       url: listening.url,
       api: plane.api,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
-import { type AnyOption, bool, integer, oneOf, valueType } from '@keelson/core/internal';
+import { type AnyOption, bool, integer, listOf, oneOf, valueType } from '@keelson/core/internal';
 import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
+import { admissionPluginNames, checkPluginNames } from './admission-plugins.ts';
 import { type AuditFlags, auditRows } from './audit-options.ts';
 import { type AuthenticationFlags, authenticationRows } from './authentication-options.ts';
 import { type AuthorizationConfig, authorizationRows } from './authorization-options.ts';
@@ -59,6 +60,8 @@ export interface ServerOptions
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
+  /** Built-in admission plugins that are left out. */
+  readonly disableAdmissionPlugins: readonly string[];
   /** Host names without ports that the insecure server accepts in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[];
   /** File with an EncryptionConfiguration. Undefined: objects are stored without encryption. */
@@ -212,6 +215,16 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: hosts,
     default: [],
     help: 'host name or address that --insecure accepts in addition to localhost, 127.0.0.0/8 and [::1], without a port',
+  },
+  disableAdmissionPlugins: {
+    flag: '--disable-admission-plugins',
+    variable: 'KEELSON_DISABLE_ADMISSION_PLUGINS',
+    type: listOf('NAME', (name, source) => {
+      checkPluginNames([name], source);
+      return name;
+    }),
+    default: [],
+    help: `built-in admission plugins that are left out: ${admissionPluginNames.join(', ')}`,
   },
   ...authenticationRows,
   ...authorizationRows,

@@ -4,7 +4,6 @@ import {
   type AuthenticationOptions,
   createServiceAccounts,
   Encryption,
-  nodeRestriction,
   openAudit,
   type ServiceAccountOptions,
   type ServiceAccounts,
@@ -21,7 +20,6 @@ import type {
 } from '@keelson/core';
 import {
   createResourceRegistry,
-  namespaceLifecycle,
   type ObjectAllocator,
   type ResourceRegistry,
   UsageError,
@@ -36,11 +34,9 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
-import { builtinKinds, Lease, Namespace, Node, Pod, Secret, Service } from '@keelson/kinds';
+import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
-import { classAdmission } from '../admission/class-admission.ts';
 import { withDisruptionBudgets } from '../admission/eviction.ts';
-import { limitRanger } from '../admission/limit-ranger.ts';
 import { bothAllocators, quotaAllocator } from '../admission/resource-quota.ts';
 import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
@@ -53,9 +49,9 @@ import { planeServiceAddresses } from '../service-addresses/plane-service-addres
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
+import { builtinAdmission } from './builtin-admission.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, startedInTime } from './controllers.ts';
-import { defaultTolerations } from './default-tolerations.ts';
 import { makeStores } from './make-stores.ts';
 import { processAnchor, systemObjects } from './plane-services.ts';
 
@@ -92,6 +88,8 @@ export interface ControlPlaneOptions {
   readonly acceptNewStore?: boolean;
   /** Admission plugins that run after the built-in ones. */
   readonly admission?: readonly AdmissionPlugin[];
+  /** Built-in admission plugins that are left out, by their names in kube-apiserver, such as `LimitRanger`. */
+  readonly disabledAdmissionPlugins?: readonly string[];
   /** How requests over HTTP are authorized and access reviews are answered. Default: the modes `Node` and `RBAC`. */
   readonly authorization?: AuthorizationOptions;
   /** An authorizer of the program, instead of `authorization`. */
@@ -206,7 +204,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     tokens: (kind) => stores.tokensOf(kind),
     ...(addresses ? { allocatorOf: allocatorsOf(stores, cached, addresses.allocator, clock) } : {}),
     admission: [
-      ...(withBuiltin ? builtinAdmission(stores, accounts, cached) : []),
+      ...(withBuiltin ? builtinAdmission(stores, accounts, cached, options.disabledAdmissionPlugins) : []),
       ...admission,
       ...(options.admission ?? []),
     ],
@@ -295,22 +293,6 @@ async function authorizationOf(options: ControlPlaneOptions, context: Authorizat
   if (authorizer === undefined) return makeAuthorization(authorization ?? {}, context);
   if (authorization !== undefined) throw new UsageError('the options authorization and authorizer exclude each other');
   return { authorizer, admission: [], services: () => [] };
-}
-
-/** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
-function builtinAdmission(
-  stores: PlaneStores,
-  accounts: ServiceAccounts | undefined,
-  cached: CachedObjects,
-): AdmissionPlugin[] {
-  return [
-    namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
-    ...(accounts ? [accounts.admission] : []),
-    limitRanger(cached),
-    defaultTolerations,
-    ...classAdmission(cached),
-    nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
-  ];
 }
 
 /** Quotas count every kind; services have addresses besides. */

@@ -55,6 +55,16 @@ async function rejected(t: ExecutionContext, call: Promise<unknown>): Promise<st
   return `${error.status.code} ${error.message}`;
 }
 
+test('a built-in plugin can be left out, and an unknown one is named', async (t) => {
+  const plane = await start(t, { disabledAdmissionPlugins: ['NamespaceLifecycle'] });
+  const maps = plane.client(ConfigMap).namespace('missing');
+  t.is((await maps.create({ metadata: { name: 'a' } })).metadata?.namespace, 'missing');
+  await t.throwsAsync(createControlPlane({ disabledAdmissionPlugins: ['Ranger'] }), {
+    name: 'UsageError',
+    message: /^disabledAdmissionPlugins: admission plugin "Ranger" is unknown; use NamespaceLifecycle, /,
+  });
+});
+
 test('pods get the priority of their class, and system classes exist and cannot be deleted', async (t) => {
   const plane = await start(t);
   const [pods, classes] = [plane.client(Pod).namespace(namespace), plane.client(PriorityClass)];
