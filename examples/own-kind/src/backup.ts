@@ -1,4 +1,4 @@
-import { defineKind, optional, s } from 'keelson';
+import { defineKind, nameColumn, optional, s } from 'keelson';
 
 export const Backup = defineKind({
   group: 'ops.example.com',
@@ -11,27 +11,8 @@ export const Backup = defineKind({
     }),
   }),
   columns: [
-    {
-      name: 'Name',
-      type: 'string',
-      format: 'name',
-      description: '',
-      priority: 0,
-      value: (b) => b.metadata?.name ?? '',
-    },
-    {
-      name: 'Database',
-      type: 'string',
-      description: 'The database to back up.',
-      priority: 0,
-      value: (b) => b.spec.database,
-    },
-    {
-      name: 'Keep',
-      type: 'integer',
-      description: 'How many copies are kept.',
-      priority: 0,
-      value: (b) => b.spec.keep ?? 0,
-    },
+    nameColumn(),
+    { name: 'Database', type: 'string', value: ({ spec }) => spec.database },
+    { name: 'Keep', type: 'integer', value: ({ spec }) => spec.keep ?? 0 },
   ],
 });

@@ -19,6 +19,8 @@ export { isStatusError, type QualifiedResource, StatusError, statusErrors } from
 /** @public */
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
 /** @public */
+export { ageColumn, nameColumn, sinceText } from './kind/columns.ts';
+/** @public */
 export { type ConditionObject, conditionSchema } from './kind/condition-schema.ts';
 /** @public */
 export type {
@@ -30,7 +32,7 @@ export type {
   ConnectVerb,
 } from './kind/connect.ts';
 /** @public */
-export { defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
+export { type ColumnOptions, defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
 /** @public */
 export type {
   Column,

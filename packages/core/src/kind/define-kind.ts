@@ -30,6 +30,10 @@ export function pluralOf(word: string): string {
   return `${word}s`;
 }
 
+/** A {@link Column} whose description and priority (0, always shown) may be absent. */
+export type ColumnOptions<T> = Omit<Column<T>, 'description' | 'priority'> &
+  Partial<Pick<Column<T>, 'description' | 'priority'>>;
+
 /** What `defineKind` takes; everything but group, version, kind and schema has a default. */
 export interface KindOptions<S extends Schema<unknown>> {
   /** '' for the core group. */
@@ -47,7 +51,8 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly schema: S;
   readonly strategy?: Strategy<SchemaObject<S>>;
   readonly subresources?: readonly SubresourceDefinition[];
-  readonly columns?: readonly Column<SchemaObject<S>>[];
+  /** What `kubectl get` shows, for example {@link nameColumn}. Default: name and time of creation. */
+  readonly columns?: readonly ColumnOptions<SchemaObject<S>>[];
   readonly rowConditions?: (object: SchemaObject<S>) => RowCondition[];
   readonly selectableFields?: readonly SelectableField<SchemaObject<S>>[];
   readonly storage?: StorageConversion<SchemaObject<S>>;
@@ -149,7 +154,7 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs(options.virtual) : allVerbs))].sort()),
     strategy: Object.freeze({ ...implied, ...options.strategy }),
     subresources: Object.freeze([...subresources]),
-    columns: Object.freeze([...(options.columns ?? [])]),
+    columns: Object.freeze((options.columns ?? []).map((column) => ({ description: '', priority: 0, ...column }))),
     ...(options.rowConditions ? { rowConditions: options.rowConditions } : {}),
     selectableFields: selectableFieldsOf(scope, options.selectableFields ?? [], where),
     ...(options.storage ? { storage: options.storage } : {}),
