@@ -12,8 +12,17 @@ export interface Pump {
 }
 
 /**
+ * Pause after a pass over the watchers, as a multiple of the time that the pass took, and its limit in milliseconds. A
+ * write to a socket costs the same for one event and for ten, so a server that is busy with deliveries sends several
+ * together, and takes at most a quarter of its time for the writes. An event that comes alone is not delayed.
+ */
+const pauseFactor = 3;
+const longestPauseMs = 20;
+
+/**
  * Serves watchers that have become readable: those of one turn of the event loop together and in fair slices. Waiting
- * for the end of the turn joins the events of several writes into one send per watcher.
+ * for the end of the turn, and for the end of the pause after the previous pass, joins the events of several writes into
+ * one send per watcher.
  */
 export class WatchScheduler {
   readonly joiner = new FrameJoiner();
@@ -21,31 +30,60 @@ export class WatchScheduler {
   #ready: Pump[] = [];
   #next = 0;
   #scheduled = false;
+  /** Time that the present pass has taken so far. */
+  #passMs = 0;
+  /** End of the pause after the previous pass. */
+  #pauseUntil = 0;
+  #cancelPause: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** Serves a watcher that has new events, after the pause. */
   add(pump: Pump): void {
     this.#ready.push(pump);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(this.#run);
+    const pauseMs = this.#pauseUntil - this.#clock.monotonic();
+    if (pauseMs <= 0) setImmediate(this.#run);
+    else this.#cancelPause = this.#clock.after(pauseMs, this.#run);
+  }
+
+  /** Serves a watcher that has more to send than it could, and the others, without a pause. */
+  addNow(pump: Pump): void {
+    this.#pauseUntil = 0;
+    if (this.#cancelPause !== undefined) {
+      this.#cancelPause();
+      this.#cancelPause = undefined;
+      this.#scheduled = false;
+    }
+    this.add(pump);
   }
 
   readonly #run = (): void => {
-    const until = this.#clock.monotonic() + sliceMs;
+    this.#cancelPause = undefined;
+    const began = this.#clock.monotonic();
+    const until = began + sliceMs;
+    let now = began;
     // Watchers that become readable while others are served wait for the next slice.
     const count = this.#ready.length;
     while (this.#next < count) {
       this.#ready[this.#next]?.pump();
       this.#next += 1;
-      if (this.#next % stride === 0 && this.#clock.monotonic() >= until) break;
+      if (this.#next % stride === 0) {
+        now = this.#clock.monotonic();
+        if (now >= until) break;
+      }
     }
+    if (this.#next % stride !== 0) now = this.#clock.monotonic();
+    this.#passMs += now - began;
     if (this.#next >= this.#ready.length) {
       this.#ready = [];
       this.#next = 0;
       this.#scheduled = false;
+      this.#pauseUntil = now + Math.min(this.#passMs * pauseFactor, longestPauseMs);
+      this.#passMs = 0;
       this.joiner.clear();
       return;
     }

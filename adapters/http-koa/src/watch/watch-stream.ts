@@ -125,7 +125,7 @@ export class WatchStream implements Pump {
           return;
         }
         if (batch >= batchesPerTurn && this.#state === 'open') {
-          this.#scheduler.add(this);
+          this.#scheduler.addNow(this);
           return;
         }
       }
@@ -140,7 +140,7 @@ export class WatchStream implements Pump {
 
   readonly #drained = (): void => {
     this.#blocked = false;
-    if (this.#state === 'open') this.#scheduler.add(this);
+    if (this.#state === 'open') this.#scheduler.addNow(this);
   };
 
   #send(events: readonly WatchEvent[]): boolean {
