@@ -1,1 +1,6 @@
-export {};
+export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
+export {
+  type AdmissionWebhooks,
+  type AdmissionWebhooksOptions,
+  admissionWebhooks,
+} from './webhooks/webhook-admission.ts';

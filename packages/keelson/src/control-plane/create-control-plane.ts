@@ -34,6 +34,7 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
+import { admissionWebhooks } from '@keelson/extensions';
 import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
 import { withDisruptionBudgets } from '../admission/eviction.ts';
@@ -198,16 +199,20 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
     : undefined;
   const cached = new CachedObjects(stores);
+  const plugins = [
+    ...(withBuiltin ? builtinAdmission(stores, accounts, cached, options.disabledAdmissionPlugins) : []),
+    ...admission,
+    ...(options.admission ?? []),
+  ];
+  const webhooks = withBuiltin
+    ? admissionWebhooks({ client: () => api, registry: () => registry, reinvoked: plugins, ...context })
+    : undefined;
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
     ...(addresses ? { allocatorOf: allocatorsOf(stores, cached, addresses.allocator, clock) } : {}),
-    admission: [
-      ...(withBuiltin ? builtinAdmission(stores, accounts, cached, options.disabledAdmissionPlugins) : []),
-      ...admission,
-      ...(options.admission ?? []),
-    ],
+    admission: [...plugins, ...(webhooks ? [webhooks.plugin] : [])],
     authorizer,
     authenticateToken: authentication.authenticateToken,
     clock,
@@ -224,6 +229,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         stop: () => stores.stop(),
         waitingFor: () => stores.waitingFor(),
       },
+      ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
       ...(withBuiltin ? [systemObjects(api)] : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]

@@ -1,0 +1,129 @@
+import type { AdmissionRequest, GroupVersionResource, KindDefinition, LabelMap } from '@keelson/core';
+import { storageKindOf } from '@keelson/core/internal';
+import type { RuleWithOperations } from '@keelson/kinds';
+
+/** What rules of webhooks and policies are compared with. */
+export interface RuleSubject extends GroupVersionResource {
+  /** `CREATE`, `UPDATE`, `DELETE`, `CONNECT`. */
+  readonly operation: string;
+  readonly subresource: string;
+  readonly namespaced: boolean;
+}
+
+const any = '*';
+
+function includes(values: readonly string[] | undefined, value: string): boolean {
+  return values?.some((one) => one === any || one === value) ?? false;
+}
+
+/** Whether a rule selects a request. */
+export function ruleMatches(rule: RuleWithOperations, subject: RuleSubject): boolean {
+  if (rule.scope === 'Namespaced' && !subject.namespaced) return false;
+  if (rule.scope === 'Cluster' && subject.namespaced) return false;
+  if (!includes(rule.operations, subject.operation)) return false;
+  if (!includes(rule.apiGroups, subject.group) || !includes(rule.apiVersions, subject.version)) return false;
+  return (rule.resources ?? []).some((entry) => {
+    const slash = entry.indexOf('/');
+    const resource = slash < 0 ? entry : entry.slice(0, slash);
+    const subresource = slash < 0 ? '' : entry.slice(slash + 1);
+    return (
+      (resource === any || resource === subject.resource) &&
+      (subresource === any || subresource === subject.subresource)
+    );
+  });
+}
+
+export function subjectOf(request: AdmissionRequest, kind: KindDefinition = request.kind): RuleSubject {
+  return {
+    operation: request.operation.toUpperCase(),
+    group: kind.group,
+    version: kind.version,
+    resource: kind.names.plural,
+    subresource: request.subresource ?? '',
+    namespaced: kind.scope === 'Namespaced',
+  };
+}
+
+/** Finds the kinds that show the same objects as another one. */
+export class EquivalentKinds {
+  readonly #registry: { kinds(): readonly KindDefinition[]; readonly generation: number };
+  #generation = Number.NaN;
+  readonly #found = new Map<KindDefinition, readonly KindDefinition[]>();
+
+  constructor(registry: { kinds(): readonly KindDefinition[]; readonly generation: number }) {
+    this.#registry = registry;
+  }
+
+  /** The other kinds, in the order of discovery. */
+  of(kind: KindDefinition): readonly KindDefinition[] {
+    const { generation } = this.#registry;
+    if (generation !== this.#generation) {
+      this.#found.clear();
+      this.#generation = generation;
+    }
+    let found = this.#found.get(kind);
+    if (found === undefined) {
+      const stored = storageKindOf(kind);
+      found = this.#registry.kinds().filter((other) => other !== kind && storageKindOf(other) === stored);
+      this.#found.set(kind, found);
+    }
+    return found;
+  }
+}
+
+/**
+ * The kind in whose form the first matching rule wants the object: that of the request, else, with `equivalent`,
+ * another version of it.
+ */
+export function matchingKind(
+  rules: readonly RuleWithOperations[] | undefined,
+  request: AdmissionRequest,
+  equivalent: EquivalentKinds | undefined,
+): KindDefinition | undefined {
+  const own = subjectOf(request);
+  if (rules?.some((rule) => ruleMatches(rule, own))) return request.kind;
+  if (equivalent === undefined) return undefined;
+  const { subresource } = request;
+  const others = equivalent
+    .of(request.kind)
+    .filter(({ subresources }) => subresource === undefined || subresources.some(({ name }) => name === subresource));
+  for (const rule of rules ?? []) {
+    const found = others.find((kind) => ruleMatches(rule, subjectOf(request, kind)));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Reads the labels of a namespace. @throws StatusError 404 */
+export type NamespaceLabels = (name: string) => Promise<LabelMap | undefined>;
+
+/**
+ * The labels that the namespace selector of a webhook or policy is compared with: undefined for cluster-scoped objects,
+ * which every selector selects.
+ */
+export function namespaceLabelsOf(
+  request: AdmissionRequest,
+  read: NamespaceLabels,
+): Promise<LabelMap | undefined> | undefined {
+  const { kind, operation, subresource, namespace, name } = request;
+  const isNamespace = kind.group === '' && kind.names.plural === 'namespaces';
+  if (isNamespace && subresource === undefined && (operation === 'create' || operation === 'update'))
+    return Promise.resolve(request.object?.metadata?.labels ?? {});
+  const named = isNamespace ? name : namespace;
+  if (!named) return undefined;
+  return read(named).then((labels) => labels ?? {});
+}
+
+const exempt: ReadonlySet<string> = new Set([
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+]);
+
+/** Configurations of admission are not examined by webhooks and policies, so that no mistake locks out its repair. */
+export function isExempt({ kind, byAction }: AdmissionRequest): boolean {
+  return byAction === true || (kind.group === 'admissionregistration.k8s.io' && exempt.has(kind.kind));
+}

@@ -1,0 +1,303 @@
+import { isDeepStrictEqual } from 'node:util';
+import { missingIsUndefined } from '@keelson/client';
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type ApiClient,
+  isStatusError,
+  type KindDefinition,
+  type LabelMap,
+  statusErrors,
+} from '@keelson/core';
+import { AdmissionChain, applyJsonPatch, isPatchError, parseJson } from '@keelson/core/internal';
+import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
+import { Namespace } from '@keelson/kinds';
+import { EquivalentKinds, isExempt, matchingKind, namespaceLabelsOf } from '../admission/request-rules.ts';
+import { serviceResolver } from '../services/resolve-service.ts';
+import { type ReviewResponse, requestText } from './admission-review.ts';
+import { CallFailure, denial, WebhookCaller } from './call-webhook.ts';
+import { type RequestView, viewOf } from './request-view.ts';
+import { type Webhook, WebhookIndex } from './webhook-index.ts';
+import { WebhookMetrics, type WebhookType } from './webhook-metrics.ts';
+
+export interface AdmissionWebhooksOptions {
+  readonly client: () => ApiClient;
+  /** The kinds of the server. */
+  readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
+  /** Plugins that run before the webhooks; their mutating steps run again when a webhook has changed an object. */
+  readonly reinvoked: readonly AdmissionPlugin[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The admission by webhooks: a plugin, and the service that keeps their configurations. */
+export interface AdmissionWebhooks {
+  readonly plugin: AdmissionPlugin;
+  readonly service: Service;
+}
+
+/** Longest wait of a request for the first list of webhooks. */
+const readyTimeoutMs = 10_000;
+
+/** Creates the admission by webhooks: see docs/how-to/use-admission-webhooks.md. */
+export function admissionWebhooks(options: AdmissionWebhooksOptions): AdmissionWebhooks {
+  let running: WebhookDispatcher | undefined;
+  const service: Service = {
+    name: 'admission-webhooks',
+    start: async () => {
+      running = new WebhookDispatcher(options);
+      await running.index.start();
+    },
+    stop: async () => {
+      await running?.stop();
+    },
+  };
+  const plugin: AdmissionPlugin = {
+    name: 'AdmissionWebhook',
+    // Without webhooks a request costs this check.
+    handles: (request) =>
+      running !== undefined &&
+      (running.index.mutating.length > 0 || running.index.validating.length > 0 || !running.index.synced) &&
+      !isExempt(request),
+    mutate: (request) => running?.mutate(request),
+    validate: (request) => running?.validate(request),
+  };
+  return { plugin, service };
+}
+
+/** A webhook that examines a request, in the version that its rules name. */
+interface Invocation {
+  readonly webhook: Webhook;
+  readonly target: KindDefinition;
+}
+
+class WebhookDispatcher {
+  readonly index: WebhookIndex;
+  readonly #options: AdmissionWebhooksOptions;
+  readonly #logger: Logger;
+  readonly #caller: WebhookCaller;
+  readonly #metrics: WebhookMetrics;
+  readonly #equivalent: EquivalentKinds;
+  readonly #reinvoked: AdmissionChain;
+
+  constructor(options: AdmissionWebhooksOptions) {
+    const { clock, metrics } = options;
+    const client = options.client();
+    this.#options = options;
+    this.#logger = options.logger.child({ component: 'admission-webhooks' });
+    this.index = new WebhookIndex({ client, clock, logger: this.#logger });
+    this.#caller = new WebhookCaller({ clock, resolveService: serviceResolver(client) });
+    this.#metrics = new WebhookMetrics(metrics);
+    this.#equivalent = new EquivalentKinds(options.registry());
+    this.#reinvoked = new AdmissionChain(options.reinvoked);
+  }
+
+  async stop(): Promise<void> {
+    await this.index.stop();
+    this.#caller.close();
+  }
+
+  readonly #namespaceLabels = async (name: string): Promise<LabelMap | undefined> => {
+    const namespaces = this.#options.client().resource(Namespace);
+    const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
+    return (cached ?? (await namespaces.get(name))).metadata?.labels;
+  };
+
+  /** Whether and in which version a webhook examines a request. */
+  async #invocation(webhook: Webhook, request: AdmissionRequest): Promise<Invocation | undefined> {
+    const { fields, objects, namespaces } = webhook;
+    const equivalent = fields.matchPolicy === 'Exact' ? undefined : this.#equivalent;
+    const target = matchingKind(fields.rules, request, equivalent);
+    if (target === undefined) return undefined;
+    if (!objects.empty && !selectsObject(webhook, request)) return undefined;
+    if (!namespaces.empty) {
+      const labels = namespaceLabelsOf(request, this.#namespaceLabels);
+      if (labels !== undefined && !namespaces.matches(await labels)) return undefined;
+    }
+    if (fields.matchConditions?.length) {
+      const { group, names } = request.kind;
+      throw statusErrors.forbidden(
+        { group, resource: names.plural },
+        request.name,
+        'match conditions are not supported',
+      );
+    }
+    return { webhook, target };
+  }
+
+  /** Webhooks are called one after the other, and again as their reinvocation policy requires. */
+  mutate(request: AdmissionRequest): Promise<void> | undefined {
+    if (!this.index.synced) return this.#synced(request).then(() => this.mutate(request));
+    const { mutating } = this.index;
+    return mutating.length === 0 ? undefined : this.#mutate(mutating, request);
+  }
+
+  /** Waits until the webhooks are known. @throws StatusError 403 when that takes too long */
+  async #synced({ kind, name }: AdmissionRequest): Promise<void> {
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#options.clock.after(readyTimeoutMs, resolve);
+    });
+    await Promise.race([this.index.start(), late]).finally(() => cancel());
+    if (this.index.synced) return;
+    const resource = { group: kind.group, resource: kind.names.plural };
+    throw statusErrors.forbidden(resource, name, 'not yet ready to handle request');
+  }
+
+  async #mutate(webhooks: readonly Webhook[], request: AdmissionRequest): Promise<void> {
+    /** Webhooks that are called again when something changes the object after their call. */
+    const called = new Set<Webhook>();
+    const again = new Set<Webhook>();
+    let changedOnce = false;
+    const round = async (list: readonly Webhook[], number: number) => {
+      for (const [i, webhook] of list.entries()) {
+        if (number > 0 && !again.has(webhook)) continue;
+        const invocation = await this.#invocation(webhook, request);
+        if (invocation === undefined) continue;
+        if (await this.#mutateBy(invocation, request, `round_${number}_index_${i}`)) {
+          changedOnce = true;
+          for (const one of called) again.add(one);
+          called.clear();
+        }
+        if (webhook.fields.reinvocationPolicy === 'IfNeeded') called.add(webhook);
+      }
+    };
+    await round(webhooks, 0);
+    if (!changedOnce || request.object === undefined) return;
+    const before = structuredClone(request.object);
+    await this.#reinvoked.mutate(request);
+    if (!isDeepStrictEqual(before, request.object)) for (const one of called) again.add(one);
+    if (again.size > 0) await round(webhooks, 1);
+  }
+
+  /** Calls a webhook and applies its patch; returns whether the object has changed. */
+  async #mutateBy({ webhook, target }: Invocation, request: AdmissionRequest, place: string): Promise<boolean> {
+    const { fields, configuration } = webhook;
+    const view = viewOf(request, target);
+    const answer = await this.#call('admit', webhook, request, requestText(request, view), place, (response) =>
+      patchedDocument(fields.name, view, response),
+    );
+    const changed = answer?.document !== undefined && !isDeepStrictEqual(answer.document, view.object);
+    request.context.annotate?.(
+      `mutation.webhook.admission.k8s.io/${place}`,
+      JSON.stringify({ configuration, webhook: fields.name, mutated: changed }),
+    );
+    if (changed) view.replace(answer?.document);
+    return changed;
+  }
+
+  /** Webhooks are called at the same time; the first denial in their order decides. */
+  validate(request: AdmissionRequest): Promise<void> | undefined {
+    const { validating } = this.index;
+    return validating.length === 0 ? undefined : this.#validate(validating, request);
+  }
+
+  async #validate(webhooks: readonly Webhook[], request: AdmissionRequest): Promise<void> {
+    const texts = new Map<KindDefinition, string>();
+    const calls: (() => Promise<unknown>)[] = [];
+    for (const webhook of webhooks) {
+      const invocation = await this.#invocation(webhook, request);
+      if (invocation === undefined) continue;
+      const { target } = invocation;
+      const text = texts.get(target) ?? requestText(request, viewOf(request, target));
+      texts.set(target, text);
+      const place = `round_0_index_${calls.length}`;
+      calls.push(() => this.#call('validating', webhook, request, text, place, () => ({ document: undefined })));
+    }
+    const results = await Promise.allSettled(calls.map((call) => call()));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /**
+   * Calls a webhook and applies its failure policy. Undefined when the call failed and that is ignored.
+   *
+   * @param use reads what the answer contains beside the decision; fails with a CallFailure
+   * @throws StatusError the denial, or the failure of the call
+   */
+  async #call<T>(
+    type: WebhookType,
+    { fields, configuration }: Webhook,
+    request: AdmissionRequest,
+    text: string,
+    place: string,
+    use: (response: ReviewResponse) => T,
+  ): Promise<T | undefined> {
+    const { name, failurePolicy, sideEffects } = fields;
+    const { clock } = this.#options;
+    const { context } = request;
+    const began = clock.monotonic();
+    const done = (code: number, rejected: boolean, errorType?: string) => {
+      this.#metrics.called(name, type, request, { seconds: (clock.monotonic() - began) / 1000, code, rejected });
+      if (errorType !== undefined) this.#metrics.rejected(name, type, request, errorType, code);
+    };
+    try {
+      if (request.dryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun')
+        throw statusErrors.badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
+      const response = await this.#caller.call(fields, request, text, type === 'admit');
+      for (const [key, value] of Object.entries(response.annotations)) context.annotate?.(`${name}/${key}`, value);
+      for (const warning of response.warnings) context.warn(warning);
+      if (!response.allowed) throw denial(name, response);
+      const result = use(response);
+      done(200, false);
+      return result;
+    } catch (error) {
+      context.signal?.throwIfAborted();
+      if (!(error instanceof CallFailure)) {
+        const code = isStatusError(error) ? error.code : 0;
+        done(code, true, code === 0 || code === 500 ? 'apiserver_internal_error' : 'no_error');
+        throw error;
+      }
+      const details = { configuration, webhook: name, err: error.message };
+      if (failurePolicy !== 'Ignore') {
+        done(error.code, true, 'calling_webhook_error');
+        this.#logger.warn('an admission webhook failed and its request was rejected', details);
+        throw statusErrors.internal(error.message, error);
+      }
+      done(error.code, false);
+      this.#metrics.failedOpen(name, type);
+      this.#logger.warn('an admission webhook failed and was ignored', details);
+      const key = type === 'admit' ? 'mutation' : 'validating';
+      context.annotate?.(`failed-open.${key}.webhook.admission.k8s.io/${place}`, name);
+      return undefined;
+    }
+  }
+}
+
+function selectsObject({ objects }: Webhook, { object, oldObject }: AdmissionRequest): boolean {
+  return [object, oldObject].some((one) => one !== undefined && objects.matches(one.metadata?.labels));
+}
+
+/** The object after the patch of a webhook; undefined without a patch. @throws CallFailure, StatusError */
+function patchedDocument(
+  webhook: string,
+  { object }: RequestView,
+  { patch, patchType }: ReviewResponse,
+): { readonly document: unknown } {
+  if (patch === '') return { document: undefined };
+  const operations = patchOperations(webhook, patch);
+  if (operations.length === 0) return { document: undefined };
+  if (object === undefined) {
+    const text = `admission webhook ${JSON.stringify(webhook)} attempted to modify the object`;
+    throw statusErrors.internal(`${text}, which is not supported for this operation`);
+  }
+  if (patchType !== 'JSONPatch')
+    throw new CallFailure(webhook, `unsupported patch type ${JSON.stringify(patchType)}`, 400);
+  try {
+    return { document: applyJsonPatch(object, operations) };
+  } catch (error) {
+    if (isPatchError(error)) throw statusErrors.internal(error.message, error);
+    throw error;
+  }
+}
+
+function patchOperations(webhook: string, patch: string): unknown[] {
+  try {
+    const { value } = parseJson(Buffer.from(patch));
+    if (Array.isArray(value)) return value;
+  } catch {
+    // Reported below.
+  }
+  const why = 'received undecodable patch in webhook response: the patch is not a list of operations';
+  throw new CallFailure(webhook, why, 503);
+}
