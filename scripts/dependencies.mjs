@@ -19,6 +19,7 @@ const packages = {
   'packages/kinds': ['@keelson/core'],
   'packages/certificates': [],
   'packages/client': ['@keelson/core'],
+  'packages/bench': ['@keelson/core', '@keelson/client'],
   'packages/access': [
     '@keelson/certificates',
     '@keelson/core',

@@ -57,6 +57,8 @@ processes one is elected. It writes \`keelson: running controllers for URL\` to 
 \`keelson envtest [DIR]\` writes the executables that envtest of controller-runtime starts, and prints the directory. See
 [run envtest suites](../how-to/run-envtest-suites.md).
 
+\`keelson bench [options]\` measures storages and running servers side by side. See [measure servers and adapters](../how-to/run-benchmarks.md).
+
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to
 \`DATA/kubeconfig\`. SIGTERM ends it, also during its start: watches end, and running writes finish. A start that waits
 for more than three seconds logs the reason. The server exits with code 1 when its store has failed permanently (for

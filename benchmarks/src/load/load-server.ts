@@ -1,5 +1,5 @@
+import { Connection } from '@keelson/bench/internal';
 import { percentile } from '../measure/statistics.ts';
-import { Connection } from './connection.ts';
 import { type LoadJob, type LoadResult, numbered } from './protocol.ts';
 import { Watchers } from './watchers.ts';
 
@@ -15,7 +15,13 @@ const open = new Map<number, Connection[]>();
 
 function connectionsFor({ port, tls = false, connections }: Extract<LoadJob, { kind: 'requests' }>): Connection[] {
   const kept = (open.get(port) ?? []).filter(({ closed }) => !closed).slice(0, connections);
-  const all = [...kept, ...Array.from({ length: connections - kept.length }, () => new Connection(port, tls))];
+  const all = [
+    ...kept,
+    ...Array.from(
+      { length: connections - kept.length },
+      () => new Connection({ port, ...(tls ? { tls: { rejectUnauthorized: false } } : {}) }),
+    ),
+  ];
   if (tls) open.set(port, all);
   return all;
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
+import { Connection } from '@keelson/bench/internal';
 import { percentile } from '../measure/statistics.ts';
-import { Connection } from './connection.ts';
 import { type LoadJob, type LoadResult, numbered } from './protocol.ts';
 
 interface Watcher {
@@ -38,7 +38,7 @@ export class Watchers {
 
   /** Latencies run from just before the write to the arrival at each watcher. */
   async fanOut(job: Extract<LoadJob, { kind: 'fanOut' }>): Promise<LoadResult> {
-    const writers = Array.from({ length: job.burst }, () => new Connection(job.port));
+    const writers = Array.from({ length: job.burst }, () => new Connection({ port: job.port }));
     this.#latencies = [];
     let number = job.firstNumber;
     const rest = stayAwake();

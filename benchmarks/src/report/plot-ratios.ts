@@ -1,4 +1,4 @@
-import { colourOf, Plot, short } from './plot.ts';
+import { colourOf, Plot, short } from '@keelson/bench/internal';
 
 /** What a bar needs of a figure. */
 export interface RatioBar {

@@ -1,4 +1,4 @@
-import { colourOf, decades, logScale, Plot, short } from './plot.ts';
+import { colourOf, decades, logScale, Plot, short } from '@keelson/bench/internal';
 
 /** Writes of one adapter with so many in flight. */
 export interface WritePoint {

@@ -1,5 +1,5 @@
+import { short } from '@keelson/bench/internal';
 import type { StoreRow } from '../stores/store-row.ts';
-import { short } from './plot.ts';
 import type { WritePoint } from './plot-writes.ts';
 
 const figure = (value: number | undefined): string =>

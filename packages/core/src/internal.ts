@@ -141,7 +141,7 @@ export {
   parseVariables,
   type ValuesOf,
 } from './options/option-table.ts';
-export { didYouMean, didYouMeanOneOf, UsageError } from './options/usage-error.ts';
+export { didYouMean, didYouMeanOneOf, UsageError, withoutPassword } from './options/usage-error.ts';
 export {
   bool,
   duration,

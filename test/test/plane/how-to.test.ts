@@ -9,6 +9,7 @@ for (const [name, least] of [
   ['embed', 5],
   ['add-routes', 3],
   ['write-a-controller', 3],
+  ['run-benchmarks', 1],
 ] as const)
   test(`every program on the page ${name} runs as it is and prints what the page says`, async (t) => {
     t.timeout(120_000);

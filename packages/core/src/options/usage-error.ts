@@ -55,3 +55,8 @@ export function didYouMeanOneOf(wrong: string, words: readonly string[]): string
   const shown = words.map((word) => (word === '' ? '(empty)' : word));
   return didYouMean(wrong, words, `; use one of ${shown.join(', ')}`);
 }
+
+/** The text for messages, without the password of the URL in it. */
+export function withoutPassword(text: string): string {
+  return text.replace(/(\/\/[^:@/?#]*):[^@/]*@/, '$1:***@');
+}

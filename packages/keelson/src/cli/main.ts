@@ -64,6 +64,11 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const server = await (await import('./envtest.ts')).envtestCommand(rest, io);
       return server === undefined ? ExitCode.Ok : await serve(server.options, undefined, io, server.credentials);
     }
+    if (command === 'bench') {
+      const { benchCommand } = await import('@keelson/bench');
+      const serve = [process.execPath, process.argv[1] ?? ''] as const;
+      return (await benchCommand(rest, { ...io, serve })) ? ExitCode.Ok : ExitCode.Failed;
+    }
     if (command === 'encrypt') {
       const { encrypt } = await import('./encrypt.ts');
       return (await encrypt(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
@@ -84,7 +89,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, envtest, verify, audit, encrypt, user, can-i, token, cert, version or help`,
+        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, envtest, bench, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -181,6 +186,7 @@ const usage = `Keelson, a control plane for Node.
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time
   keelson envtest [DIR]      write executables with which Go suites that use envtest run on Keelson
+  keelson bench  [options]   measure storages and running servers side by side; see keelson bench --help
   keelson audit  [filters]   search the audit log: who did what; keelson audit --help lists the filters
   keelson encrypt status     report how the objects of a running server are encrypted; encrypt rotate rewrites them
   keelson user add NAME      create a kubeconfig for a user, and grant a role; see keelson user --help

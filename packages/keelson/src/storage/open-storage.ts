@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from '@keelson/core';
-import { DecodeTypeError, decoderOf, didYouMean, UsageError } from '@keelson/core/internal';
+import { DecodeTypeError, decoderOf, didYouMean, UsageError, withoutPassword } from '@keelson/core/internal';
 import {
   type BindingModule,
   type Clock,
@@ -93,7 +93,7 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
   if (scheme === undefined || packages[scheme] === undefined) {
     const known = Object.keys(packages);
     throw new UsageError(
-      `${source} ${JSON.stringify(choice)} must begin with one of ${known.map((word) => `${word}:`).join(' ')}` +
+      `${source} ${JSON.stringify(withoutPassword(choice))} must begin with one of ${known.map((word) => `${word}:`).join(' ')}` +
         didYouMean(scheme ?? choice, known),
     );
   }

@@ -1,8 +1,17 @@
 import { connect, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 const headerEnd = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
+
+/** Where requests are sent. */
+export interface ConnectionTarget {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  readonly port: number;
+  /** Present for HTTPS. */
+  readonly tls?: ConnectionOptions;
+}
 
 /** One keep-alive connection that sends a request and reads its answer, as cheaply as Node can. */
 export class Connection {
@@ -14,9 +23,9 @@ export class Connection {
   #closed = false;
   #done: (status: number) => void = () => {};
 
-  constructor(port: number, tls = false) {
-    const address = { host: '127.0.0.1', port, noDelay: true };
-    this.#socket = tls ? connectTls({ ...address, rejectUnauthorized: false }).setNoDelay(true) : connect(address);
+  constructor({ host = '127.0.0.1', port, tls }: ConnectionTarget) {
+    const address = { host, port, noDelay: true };
+    this.#socket = tls ? connectTls({ ...tls, ...address }).setNoDelay(true) : connect(address);
     this.#socket.on('data', (chunk) => this.#read(chunk));
     this.#socket.on('error', () => this.#end());
     this.#socket.on('close', () => this.#end());
