@@ -1,3 +1,4 @@
+export * from './cel/index.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
 export {
   type AdmissionWebhooks,

@@ -1,0 +1,75 @@
+/** A part of an expression that is wrong. */
+export interface CelIssue {
+  readonly position: number;
+  readonly message: string;
+}
+
+function lineAndColumn(source: string, position: number): { line: number; column: number; text: string } {
+  const start = source.lastIndexOf('\n', position - 1) + 1;
+  const end = source.indexOf('\n', position);
+  const line = source.slice(0, start).split('\n').length;
+  return {
+    line,
+    column: [...source.slice(start, position)].length,
+    text: source.slice(start, end < 0 ? undefined : end),
+  };
+}
+
+/** The longest piece of a source line that a message repeats. */
+const maxShown = 1024;
+
+function display(source: string, { position, message }: CelIssue): string {
+  const { line, column, text } = lineAndColumn(source, position);
+  const first = `ERROR: <input>:${line}:${source === '' ? 0 : column + 1}: ${message}`;
+  if (source === '' || text.length > maxShown) return first;
+  return `${first}\n | ${text}\n | ${'.'.repeat(column)}^`;
+}
+
+/** The expression has errors of syntax or type. The message is the one of cel-go, which users of Kubernetes see. */
+export class CelCompileError extends Error {
+  override readonly name = 'CelCompileError';
+  readonly issues: readonly CelIssue[];
+
+  constructor(source: string, issues: readonly CelIssue[]) {
+    const sorted = [...issues].sort((a, b) => a.position - b.position);
+    super(sorted.map((issue) => display(source, issue)).join('\n'));
+    this.issues = sorted;
+  }
+}
+
+/** The expression has none of the types that its place requires. */
+export class CelResultTypeError extends Error {
+  override readonly name = 'CelResultTypeError';
+
+  constructor(expected: readonly string[]) {
+    super(`must evaluate to ${expected.length === 1 ? '' : 'one of '}${expected.join(', ')}`);
+  }
+}
+
+/** The evaluation failed, such as `no such key: x`. */
+export class CelEvaluationError extends Error {
+  override readonly name: string = 'CelEvaluationError';
+}
+
+/** The evaluation was stopped because it exceeded its budget. */
+export class CelBudgetError extends CelEvaluationError {
+  override readonly name = 'CelBudgetError';
+
+  constructor() {
+    super('operation cancelled: actual cost limit exceeded');
+  }
+}
+
+/**
+ * A failed part of an evaluation. It is a value, not an exception, because `&&`, `||` and macros ignore the failure of
+ * one side when the other decides.
+ */
+export class Fault {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+export const noSuchOverload = new Fault('no such overload');

@@ -1,0 +1,135 @@
+import { Fault } from './errors.ts';
+import type { CelType } from './types.ts';
+import {
+  type CelValue,
+  Duration,
+  ListValue,
+  MapValue,
+  OpaqueValue,
+  Optional,
+  type Result,
+  sizeOf,
+  Timestamp,
+  TypeValue,
+  Uint,
+} from './values.ts';
+
+/** What a call does and costs. Costs are those of Kubernetes; the default is 1. */
+export interface Overload {
+  readonly args: readonly CelType[];
+  readonly member: boolean;
+  readonly result: CelType;
+  // biome-ignore lint/suspicious/noExplicitAny: the dispatch has compared the arguments with the declared types
+  readonly call: (...args: any[]) => Result;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly cost: ((args: any[]) => number) | undefined;
+  /** The part of the cost that the result determines, instead of `cost`. */
+  readonly resultCost: ((result: Result) => number) | undefined;
+  /** Work that is not in proportion to the cost is rejected before it is done: the size of the result. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly resultSize: ((...args: any[]) => number) | undefined;
+}
+
+type OverloadOptions = Partial<Pick<Overload, 'cost' | 'resultCost' | 'resultSize'>>;
+
+const noOptions = { cost: undefined, resultCost: undefined, resultSize: undefined };
+
+/** The functions of expressions by name. */
+export class Functions {
+  readonly #overloads = new Map<string, Overload[]>();
+
+  #add(name: string, overload: Overload): void {
+    const known = this.#overloads.get(name);
+    if (known) known.push(overload);
+    else this.#overloads.set(name, [overload]);
+  }
+
+  /** A function that is called as `name(x)`. */
+  global(
+    name: string,
+    args: readonly CelType[],
+    result: CelType,
+    call: Overload['call'],
+    options: OverloadOptions = {},
+  ): void {
+    this.#add(name, { args, member: false, result, call, ...noOptions, ...options });
+  }
+
+  /** A function that is called as `x.name()`; the first argument is `x`. */
+  member(
+    name: string,
+    args: readonly CelType[],
+    result: CelType,
+    call: Overload['call'],
+    options: OverloadOptions = {},
+  ): void {
+    this.#add(name, { args, member: true, result, call, ...noOptions, ...options });
+  }
+
+  find(name: string): readonly Overload[] | undefined {
+    return this.#overloads.get(name);
+  }
+}
+
+/** Whether a value can be an argument of this type. The elements of lists and maps are not examined. */
+export function hasType(value: CelValue, type: CelType): boolean {
+  switch (type.kind) {
+    case 'string':
+      return typeof value === 'string';
+    case 'int':
+      return typeof value === 'bigint';
+    case 'double':
+      return typeof value === 'number';
+    case 'bool':
+      return typeof value === 'boolean';
+    case 'uint':
+      return value instanceof Uint;
+    case 'bytes':
+      return value instanceof Uint8Array;
+    case 'list':
+      return value instanceof ListValue && firstHasType(value, type.params[0]);
+    case 'map':
+      return value instanceof MapValue;
+    case 'timestamp':
+      return value instanceof Timestamp;
+    case 'duration':
+      return value instanceof Duration;
+    case 'null':
+      return value === null;
+    case 'type':
+      return value instanceof TypeValue;
+    case 'opaque':
+    case 'struct':
+      return type.name === 'optional_type'
+        ? value instanceof Optional
+        : value instanceof OpaqueValue && value.typeName === type.name;
+    default:
+      return true;
+  }
+}
+
+function firstHasType(list: ListValue, element: CelType | undefined): boolean {
+  if (list.size === 0 || element === undefined || element.kind === 'list') return true;
+  const first = list.get(0);
+  return first instanceof Fault || hasType(first, element);
+}
+
+/** The cost of reading text of this size once. */
+export function traversal(size: number): number {
+  return Math.ceil(size * 0.1);
+}
+
+/** The cost of a regular expression of `pattern` code points applied to `text` code points. */
+export function regexCost(text: number, pattern: number): number {
+  return Math.ceil((1 + text) * 0.1) * Math.ceil(pattern * 0.25);
+}
+
+/** In proportion to the first argument. */
+export function byFirst(factor = 1): (args: CelValue[]) => number {
+  return ([first]) => Math.ceil(sizeOf(first ?? null) * factor * 0.1);
+}
+
+/** A list that a function makes, with `factor` steps for each element of `size`. */
+export function listCost(size: number, factor = 1): number {
+  return 11 + Math.floor(size * factor);
+}

@@ -1,0 +1,205 @@
+/** The kinds of CEL types. `struct` has named fields, `opaque` is known by its name, `param` is a type variable. */
+export type CelTypeKind =
+  | 'any'
+  | 'bool'
+  | 'bytes'
+  | 'double'
+  | 'duration'
+  | 'dyn'
+  | 'error'
+  | 'int'
+  | 'list'
+  | 'map'
+  | 'null'
+  | 'opaque'
+  | 'param'
+  | 'string'
+  | 'struct'
+  | 'timestamp'
+  | 'type'
+  | 'uint';
+
+/** How two lists of a schema are compared and joined: see `x-kubernetes-list-type`. */
+export type ListSemantics = { readonly type: 'set' } | { readonly type: 'map'; readonly keys: readonly string[] };
+
+/** The type of an expression or a variable. */
+export interface CelType {
+  readonly kind: CelTypeKind;
+  /** The name in messages and of `type(x)`. */
+  readonly name: string;
+  readonly params: readonly CelType[];
+  /** Of a struct: its fields, as they are written in expressions. */
+  readonly fields?: ReadonlyMap<string, CelField>;
+  readonly listSemantics?: ListSemantics;
+}
+
+export interface CelField {
+  /** The name of the property in the JSON value. */
+  readonly property: string;
+  readonly type: CelType;
+}
+
+function simple(kind: CelTypeKind, name: string = kind): CelType {
+  return { kind, name, params: [] };
+}
+
+export const boolType = simple('bool');
+export const bytesType = simple('bytes');
+export const doubleType = simple('double');
+export const durationType = simple('duration', 'google.protobuf.Duration');
+export const dynType = simple('dyn');
+export const errorType = simple('error', '!error!');
+export const intType = simple('int');
+export const nullType = simple('null', 'null_type');
+export const stringType = simple('string');
+export const timestampType = simple('timestamp', 'google.protobuf.Timestamp');
+export const typeType = simple('type');
+export const uintType = simple('uint');
+
+export function listType(element: CelType, listSemantics?: ListSemantics): CelType {
+  return { kind: 'list', name: 'list', params: [element], ...(listSemantics ? { listSemantics } : {}) };
+}
+
+export function mapType(key: CelType, value: CelType): CelType {
+  return { kind: 'map', name: 'map', params: [key, value] };
+}
+
+export function opaqueType(name: string, ...params: CelType[]): CelType {
+  return { kind: 'opaque', name, params };
+}
+
+/** A struct without fields is a type that only functions can use. */
+export function structType(name: string, fields: ReadonlyMap<string, CelField> = new Map()): CelType {
+  return { kind: 'struct', name, params: [], fields };
+}
+
+export function paramType(name: string): CelType {
+  return simple('param', name);
+}
+
+export function optionalType(value: CelType): CelType {
+  return opaqueType('optional_type', value);
+}
+
+export function typeTypeOf(type: CelType): CelType {
+  return { kind: 'type', name: 'type', params: [type] };
+}
+
+export function unwrapOptional(type: CelType): CelType | undefined {
+  return type.kind === 'opaque' && type.name === 'optional_type' ? type.params[0] : undefined;
+}
+
+const shownNames: Partial<Record<CelTypeKind, string>> = {
+  duration: 'duration',
+  null: 'null',
+  timestamp: 'timestamp',
+};
+
+/** The type as messages of the type checker show it. */
+export function formatType(type: CelType): string {
+  const name = shownNames[type.kind] ?? type.name;
+  return type.params.length === 0 ? name : `${name}(${type.params.map(formatType).join(', ')})`;
+}
+
+export function isDynOrError({ kind }: CelType): boolean {
+  return kind === 'dyn' || kind === 'any' || kind === 'error';
+}
+
+export function sameType(a: CelType, b: CelType): boolean {
+  return (
+    a === b ||
+    (a.kind === b.kind &&
+      a.name === b.name &&
+      a.params.length === b.params.length &&
+      a.params.every((param, i) => sameType(param, b.params[i] ?? errorType)))
+  );
+}
+
+function isEqualOrLessSpecific(a: CelType, b: CelType): boolean {
+  if (a.kind === 'dyn' || a.kind === 'any' || a.kind === 'param') return true;
+  if (b.kind === 'dyn' || b.kind === 'any' || b.kind === 'param') return false;
+  if (a.kind !== b.kind) return false;
+  if (a.kind === 'type') return true;
+  return (
+    a.name === b.name &&
+    a.params.length === b.params.length &&
+    a.params.every((param, i) => isEqualOrLessSpecific(param, b.params[i] ?? errorType))
+  );
+}
+
+export function mostGeneral(a: CelType, b: CelType): CelType {
+  return isEqualOrLessSpecific(a, b) ? a : b;
+}
+
+const nullable = new Set<CelTypeKind>(['any', 'duration', 'null', 'opaque', 'struct', 'timestamp']);
+
+/** The values of type variables that the checker has found so far. */
+export class Substitutions {
+  #values: Map<string, CelType>;
+
+  constructor(values = new Map<string, CelType>()) {
+    this.#values = values;
+  }
+
+  /** Whether a value of type `b` can be used as `a`. Remembers the implied values of type variables if so. */
+  assign(a: CelType, b: CelType): boolean {
+    return this.assignAll([a], [b]);
+  }
+
+  assignAll(a: readonly CelType[], b: readonly CelType[]): boolean {
+    if (a.length !== b.length) return false;
+    const before = this.#values;
+    this.#values = new Map(before);
+    if (a.every((type, i) => this.#assignable(type, b[i] ?? errorType))) return true;
+    this.#values = before;
+    return false;
+  }
+
+  #assignable(a: CelType, b: CelType): boolean {
+    if (b.kind === 'param') {
+      const [valid, known] = this.#bind(a, b);
+      if (valid || known) return valid;
+    }
+    if (a.kind === 'param') return this.#bind(b, a)[0];
+    if (isDynOrError(a) || isDynOrError(b)) return true;
+    if (a.kind === 'null') return nullable.has(b.kind);
+    if (b.kind === 'null') return nullable.has(a.kind);
+    if (a.kind === 'type') return b.kind === 'type';
+    if (a.kind !== b.kind || a.name !== b.name || a.params.length !== b.params.length) return false;
+    return a.params.every((param, i) => this.#assignable(param, b.params[i] ?? errorType));
+  }
+
+  /** Whether the variable can have this value, and whether it had one before. */
+  #bind(value: CelType, variable: CelType): [valid: boolean, known: boolean] {
+    if (sameType(value, variable)) return [true, true];
+    const known = this.#values.get(variable.name);
+    if (known !== undefined) {
+      if (sameType(value, known)) return [true, true];
+      if (!this.#assignable(value, known)) return [false, true];
+      const general = mostGeneral(value, known);
+      if (!this.#contains(variable, general)) this.#values.set(variable.name, general);
+      return [true, true];
+    }
+    if (this.#contains(variable, value)) return [false, false];
+    this.#values.set(variable.name, value);
+    return [true, false];
+  }
+
+  #contains(variable: CelType, type: CelType): boolean {
+    if (sameType(variable, type)) return true;
+    if (type.kind !== 'param') return type.params.some((param) => this.#contains(variable, param));
+    const known = this.#values.get(type.name);
+    return known !== undefined && this.#contains(variable, known);
+  }
+
+  /** The type with the values of its variables. `freeToDyn`: a variable without a value becomes dyn. */
+  apply(type: CelType, freeToDyn = false): CelType {
+    if (type.kind === 'param') {
+      const known = this.#values.get(type.name);
+      if (known !== undefined) return this.apply(known, freeToDyn);
+      return freeToDyn ? dynType : type;
+    }
+    if (type.params.length === 0) return type;
+    return { ...type, params: type.params.map((param) => this.apply(param, freeToDyn)) };
+  }
+}

@@ -1,0 +1,57 @@
+import { RE2JS, RE2JSException } from 're2js';
+import { Fault } from '../base/errors.ts';
+import { type Functions, regexCost } from '../base/functions.ts';
+import * as t from '../base/types.ts';
+import { type CelValue, sizeOf, ValueList } from '../base/values.ts';
+
+const compiled = new Map<string, RE2JS>();
+const maxCompiled = 256;
+
+/** Patterns are those of RE2: matching takes linear time. The fault says what is wrong with a pattern. */
+export function compilePattern(pattern: string): RE2JS | Fault {
+  let known = compiled.get(pattern);
+  if (known === undefined) {
+    try {
+      known = RE2JS.compile(pattern);
+    } catch (error) {
+      if (error instanceof RE2JSException) return new Fault(error.message);
+      throw error;
+    }
+    if (compiled.size >= maxCompiled) compiled.clear();
+    compiled.set(pattern, known);
+  }
+  return known;
+}
+
+function matches(text: string, pattern: string): boolean | Fault {
+  const regex = compilePattern(pattern);
+  return regex instanceof Fault ? regex : regex.matcher(text).find();
+}
+
+function findAll(text: string, pattern: string, limit = -1n): ValueList | Fault {
+  const regex = compilePattern(pattern);
+  if (regex instanceof Fault) return new Fault(`Illegal regex: ${regex.message}`);
+  const found: string[] = [];
+  const matcher = regex.matcher(text);
+  while ((limit < 0n || BigInt(found.length) < limit) && matcher.find()) found.push(matcher.group() ?? '');
+  return new ValueList(found);
+}
+
+function find(text: string, pattern: string): string | Fault {
+  const found = findAll(text, pattern, 1n);
+  if (found instanceof Fault) return found;
+  const first = found.size === 0 ? '' : found.get(0);
+  return typeof first === 'string' ? first : '';
+}
+
+/** Regular expressions. */
+export function addRegex(fns: Functions): void {
+  const { stringType: text, intType: int, boolType: bool } = t;
+  const texts = t.listType(text);
+  const cost = ([x = null, pattern = null]: CelValue[]): number => regexCost(sizeOf(x), sizeOf(pattern));
+  fns.global('matches', [text, text], bool, matches, { cost });
+  fns.member('matches', [text, text], bool, matches, { cost });
+  fns.member('find', [text, text], text, find, { cost });
+  fns.member('findAll', [text, text], texts, (x, pattern) => findAll(x, pattern), { cost });
+  fns.member('findAll', [text, text, int], texts, findAll, { cost });
+}
