@@ -31,7 +31,9 @@ export interface ReconcileRun {
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
-export type Reconcile<T extends KubeObject> = (object: Stored<T>, run: ReconcileRun) => Promise<ReconcileResult>;
+/** `void`, because older compilers infer it for functions that return nothing. */
+// biome-ignore lint/suspicious/noConfusingVoidType: see above
+export type Reconcile<T extends KubeObject> = (object: Stored<T>, run: ReconcileRun) => Promise<ReconcileResult | void>;
 
 /** Another kind whose changes lead to runs. */
 export interface RelatedKind {

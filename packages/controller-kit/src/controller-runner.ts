@@ -176,7 +176,7 @@ export class ControllerRunner {
   async #reconcile(run: ReconcileRun): Promise<ReconcileResult> {
     const { kind, reconcile, deleted } = this.#definition;
     const object = this.#copy(kind).get(run.key);
-    return object === undefined ? deleted?.(run) : reconcile(object, run);
+    return object === undefined ? deleted?.(run) : (reconcile(object, run) as Promise<ReconcileResult>);
   }
 
   /** The next run of the key begins when the writes are visible. */

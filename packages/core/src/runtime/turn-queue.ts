@@ -119,9 +119,8 @@ export class TurnQueue {
   }
 
   /**
-   * @param run must not throw
-   * @param options.caller whose turn the piece takes. Default: an empty name, which is a caller like others
-   * @param options.urgent runs before the pieces of callers
+   * Adds a piece of work, which must not throw. It takes the turn of `caller`, by default an empty name, which is a
+   * caller like others; `urgent` pieces run before those of callers.
    */
   add(run: () => void, { caller = '', urgent = false }: { caller?: string; urgent?: boolean } = {}): void {
     const piece = { run, turn: this.#turn };
