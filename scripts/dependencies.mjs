@@ -51,6 +51,7 @@ const packages = {
   'packages/pino-logger': ['@keelson/core'],
   'packages/protobuf-wire': [],
   'packages/test-support': [],
+  'packages/create-keelson': ['@keelson/core'],
   'packages/conformance': ['@keelson/core', '@keelson/container-runtime'],
   'adapters/storage-memory': ['@keelson/core'],
   'adapters/storage-lmdb': ['@keelson/core'],

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { startPostgresDatabase } from '../../src/faults/databases.ts';
 
 // The packages as users get them: packed, installed into an empty project, and used there without this checkout.
 
@@ -151,4 +152,84 @@ withRegistry('a test plane runs without the drivers of databases; a missing adap
   );
   t.is(failure?.code, 2);
   t.regex(failure?.stderr ?? '', /@keelson\/storage-postgres is not installed; install it with npm install/);
+});
+
+withRegistry('npm create keelson: the tests of a project pass', async (t) => {
+  t.timeout(300_000);
+  const folder = { cwd: project };
+  await run('npx', ['--no-install', 'create-keelson', 'made', '--kinds=Widget,BackupPlan', '--install=false'], folder);
+  const { stdout } = await run('npm', ['test', '--silent'], { cwd: join(project, 'made'), timeout: 240_000 });
+  t.regex(stdout, /^# pass 4$/m);
+  t.regex(stdout, /^# fail 0$/m);
+});
+
+/** A store of a team: the memory store, by an adapter of its own that counts writes. */
+const teamAdapter = `
+import { s } from 'keelson';
+import { StoreToken } from '@keelson/core/storage-adapter';
+import { MemoryStore } from '@keelson/storage-memory';
+export const written = { count: 0 };
+class CountingStore extends MemoryStore {
+  write(...args) {
+    written.count += 1;
+    return super.write(...args);
+  }
+}
+export default {
+  name: 'counting',
+  optionsSchema: s.message('team.Options', 'No options.', {}),
+  module: () => (bind) => bind(StoreToken, [], () => new CountingStore({})),
+};
+`;
+
+const teamProgram = `
+import Router from '@koa/router';
+import { patchStatus } from '@keelson/controller-kit';
+import { createControlPlane, defineKind, optional, s } from 'keelson';
+import { written } from './adapter.mjs';
+
+const Order = defineKind({
+  group: 'shop.test',
+  version: 'v1',
+  kind: 'Order',
+  schema: s.object({
+    spec: s.object({ amount: s.int32({ minimum: 1 }) }),
+    status: optional(s.object({ total: optional(s.int32()) })),
+  }),
+  subresources: [{ type: 'status', name: 'status' }],
+});
+const pricing = {
+  name: 'pricing',
+  kind: Order,
+  reconcile: async (order, run) => {
+    await patchStatus(run, Order, order, { total: order.spec.amount * 3 });
+  },
+};
+const router = new Router();
+router.get('/totals/:name', async (ctx) => {
+  ctx.body = { total: (await ctx.state.client(Order).namespace('default').get(ctx.params.name)).status.total };
+});
+
+for (const storage of ['memory:', 'lmdb:./orders', { adapter: './adapter.mjs' }, process.env.DATABASE_URL].filter(Boolean)) {
+  const plane = await createControlPlane({ storage, kinds: [Order], controllers: ['api', pricing] });
+  const { url } = await plane.listen({ routes: [router] });
+  const orders = plane.client(Order).namespace('default');
+  await orders.create({ metadata: { name: 'first' }, spec: { amount: 14 } });
+  for await (const { object } of orders.watch()) if (object.status?.total !== undefined) break;
+  const answer = await fetch(url + '/totals/first');
+  console.log(answer.status, await answer.text());
+  await plane.close();
+}
+console.log(written.count > 0);
+`;
+
+withRegistry("a team's program has routes, a controller with a status, and runs on several stores", async (t) => {
+  t.timeout(300_000);
+  await writeFile(join(project, 'adapter.mjs'), teamAdapter);
+  await writeFile(join(project, 'team.mjs'), teamProgram);
+  const database = await startPostgresDatabase({ durable: false });
+  t.teardown(() => database?.close());
+  const env = { ...process.env, ...(database && { DATABASE_URL: database.storage({}) }) };
+  const { stdout } = await run(process.execPath, ['team.mjs'], { cwd: project, env, timeout: 240_000 });
+  t.is(stdout, `${'200 {"total":42}\n'.repeat(database ? 4 : 3)}true\n`);
 });
