@@ -108,7 +108,7 @@ const layers = {
     ['json', 'errors'],
     ['kind'],
     ['runtime'],
-    ['scope', 'patch', 'client'],
+    ['scope', 'patch', 'apply', 'client'],
     ['storage'],
     ['discovery', 'codec'],
     ['openapi', 'options'],

@@ -201,7 +201,7 @@ test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobod
   }
 });
 
-test('patches: their type is looked at first, strategic only for kinds with a structure, apply not at all', async (t) => {
+test('patches: their type is looked at first, strategic only for kinds with a structure', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -209,13 +209,14 @@ test('patches: their type is looked at first, strategic only for kinds with a st
     ['json', 'application/json-patch+json'],
     ['merge', 'application/merge-patch+json; charset=utf-8'],
     ['strategic', 'application/strategic-merge-patch+json'],
+    ['apply', 'application/apply-patch+yaml'],
   ]) {
     service.calls.length = 0;
     const reply = await call(port, 'PATCH', one, { body: '{}', headers: { 'content-type': media as string } });
     t.is(reply.status, 200);
     t.like(service.calls[0]?.args[2] as object, { type });
   }
-  for (const media of ['application/apply-patch+yaml', 'application/json', undefined]) {
+  for (const media of ['application/apply-patch+cbor', 'application/json', undefined]) {
     const headers = { accept: 'image/png', ...(media ? { 'content-type': media } : {}) };
     const reply = await call(port, 'PATCH', `${all}/missing?dryRun=x`, { body: '{}', headers });
     t.is(reply.status, 415, media);

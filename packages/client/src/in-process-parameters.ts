@@ -12,6 +12,7 @@ export function writeParameters(options: MutateOptions): WriteParameters {
     dryRun: options.dryRun ?? false,
     fieldValidation: options.fieldValidation ?? 'Warn',
     ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
+    ...(options.force === undefined ? {} : { force: options.force }),
   };
 }
 

@@ -1,4 +1,6 @@
 import {
+  type ApplyConfiguration,
+  type ApplyOptions,
   type ClientWatchEvent,
   type DeleteOptions,
   type GetOptions,
@@ -133,6 +135,15 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     ) as Stored<T>;
   }
 
+  async apply(configuration: ApplyConfiguration<T>, options: ApplyOptions): Promise<Stored<T>> {
+    const { kind, apiVersion } = this.#service().kind;
+    const object: KubeObject = { kind, apiVersion, ...(configuration as KubeObject) };
+    const target = { ...this.#homeOf(object), name: object.metadata?.name ?? '' };
+    const body: PatchBody = { type: 'apply', bytes: jsonBody(object).bytes };
+    const context = this.#calls.contextOf(options.signal);
+    return answerValue(await this.#service().patch(context, target, body, writeParameters(options))) as Stored<T>;
+  }
+
   async delete(name: string, options: DeleteOptions = {}): Promise<Stored<T> | Status> {
     const context = this.#calls.contextOf(options.signal);
     return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as
@@ -249,7 +260,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
   }
 
   /** The namespace of a new object when the client is not restricted to one: that of the object. */
-  #homeOf(object: T): Target {
+  #homeOf(object: { readonly metadata?: { readonly namespace?: string } | undefined }): Target {
     const namespace = this.#namespace ?? object.metadata?.namespace;
     return namespace === undefined ? {} : { namespace };
   }

@@ -110,7 +110,7 @@ export class ObservedWrites {
       ...{ verb, key: keyIn(name), options },
       ...(subresource === undefined ? {} : { subresource }),
     });
-    const whole = (verb: Write['verb'], object: T, options: Write['options']): Write => ({
+    const whole = (verb: Write['verb'], object: KubeObject, options: Write['options']): Write => ({
       verb,
       key: object.metadata?.name ? keyOf({ metadata: { namespace, ...object.metadata } }) : '',
       options,
@@ -124,6 +124,8 @@ export class ObservedWrites {
       update: (object, options) => call(whole('update', object, options), client.update(object, options)),
       patch: (name, type, patch, options) =>
         call(named('patch', name, options), client.patch(name, type, patch, options)),
+      apply: (configuration, options) =>
+        call(whole('patch', configuration as KubeObject, options), client.apply(configuration, options)),
       delete: (name, options) => call(named('delete', name, options), client.delete(name, options)),
       deleteCollection: async (options) => {
         const deleted = await client.deleteCollection(options);

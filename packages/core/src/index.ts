@@ -4,6 +4,8 @@
 /** @public */
 export {
   type ApiClient,
+  type ApplyConfiguration,
+  type ApplyOptions,
   type ClientWatchEvent,
   type DeleteOptions,
   type DiscoveredResource,

@@ -114,8 +114,9 @@ const none: WriteParameters = { dryRun: false, fieldValidation: 'Warn' };
  * Parameters of create, update and patch: see docs/reference/api-rules.md#query-parameters.
  *
  * @param optionsKind the kind named in a 422: `CreateOptions`, `UpdateOptions`, `PatchOptions`
+ * @param isApply `force` is permitted
  */
-export function writeParameters(query: QueryParameters, optionsKind: string): WriteParameters {
+export function writeParameters(query: QueryParameters, optionsKind: string, isApply = false): WriteParameters {
   if (query.text === '') return none;
   const errors: FieldError[] = dryRunErrors(query.all('dryRun'));
   const fieldManager = query.first('fieldManager') ?? '';
@@ -123,13 +124,15 @@ export function writeParameters(query: QueryParameters, optionsKind: string): Wr
   const validation = (query.first('fieldValidation') || 'Warn') as FieldValidation;
   if (!validations.includes(validation))
     errors.push(fieldError.notSupported('fieldValidation', validation, validations));
-  if (optionsKind === 'PatchOptions' && query.has('force'))
+  const force = query.boolean('force');
+  if (optionsKind === 'PatchOptions' && !isApply && query.has('force'))
     errors.push(fieldError.forbidden('force', 'may not be specified for non-apply patch'));
   if (errors.length > 0) throw statusErrors.invalid({ group: metaGroup, kind: optionsKind }, '', errors);
   return {
     dryRun: query.all('dryRun').includes('All'),
     fieldValidation: validation,
     ...(fieldManager === '' ? {} : { fieldManager }),
+    ...(isApply && force ? { force } : {}),
   };
 }
 

@@ -265,7 +265,7 @@ export class ResourceHandler {
   async #patch(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const type = patchType(exchange.request.headers['content-type'], route.kind);
     const form = route.forms.of(exchange, 'object');
-    const parameters = writeParameters(exchange.attributes.query, 'PatchOptions');
+    const parameters = writeParameters(exchange.attributes.query, 'PatchOptions', type === 'apply');
     const patch = await this.#input.patch(exchange, type, route.kind);
     return this.#send(exchange, form, await route.service.patch(exchange, target, patch, parameters));
   }

@@ -51,7 +51,7 @@ export async function callSubresource(
     case 'patch': {
       const type = patchType(exchange.request.headers['content-type'], kind);
       const form = forms.of(exchange, 'object');
-      const parameters = writeParameters(query, 'PatchOptions');
+      const parameters = writeParameters(query, 'PatchOptions', type === 'apply');
       const patch = await input.patch(exchange, type, kind);
       return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
     }

@@ -1,5 +1,7 @@
 import {
   type ApiClient,
+  type ApplyConfiguration,
+  type ApplyOptions,
   apiVersionOf,
   type ClientWatchEvent,
   type DeleteOptions,
@@ -119,6 +121,17 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#patch<Stored<T>>({ name }, type, patch, options);
   }
 
+  async apply(configuration: ApplyConfiguration<T>, options: ApplyOptions): Promise<Stored<T>> {
+    const { resource, kind, namespace } = this.#scope;
+    const object: KubeObject = {
+      ...(kind ? { kind } : {}),
+      apiVersion: apiVersionOf(resource),
+      ...(configuration as KubeObject),
+    };
+    const { name = '', namespace: ownNamespace } = object.metadata ?? {};
+    return this.#patch<Stored<T>>({ name, namespace: namespace ?? ownNamespace }, 'apply', object, options);
+  }
+
   async delete(name: string, options: DeleteOptions = {}): Promise<Stored<T> | Status> {
     return this.#send<Stored<T> | Status>({
       method: 'DELETE',
@@ -184,7 +197,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   }
 
   #patch<R>(
-    target: Pick<Parts, 'name' | 'subresource'>,
+    target: Pick<Parts, 'name' | 'namespace' | 'subresource'>,
     type: PatchType,
     patch: unknown,
     options: MutateOptions,

@@ -77,8 +77,8 @@ export function watchQuery(options: WatchOptions): string {
 }
 
 /** Query of a write. */
-export function mutateQuery({ dryRun, fieldManager, fieldValidation }: MutateOptions): string {
-  return queryText({ dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation });
+export function mutateQuery({ dryRun, fieldManager, fieldValidation, force }: MutateOptions): string {
+  return queryText({ dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation, force });
 }
 
 /** Body of a DELETE; undefined without options. */

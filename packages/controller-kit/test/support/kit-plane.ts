@@ -98,6 +98,7 @@ export class KitPlane {
       list: (...args) => call('list', () => inner.list(...args)),
       update: (...args) => call('update', () => inner.update(...args)),
       patch: (...args) => call('patch', () => inner.patch(...args)),
+      apply: (...args) => call('patch', () => inner.apply(...args)),
       delete: (...args) => call('delete', () => inner.delete(...args)),
       deleteCollection: (...args) => call('deletecollection', () => inner.deleteCollection(...args)),
       watch: (options) => this.#watch(inner, options),

@@ -48,6 +48,8 @@ function intercepted<T extends KubeObject>(
     create: (object, options) => write('create', nameOf(object), () => client.create(object, options)),
     update: (object, options) => write('update', nameOf(object), () => client.update(object, options)),
     patch: (name, type, patch, options) => write('patch', name, () => client.patch(name, type, patch, options)),
+    apply: (configuration, options) =>
+      write('patch', nameOf(configuration as T), () => client.apply(configuration, options)),
     delete: (name, options) => write('delete', name, () => client.delete(name, options)),
     updateSubresource: (name, subresource, body, options) =>
       write('update', name, () => client.updateSubresource(name, subresource, body, options), subresource),

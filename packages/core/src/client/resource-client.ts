@@ -67,8 +67,24 @@ export interface MutateOptions {
   readonly dryRun?: boolean;
   readonly fieldManager?: string;
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+  /** Of applies: take fields from their owners; without it the apply fails with a 409 that names them. */
+  readonly force?: boolean;
   readonly signal?: AbortSignal;
 }
+
+/** Options of an apply. `fieldManager` names the owner of the fields that the configuration states. */
+export interface ApplyOptions extends MutateOptions {
+  readonly fieldManager: string;
+}
+
+/** What an apply states: the identity of the object and the fields that the manager wants, all of them optional. */
+export type ApplyConfiguration<T> = T extends readonly (infer E)[]
+  ? readonly ApplyConfiguration<E>[]
+  : T extends object
+    ? string extends keyof T
+      ? { readonly [K in keyof T]: ApplyConfiguration<T[K]> }
+      : { readonly [K in keyof T]?: ApplyConfiguration<T[K]> }
+    : T;
 
 /** Options of a delete; the defaults are those of the kind. */
 export interface DeleteOptions {
@@ -87,6 +103,7 @@ export const PatchType = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',
   strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
 } as const;
 export type PatchType = keyof typeof PatchType;
 
@@ -105,6 +122,12 @@ export interface ResourceClient<T extends KubeObject> {
   list(options?: ListOptions): Promise<KubeList<Stored<T>>>;
   update(object: T, options?: MutateOptions): Promise<Stored<T>>;
   patch(name: string, type: PatchType, patch: unknown, options?: MutateOptions): Promise<Stored<T>>;
+  /**
+   * Creates or changes the object that `metadata.name` names, so that it has the fields of the configuration. Fields
+   * that the manager applied before and now leaves out are removed, unless others own them. For subresources:
+   * `patchSubresource` with the type `apply`.
+   */
+  apply(configuration: ApplyConfiguration<T>, options: ApplyOptions): Promise<Stored<T>>;
   delete(name: string, options?: DeleteOptions): Promise<Stored<T> | Status>;
   deleteCollection(options?: DeleteOptions & ListOptions): Promise<Status | KubeList<Stored<T>>>;
   /**

@@ -31,7 +31,11 @@ export const patchMediaTypes = {
   'application/json-patch+json': 'json',
   'application/merge-patch+json': 'merge',
   'application/strategic-merge-patch+json': 'strategic',
+  'application/apply-patch+yaml': 'apply',
 } as const;
+
+/** The forms of PATCH bodies. */
+export type PatchMediaType = (typeof patchMediaTypes)[keyof typeof patchMediaTypes];
 
 /** A media type with its parameters, names in lower case. */
 export interface MediaRange {
@@ -108,7 +112,7 @@ export function bodyMedia(contentType: string | undefined, brand: Brand = defaul
 }
 
 /** What kind of patch a request body is; undefined = 415. A PATCH without Content-Type is none. */
-export function patchTypeOfContent(contentType: string | undefined): 'json' | 'merge' | 'strategic' | undefined {
+export function patchTypeOfContent(contentType: string | undefined): PatchMediaType | undefined {
   const mediaType = contentMediaType(contentType);
   return Object.hasOwn(patchMediaTypes, mediaType)
     ? patchMediaTypes[mediaType as keyof typeof patchMediaTypes]

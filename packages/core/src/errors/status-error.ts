@@ -79,7 +79,7 @@ function quoted(name: string): string {
 }
 
 /** The causes that an answer lists: the first ones, as many as its limits permit. */
-function listedCauses(errors: readonly FieldError[]): StatusCause[] {
+function listedCauses(errors: readonly { reason: string; message: string; field: string }[]): StatusCause[] {
   const causes: StatusCause[] = [];
   let size = 0;
   for (const { reason, message, field } of errors.slice(0, maxListedErrors)) {
@@ -172,6 +172,11 @@ export const statusErrors = {
       `Operation cannot be fulfilled on ${qualified(res)} ${quoted(name)}: ${why}`,
       objectDetails(res, name),
     ),
+  /** An apply of fields that others own. It has no name and kind, as in Kubernetes. */
+  applyConflict: (message: string, causes: readonly { readonly message: string; readonly field: string }[]) =>
+    failure(409, StatusReason.Conflict, message, {
+      causes: listedCauses(causes.map((cause) => ({ reason: 'FieldManagerConflict', ...cause }))),
+    }),
   expired: (message: string, continueToken?: string) => {
     const error = failure(410, StatusReason.Expired, message);
     if (continueToken !== undefined) error.status.metadata.continue = continueToken;

@@ -85,6 +85,8 @@ export type SubresourceDefinition =
       /** Validates the body (throwing a StatusError) and applies it to the parent. */
       // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own
       readonly write: (parent: any, body: any) => void;
+      /** The field of the parent that `spec.replicas` of the body stands for. Default: `spec.replicas`. */
+      readonly replicasPath?: readonly string[];
     }
   | {
       readonly type: 'action';

@@ -127,6 +127,7 @@ export class OperationBuilder {
     const types = ['application/json-patch+json', 'application/merge-patch+json'];
     // Its absence makes kubectl apply compute merge patches.
     if (this.#kind.structural) types.push('application/strategic-merge-patch+json');
+    types.push('application/apply-patch+yaml');
     return {
       ...this.#frame('patch', this.#sentence('Changes parts of', subresource), 'patch', {}, subresource),
       parameters: patchParameters,

@@ -5,11 +5,12 @@ import type { AnyObject } from '../meta/types.ts';
 import { apiVersionOf } from '../meta/types.ts';
 import { decodeBody, decodeObject, settleNamespace } from './decode-body.ts';
 import type { DeleteOperations } from './delete-operations.ts';
-import type { ObjectWriter, UpdateOperations, WriteMode } from './object-writer.ts';
+import type { ObjectWriter, WriteMode } from './object-writer.ts';
 import { requirePreconditions } from './object-writer.ts';
 import type { ReadOperations } from './read-operations.ts';
 import { bodyTypeOf, type ObjectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, WriteParameters } from './resource-service.ts';
+import type { UpdateOperations } from './update-operations.ts';
 
 type Action = Extract<SubresourceDefinition, { type: 'action' }>;
 

@@ -7,6 +7,7 @@ import type { AnyObject } from '../meta/types.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest, OperationOptions } from './admission.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
+import { managerOf } from './field-tracking.ts';
 import type { Allocation } from './object-allocator.ts';
 import {
   type NameGenerator,
@@ -146,6 +147,9 @@ export async function prepareNewObject(
     throw statusErrors.badRequest('resourceVersion should not be set on objects to be created');
   }
   if (fitsSchema) strategy.default?.(object);
+  if (meta.managedFields !== undefined && !decoded.isApplied) {
+    binding.fields.track({}, object, { manager: managerOf(context, options) });
+  }
   if (!meta.name && meta.generateName) meta.name = services.generateName(meta.generateName);
 
   const request: AdmissionRequest = {

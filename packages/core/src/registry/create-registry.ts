@@ -15,12 +15,13 @@ import { ConnectOperation } from './connect-operation.ts';
 import { CreateOperation, randomName } from './create-operation.ts';
 import { DeleteOperations } from './delete-operations.ts';
 import type { ObjectAllocator } from './object-allocator.ts';
-import { ObjectWriter, UpdateOperations } from './object-writer.ts';
+import { ObjectWriter } from './object-writer.ts';
 import { ReadOperations } from './read-operations.ts';
 import { type NameGenerator, type RegistryServices, ResourceBinding } from './resource-binding.ts';
 import { answerValue, type ResourceRegistry, type ResourceService, type Target } from './resource-service.ts';
 import { SubresourceOperations } from './subresource-operations.ts';
 import { translateError } from './translate-error.ts';
+import { UpdateOperations } from './update-operations.ts';
 import { VirtualResourceService } from './virtual-resource-service.ts';
 
 /** Dependencies and settings of a registry. */
@@ -90,7 +91,7 @@ class KindRegistry implements ResourceRegistry {
   readonly #tokens: RegistryOptions['tokens'];
   readonly #logger: Logger;
   readonly #byResource = new Map<string, Registered>();
-  readonly #byKind = new Set<string>();
+  readonly #byKind = new Map<string, KindDefinition>();
   #kinds: readonly KindDefinition[] = [];
   #generation = 0;
 
@@ -109,6 +110,7 @@ class KindRegistry implements ResourceRegistry {
       readObject: (...call) => this.#readObject(...call),
       createSubresource: (...call) => this.#createSubresource(...call),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),
+      kindOf: (apiVersion, kind) => this.#byKind.get(`${apiVersion}/${kind}`),
     };
     for (const kind of options.kinds) this.add(kind);
   }
@@ -168,7 +170,7 @@ class KindRegistry implements ResourceRegistry {
       throw new Error(`the resource ${kind.names.plural} of ${apiVersionOf(kind)} is registered already`);
     checkSelectableFields(kind);
     this.#byResource.set(id, { kind });
-    this.#byKind.add(`${kind.apiVersion}/${kind.kind}`);
+    this.#byKind.set(`${kind.apiVersion}/${kind.kind}`, kind);
     this.#kinds = [...this.#kinds, kind];
     this.#generation++;
     this.#logger.debug('kind added', { kind: kind.kind, apiVersion: kind.apiVersion });

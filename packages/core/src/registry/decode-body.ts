@@ -36,6 +36,8 @@ export interface DecodedObject {
   readonly object: AnyObject;
   readonly errors: readonly FieldError[];
   readonly unknownFields: readonly string[];
+  /** The owners of fields in the metadata include this write, which is an apply. */
+  readonly isApplied?: boolean;
 }
 
 /** A request body and the way to decode it. */

@@ -1,3 +1,4 @@
+import { keepTimes } from '../apply/field-manager.ts';
 import { statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { equalJson } from '../json/json.ts';
@@ -9,21 +10,19 @@ import type { AnyObject, ObjectMeta } from '../meta/types.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionRequest, OperationOptions } from './admission.ts';
-import { prepareNewObject } from './create-operation.ts';
-import { decodeBody, settleIdentity } from './decode-body.ts';
-import { decodePatch } from './decode-patch.ts';
+import type { DecodedObject } from './decode-body.ts';
 import { isReleased } from './deletion-plan.ts';
+import { managerOf } from './field-tracking.ts';
 import type { Allocation } from './object-allocator.ts';
 import {
   isStorable,
   nextTurn,
   type ObjectTarget,
-  objectTarget,
   type ResourceBinding,
   signalOption,
   warningOnce,
 } from './resource-binding.ts';
-import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
+import type { Answer } from './resource-service.ts';
 import { changedMetadata, objectPath, onlyStatus, raiseGeneration, restoreStatus } from './server-set-fields.ts';
 import { modifiedText } from './translate-error.ts';
 
@@ -31,7 +30,7 @@ import { modifiedText } from './translate-error.ts';
 export type WriteMode = 'spec' | 'status' | 'raw';
 
 /** The requested new state of an object. */
-export interface Proposal {
+export interface Proposal extends Pick<DecodedObject, 'isApplied'> {
   readonly object: AnyObject;
   /** Values that do not fit the schema. They are reported after the checks that precede validation. */
   readonly errors: readonly FieldError[];
@@ -161,6 +160,10 @@ export class ObjectWriter {
     };
     if (fitsSchema) {
       if (write.mode !== 'raw') kind.strategy.default?.(proposal.object);
+      if (write.options !== undefined && !write.byAction && !proposal.isApplied) {
+        const manager = managerOf(write.context, write.options);
+        binding.fields.track(old, proposal.object, { manager, subresource: write.subresource });
+      }
       const mutating = services.admission.mutate(request);
       if (mutating) await mutating;
     }
@@ -173,6 +176,7 @@ export class ObjectWriter {
     const validating = services.admission.validate({ ...request, object });
     if (validating) await validating;
     if (isReleased(object, kind.strategy)) return { object, allocation: undefined, decision: { do: 'delete' } };
+    if (object.metadata?.managedFields !== undefined) keepTimes(object, old);
     const allocation = write.mode === 'spec' ? await binding.allocator?.allocate(object, old, write.dryRun) : undefined;
     return { object, allocation, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
   }
@@ -302,82 +306,4 @@ export function checkVersion(
     ]);
   }
   if (wanted !== found) throw statusErrors.conflict(binding.resource, name, modifiedText);
-}
-
-type UpdateMode = Extract<WriteMode, 'spec' | 'status'>;
-
-/** PUT and PATCH of an object or of its status. */
-export class UpdateOperations {
-  readonly #binding: ResourceBinding;
-  readonly #writer: ObjectWriter;
-
-  constructor(binding: ResourceBinding, writer: ObjectWriter) {
-    this.#binding = binding;
-    this.#writer = writer;
-  }
-
-  /** PUT: see docs/reference/api-rules.md#order-of-a-write. */
-  async update(
-    context: RequestContext,
-    target: Target,
-    body: Body,
-    parameters: WriteParameters,
-    mode: UpdateMode = 'spec',
-  ): Promise<Answer> {
-    const binding = this.#binding;
-    binding.requireVerb('update');
-    const object = objectTarget(binding, target);
-    const decode = await decodeBody(binding.bodyType, {
-      context,
-      body,
-      parameters,
-      settle: (decoded) => settleIdentity(object, decoded),
-    });
-    const create = async () => {
-      const decoded = decode();
-      const meta = decoded.object.metadata ?? {};
-      checkUid(binding, object.name, meta.uid, undefined);
-      delete meta.resourceVersion;
-      return prepareNewObject(binding, context, decoded, parameters.dryRun, { kind: 'CreateOptions', parameters });
-    };
-    const written = await this.#writer.write({
-      context,
-      target: object,
-      mode,
-      dryRun: parameters.dryRun,
-      options: { kind: 'UpdateOptions', parameters },
-      propose: decode,
-      ...(mode === 'status' ? { subresource: 'status' } : binding.kind.strategy.allowCreateOnUpdate ? { create } : {}),
-    });
-    return this.#writer.answer(written);
-  }
-
-  /**
-   * PATCH: see docs/reference/api-rules.md#patches. The patch is applied again after a concurrent write. When it
-   * contains a resourceVersion, the concurrent write is a conflict.
-   */
-  async patch(
-    context: RequestContext,
-    target: Target,
-    patch: PatchBody,
-    parameters: WriteParameters,
-    mode: UpdateMode = 'spec',
-  ): Promise<Answer> {
-    const binding = this.#binding;
-    binding.requireVerb('patch');
-    const object = objectTarget(binding, target);
-    const schema = binding.kind.structural ? binding.kind.schema : undefined;
-    const apply = decodePatch(binding.bodyType, { context, patch, parameters, target: object, schema });
-    await nextTurn(patch.bytes.length);
-    const written = await this.#writer.write({
-      context,
-      target: object,
-      mode,
-      dryRun: parameters.dryRun,
-      options: { kind: 'PatchOptions', parameters },
-      ...(mode === 'status' ? { subresource: 'status' } : {}),
-      propose: (_old, current) => apply(binding.read(current)),
-    });
-    return this.#writer.answer(written);
-  }
 }

@@ -19,6 +19,7 @@ import { maxKeyBytes } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionChain } from './admission.ts';
 import type { BodyType } from './decode-body.ts';
+import { FieldTracking } from './field-tracking.ts';
 import type { ObjectAllocator } from './object-allocator.ts';
 import { servedValue, type Target } from './resource-service.ts';
 
@@ -103,6 +104,7 @@ export interface RegistryServices {
   readonly selfLinks: boolean;
   /** Whether a kind of this name is registered; error messages depend on it. */
   readonly isRegistered: (apiVersion: string, kind: string) => boolean;
+  readonly kindOf: (apiVersion: string, kind: string) => KindDefinition | undefined;
   /** For kinds that report permissions, such as access reviews. The operations themselves authorize nothing. */
   readonly authorizer: Authorizer;
   readonly authenticateToken: AuthenticateToken | undefined;
@@ -178,6 +180,7 @@ export class ResourceBinding {
   readonly resource: QualifiedResource;
   readonly bodyType: BodyType;
   readonly allocator: ObjectAllocator | undefined;
+  readonly fields: FieldTracking;
   readonly #codec: ObjectCodec;
 
   constructor(kind: KindDefinition, storage: ResourceStorage, services: StoredKindServices) {
@@ -189,6 +192,7 @@ export class ResourceBinding {
     this.resource = { group: kind.group, resource: kind.names.plural };
     this.bodyType = kindBodyType(kind, services.isRegistered);
     this.allocator = services.allocatorOf(kind);
+    this.fields = new FieldTracking(kind, services);
     this.#codec = objectCodecOf(this.storedKind);
   }
 

@@ -31,6 +31,8 @@ export interface WriteParameters {
   readonly dryRun: boolean;
   readonly fieldManager?: string;
   readonly fieldValidation: FieldValidation;
+  /** An apply takes fields from their owners instead of failing with a conflict. */
+  readonly force?: boolean;
 }
 
 /** List and watch parameters, parsed but not yet checked against each other. */
@@ -88,7 +90,7 @@ export interface ListAnswer {
 
 /** The body of a PATCH. */
 export interface PatchBody {
-  readonly type: 'json' | 'merge' | 'strategic';
+  readonly type: 'json' | 'merge' | 'strategic' | 'apply';
   readonly bytes: Buffer;
 }
 

@@ -8,7 +8,7 @@ import type { AnyObject, ObjectMeta, OwnerReference } from '../meta/types.ts';
 
 /**
  * Metadata with its fields in canonical order. Fields that only the server sets come from `own`. All other fields are
- * dropped: managedFields, which are not supported, and a selfLink in the body.
+ * dropped, such as a selfLink in the body.
  */
 function ordered(meta: ObjectMeta, own: Partial<ObjectMeta>): ObjectMeta {
   const result: ObjectMeta = {};
@@ -26,6 +26,7 @@ function ordered(meta: ObjectMeta, own: Partial<ObjectMeta>): ObjectMeta {
   if (meta.annotations !== undefined) result.annotations = meta.annotations;
   if (meta.ownerReferences !== undefined) result.ownerReferences = meta.ownerReferences;
   if (meta.finalizers !== undefined) result.finalizers = meta.finalizers;
+  if (meta.managedFields !== undefined) result.managedFields = meta.managedFields;
   return result;
 }
 

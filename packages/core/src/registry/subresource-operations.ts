@@ -1,4 +1,5 @@
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
+import { isJsonObject } from '../json/json.ts';
 import type { Schema } from '../kind/schema.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
@@ -6,6 +7,7 @@ import type { AnyObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { ActionOperation, type ParentOperations } from './action-operation.ts';
 import type { OperationOptions } from './admission.ts';
+import { applyConfig, parseApplied } from './apply-patch.ts';
 import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
 import { decodePatch } from './decode-patch.ts';
 import type { WriteMode, WrittenObject } from './object-writer.ts';
@@ -30,6 +32,20 @@ interface Part {
   /** Copies the part from the body into the parent. */
   readonly apply: (parent: AnyObject, body: AnyObject) => void;
   readonly answer: (written: WrittenObject) => Answer;
+}
+
+/** The configuration of the parent for which one of `scale` stands: its identity and the replicas. */
+function parentConfig(
+  { kind }: ResourceBinding,
+  { replicasPath = ['spec', 'replicas'] }: Extract<PartDefinition, { type: 'projection' }>,
+  { metadata, ['spec']: spec }: AnyObject,
+): AnyObject {
+  const config: AnyObject = { apiVersion: kind.apiVersion, kind: kind.kind, ...(metadata ? { metadata } : {}) };
+  const replicas = isJsonObject(spec) ? spec['replicas'] : undefined;
+  if (replicas === undefined) return config;
+  let value: unknown = replicas;
+  for (const name of [...replicasPath].reverse()) value = { [name]: value };
+  return { ...config, ...(value as AnyObject) };
 }
 
 function isReadable(subresource: SubresourceDefinition): boolean {
@@ -90,6 +106,10 @@ export class SubresourceOperations {
     if (subresource.type !== 'projection' && !(subresource.type === 'replace' && subresource.patchable))
       throw this.#unsupported(subresource, 'patch');
     const part = this.#partOf(context, subresource);
+    if (patch.type === 'apply') {
+      const config = parseApplied(part.type, { context, patch, parameters });
+      return this.#apply(context, object, subresource, parameters, part, config);
+    }
     const apply = decodePatch(part.type, { context, patch, parameters, target: object, schema: part.schema });
     return this.#write(context, object, subresource, { kind: 'PatchOptions', parameters }, part, (old, current) =>
       apply(part.document(old, current)),
@@ -130,6 +150,48 @@ export class SubresourceOperations {
       apply: (parent, body) => subresource.apply(parent, body, binding.strategyContext(context)),
       answer: (written) => this.#parent.writer.answer(written),
     };
+  }
+
+  /** Applies a configuration of the part, by an apply of the fields of the parent for which it stands. */
+  async #apply(
+    context: RequestContext,
+    target: ObjectTarget,
+    subresource: PartDefinition,
+    parameters: WriteParameters,
+    part: Part,
+    config: AnyObject,
+  ): Promise<Answer> {
+    const binding = this.#binding;
+    const isProjection = subresource.type === 'projection';
+    const request = {
+      config: isProjection ? parentConfig(binding, subresource, config) : config,
+      target,
+      subresource: subresource.name,
+      parameters,
+    };
+    const written = await this.#parent.writer.write({
+      context,
+      target,
+      subresource: subresource.name,
+      mode: part.mode,
+      dryRun: parameters.dryRun,
+      options: { kind: 'PatchOptions', parameters },
+      propose: (_old, current) => {
+        const applied = applyConfig(binding, binding.read(current), request);
+        if (isProjection) {
+          part.apply(applied.object, subresource.read(applied.object) as AnyObject);
+          return applied;
+        }
+        const parent = binding.read(current);
+        part.apply(parent, applied.object);
+        const managedFields = applied.object.metadata?.managedFields;
+        const { uid, resourceVersion } = applied.object.metadata ?? {};
+        parent.metadata = { ...parent.metadata, ...(managedFields ? { managedFields } : {}) };
+        requirePreconditions(parent, { uid, resourceVersion });
+        return { ...decodeObject(binding.bodyType, parent), isApplied: true };
+      },
+    });
+    return part.answer(written);
   }
 
   /** Writes the parent with the changed part. The uid and resourceVersion of the body are preconditions. */

@@ -123,7 +123,8 @@ test('Content-Type of patches', (t) => {
   t.is(patchTypeOfContent('application/json-patch+json'), 'json');
   t.is(patchTypeOfContent('application/merge-patch+json; charset=utf-8'), 'merge');
   t.is(patchTypeOfContent('application/strategic-merge-patch+json'), 'strategic');
-  for (const other of [undefined, 'application/json', 'application/apply-patch+yaml', 'constructor', '__proto__']) {
+  t.is(patchTypeOfContent('application/apply-patch+yaml'), 'apply');
+  for (const other of [undefined, 'application/json', 'application/apply-patch+cbor', 'constructor', '__proto__']) {
     t.is(patchTypeOfContent(other), undefined);
   }
 });

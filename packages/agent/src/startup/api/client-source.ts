@@ -243,6 +243,7 @@ function switchingResource<T extends KubeObject>(
     list: (...rest) => call((resource) => resource.list(...rest)),
     update: (...rest) => call((resource) => resource.update(...rest)),
     patch: (...rest) => call((resource) => resource.patch(...rest)),
+    apply: (...rest) => call((resource) => resource.apply(...rest)),
     delete: (...rest) => call((resource) => resource.delete(...rest)),
     deleteCollection: (...rest) => call((resource) => resource.deleteCollection(...rest)),
     watch,

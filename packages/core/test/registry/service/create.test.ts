@@ -20,7 +20,7 @@ test("create sets the server's metadata fields and discards values that the clie
       creationTimestamp: '2001-01-01T00:00:00Z',
       deletionTimestamp: '2001-01-01T00:00:00Z',
       deletionGracePeriodSeconds: 5,
-      managedFields: [{ manager: 'me' }],
+      managedFields: [],
       labels: { app: 'x' },
     },
     status: { phase: 'Done' },

@@ -1,0 +1,134 @@
+import { equalJson, getOwn, type JsonObject } from '../json/json.ts';
+import type { ListNode } from '../kind/schema-walk.ts';
+import { FieldSet, fieldElement, type PathElement } from './field-set.ts';
+import {
+  asList,
+  asMap,
+  childType,
+  fieldType,
+  indexList,
+  isAtomic,
+  isGranularList,
+  type NodeType,
+} from './typed-value.ts';
+
+/** The fields in which two values differ. No field is in more than one of the sets. */
+export interface Changes {
+  readonly removed: FieldSet;
+  readonly modified: FieldSet;
+  readonly added: FieldSet;
+}
+
+class Comparison implements Changes {
+  readonly removed = new FieldSet();
+  readonly modified = new FieldSet();
+  readonly added = new FieldSet();
+
+  attach(element: PathElement, below: Comparison): void {
+    this.removed.attach(element, below.removed);
+    this.modified.attach(element, below.modified);
+    this.added.attach(element, below.added);
+  }
+}
+
+/** Compares two states of an object. Sets contain leaves and whole items, as in {@link fieldsOf}. */
+export function compareObjects(type: NodeType, before: JsonObject, after: JsonObject): Changes {
+  const comparison = new Comparison();
+  compareMaps(type, before, after, comparison);
+  return comparison;
+}
+
+function compareMaps(
+  type: NodeType,
+  before: JsonObject | undefined,
+  after: JsonObject | undefined,
+  out: Comparison,
+): void {
+  for (const name of Object.keys(before ?? {})) {
+    const [was, is] = [before?.[name], after && getOwn(after, name)];
+    if (was !== undefined) compareItems(fieldType(type, name), was, is, fieldElement(name), out);
+  }
+  for (const name of Object.keys(after ?? {})) {
+    const is = after?.[name];
+    if (is === undefined || (before && getOwn(before, name) !== undefined)) continue;
+    compareItems(fieldType(type, name), undefined, is, fieldElement(name), out);
+  }
+}
+
+/** Compares what two containers have under one element; undefined = nothing. */
+function compareItems(type: NodeType, was: unknown, is: unknown, element: PathElement, out: Comparison): void {
+  // Most of an object does not change.
+  if (was !== undefined && is !== undefined && equalJson(was, is)) return;
+  if (isContainer(type, was) || isContainer(type, is)) {
+    const below = new Comparison();
+    const descended = descend(type, was, is, below);
+    out.attach(element, below);
+    if (descended) {
+      note(was, is, element, out);
+      return;
+    }
+  }
+  if (!note(was, is, element, out)) out.modified.add(element);
+}
+
+/** Records that an item as a whole appeared or disappeared. */
+function note(was: unknown, is: unknown, element: PathElement, out: Comparison): boolean {
+  if (was === undefined) out.added.add(element);
+  else if (is === undefined) out.removed.add(element);
+  else return false;
+  return true;
+}
+
+/** Whether a value has items with owners of their own. */
+function isContainer(type: NodeType, value: unknown): boolean {
+  return asMap(value) !== undefined ? !isAtomic(type) : asList(value) !== undefined && isGranularList(type);
+}
+
+/**
+ * Compares the items of containers. False: the values are leaves to each other, because there are no items, or because
+ * the type of a value without schema changes between object and leaf.
+ */
+function descend(type: NodeType, was: unknown, is: unknown, below: Comparison): boolean {
+  if (isGranularList(type)) {
+    const [before, after] = [asList(was) ?? [], asList(is) ?? []];
+    compareLists(type, before, after, below);
+    return before.length + after.length > 0;
+  }
+  const [before, after] = [asMap(was), asMap(is)];
+  compareMaps(type, before, after, below);
+  const isLeaf = (value: unknown) => value !== undefined && value !== null && asMap(value) === undefined;
+  if (isLeaf(was) || isLeaf(is)) return false;
+  return hasItems(before) || hasItems(after);
+}
+
+function hasItems(map: JsonObject | undefined): boolean {
+  return map !== undefined && Object.keys(map).length > 0;
+}
+
+function compareLists(type: ListNode, before: readonly unknown[], after: readonly unknown[], out: Comparison): void {
+  const was = indexList(type, before);
+  const is = indexList(type, after);
+  for (const [element, items] of was) compareElements(type, element, items, is.get(element) ?? [], out);
+  for (const [element, items] of is) if (!was.has(element)) compareElements(type, element, [], items, out);
+}
+
+/** Elements that repeat each other are compared as a whole. */
+function compareElements(
+  list: ListNode,
+  element: PathElement,
+  was: readonly unknown[],
+  is: readonly unknown[],
+  out: Comparison,
+): void {
+  const type = childType(list, element);
+  if (was.length <= 1 && is.length <= 1) compareItems(type, was[0], is[0], element, out);
+  else if (was.length > 1 && is.length > 1) {
+    if (!equalJson(was, is)) out.modified.add(element);
+  } else if (was.length > 1) {
+    if (is.length > 0) compareItems(type, undefined, is[0], element, out);
+    out.removed.add(element);
+  } else {
+    if (was.length > 0) compareItems(type, was[0], undefined, element, out);
+    out.added.add(element);
+  }
+}

@@ -1,0 +1,396 @@
+import { equalJson, isJsonObject, type JsonObject, jsonText, parseJsonText } from '../json/json.ts';
+import type { AnyObject, ManagedFieldsEntry } from '../meta/types.ts';
+import { type Changes, compareObjects } from './compare.ts';
+import { FieldSet, type PathElement, pathText } from './field-set.ts';
+import {
+  capUpdaters,
+  isReset,
+  noOwners,
+  type Owned,
+  type Owners,
+  ownerId,
+  readOwners,
+  timeText,
+  withoutTimes,
+  writeOwners,
+} from './managed-fields.ts';
+import { mergeObjects } from './merge-objects.ts';
+import { fieldsOf, type NodeType, reconciled, removeItems, typeErrors, withNamedFields } from './typed-value.ts';
+
+/** The kind of a tracked object, in the version of the request. */
+export interface TrackedKind {
+  readonly apiVersion: string;
+  readonly type: NodeType;
+  /** The subresource through which the object is written. */
+  readonly subresource?: string | undefined;
+  /** Fields that this write cannot change, and that it therefore does not own. */
+  readonly resetFields: FieldSet;
+  /** The object in another version; undefined when that version is not served any more. */
+  readonly inVersion: (
+    object: JsonObject,
+    apiVersion: string,
+  ) => { readonly object: JsonObject; readonly type: NodeType } | undefined;
+}
+
+/** Who writes, and when. */
+export interface Writer {
+  readonly manager: string;
+  readonly nowMs: number;
+}
+
+/** A field that an apply would change although another manager owns it. */
+export interface FieldConflict {
+  readonly owner: Owned;
+  readonly path: readonly PathElement[];
+}
+
+/** What an apply makes of an object. */
+export type Applied =
+  | { readonly object: AnyObject; readonly managedFields: ManagedFieldsEntry[] | undefined }
+  | { readonly conflicts: readonly FieldConflict[] };
+
+const beforeFirstApply = 'before-first-apply';
+const clientSideApply = 'kubectl-client-side-apply';
+export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Fields that identify an object or that only the server sets; nobody owns them. */
+const unowned = FieldSet.of(
+  ['f:apiVersion'],
+  ['f:kind'],
+  ['f:metadata'],
+  ...['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'clusterName', 'generation', 'managedFields'].map(
+    (name) => ['f:metadata', `f:${name}`],
+  ),
+  ['f:metadata', 'f:resourceVersion'],
+);
+
+/** An object as trees of fields see it: without the record of its owners. */
+function content(object: AnyObject): JsonObject {
+  const { metadata } = object;
+  if (metadata?.managedFields === undefined) return object;
+  const { managedFields: _, ...rest } = metadata;
+  return { ...object, metadata: rest };
+}
+
+/**
+ * `metadata.managedFields` after a write that is no apply, or undefined when the object is not tracked. Objects are
+ * tracked from their first apply on, or from the moment a client writes managedFields itself: see
+ * docs/adr/0082-owners-of-fields-are-recorded-from-the-first-apply.md.
+ *
+ * @param live the object before the write; `{}` on create
+ */
+export function managedFieldsAfterUpdate(
+  kind: TrackedKind,
+  live: AnyObject,
+  object: AnyObject,
+  writer: Writer,
+): ManagedFieldsEntry[] | undefined {
+  const given = object.metadata?.managedFields;
+  const stored = live.metadata?.managedFields;
+  // Through a subresource nobody changes the record itself.
+  const wanted = kind.subresource === undefined ? given : stored;
+  if (wanted === undefined && stored === undefined) return undefined;
+  if (isReset(wanted)) return undefined;
+  let owners = readOwners(wanted);
+  if (owners === undefined || owners.size === 0) owners = readOwners(stored) ?? noOwners;
+  if (owners.size === 0) return undefined;
+  return writeOwners(update(kind, content(live), content(object), owners, writer));
+}
+
+/** Restores the times of the owners when a write changes nothing else: such a write is not stored. */
+export function keepTimes(object: AnyObject, live: AnyObject): void {
+  const [is, was] = [object.metadata?.managedFields, live.metadata?.managedFields];
+  if (object.metadata === undefined || is === undefined || was === undefined || is.length !== was.length) return;
+  if (equalJson(withoutTimes(is), withoutTimes(was)) && equalJson(content(object), content(live)))
+    object.metadata.managedFields = was;
+}
+
+function update(kind: TrackedKind, live: JsonObject, next: JsonObject, owners: Owners, writer: Writer): Owners {
+  const { owners: others, comparison } = transfer(kind, live, next, reconcileAll(kind, live, owners), undefined);
+  const changed = comparison.modified.union(comparison.added);
+  const set = changed.recursiveDifference(kind.resetFields).difference(unowned);
+  if (set.empty) return capUpdaters(others);
+  const { apiVersion, subresource } = kind;
+  const entry = { manager: writer.manager, operation: 'Update' as const, apiVersion };
+  const self = subresource === undefined ? entry : { ...entry, subresource };
+  const id = ownerId(self);
+  const before = others.get(id)?.set;
+  const owned: Owned = { ...self, set: before ? set.union(before) : set, time: timeText(writer.nowMs) };
+  return capUpdaters(new Map(others).set(id, owned));
+}
+
+/** Sets in the form of the schema of today. */
+function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owners {
+  const types = new Map<string, NodeType | null>([[kind.apiVersion, kind.type]]);
+  const result = new Map<string, Owned>();
+  for (const [id, owned] of owners) {
+    let type = types.get(owned.apiVersion);
+    if (type === undefined && !types.has(owned.apiVersion)) {
+      const converted = kind.inVersion(live, owned.apiVersion);
+      type = converted === undefined ? null : converted.type;
+      types.set(owned.apiVersion, type);
+    }
+    if (type === null) continue;
+    const set = reconciled(type, owned.set);
+    result.set(id, set === owned.set ? owned : { ...owned, set });
+  }
+  return result;
+}
+
+/**
+ * Takes from all owners but `self` what changes between two states. Without `conflicts` this is not refused to
+ * anybody; with it the fields that others own are listed there instead.
+ */
+function transfer(
+  kind: TrackedKind,
+  live: JsonObject,
+  next: JsonObject,
+  owners: Owners,
+  self: string | undefined,
+  conflicts?: FieldConflict[],
+): { readonly owners: Owners; readonly comparison: Changes } {
+  const comparison = filtered(compareObjects(kind.type, live, next), kind.resetFields);
+  const versions = new Map<string, Changes | undefined>([[kind.apiVersion, comparison]]);
+  const result = new Map<string, Owned>();
+  for (const [id, owned] of owners) {
+    if (id === self) {
+      if (!owned.set.empty) result.set(id, owned);
+      continue;
+    }
+    const { apiVersion } = owned;
+    if (!versions.has(apiVersion)) versions.set(apiVersion, compareInVersion(kind, live, next, apiVersion));
+    const changes = versions.get(apiVersion);
+    if (changes === undefined) continue;
+    const taken = owned.set.intersection(changes.modified.union(changes.added));
+    if (conflicts !== undefined) for (const path of taken.paths()) conflicts.push({ owner: owned, path });
+    const set = owned.set.difference(taken).difference(changes.removed);
+    if (!set.empty) result.set(id, { ...owned, set });
+  }
+  return { owners: result, comparison };
+}
+
+function compareInVersion(
+  kind: TrackedKind,
+  live: JsonObject,
+  next: JsonObject,
+  apiVersion: string,
+): Changes | undefined {
+  const was = kind.inVersion(live, apiVersion);
+  const is = kind.inVersion(next, apiVersion);
+  return was && is && filtered(compareObjects(was.type, was.object, is.object), kind.resetFields);
+}
+
+function filtered({ added, modified, removed }: Changes, resetFields: FieldSet): Changes {
+  return {
+    added: added.recursiveDifference(resetFields),
+    modified: modified.recursiveDifference(resetFields),
+    removed: removed.recursiveDifference(resetFields),
+  };
+}
+
+/**
+ * Applies a configuration: merges it into the live object, removes what the manager applied before and does not apply
+ * any more, and records the owners.
+ *
+ * @param live the object before the write; with identity alone on create
+ * @param force takes fields from their owners instead of reporting conflicts
+ */
+export function applyObject(
+  kind: TrackedKind,
+  live: AnyObject,
+  config: AnyObject,
+  writer: Writer,
+  force: boolean,
+): Applied {
+  const before = content(live);
+  let owners = readOwners(live.metadata?.managedFields) ?? noOwners;
+  if (owners.size === 0) owners = ownersBeforeFirstApply(kind, before, live, writer.nowMs);
+  const conflicts: FieldConflict[] = [];
+  let applied = apply(kind, before, config, owners, writer, force ? undefined : conflicts);
+  if (conflicts.length > 0) {
+    const open = writer.manager === 'kubectl' ? notLastApplied(kind, live, conflicts) : conflicts;
+    if (open.length > 0) return { conflicts: open };
+    applied = apply(kind, before, config, owners, writer, undefined);
+  }
+  const { object, owners: after } = applied;
+  if (writer.manager === 'kubectl') renewLastApplied(object, config);
+  return { object, managedFields: writeOwners(after) };
+}
+
+function apply(
+  kind: TrackedKind,
+  live: JsonObject,
+  config: AnyObject,
+  stored: Owners,
+  { manager, nowMs }: Writer,
+  conflicts: FieldConflict[] | undefined,
+): { readonly object: AnyObject; readonly owners: Owners } {
+  const owners = new Map(reconcileAll(kind, live, stored));
+  const { apiVersion, subresource } = kind;
+  const self = { manager, operation: 'Apply' as const, apiVersion, ...(subresource ? { subresource } : {}) };
+  const id = ownerId(self);
+  const last = owners.get(id);
+  const set = fieldsOf(kind.type, config).recursiveDifference(kind.resetFields);
+  owners.set(id, { ...self, set, ...(last?.time === undefined ? {} : { time: last.time }) });
+  const merged = mergeObjects(kind.type, live, config);
+  const object = last === undefined ? merged : prune(kind, merged, owners, last, set);
+  const { owners: others } = transfer(kind, live, object, owners, id, conflicts);
+  const isChanged = !equalJson(live, object);
+  const result = new Map(others);
+  const own = set.difference(unowned);
+  const entry = result.get(id);
+  if (own.empty) result.delete(id);
+  else if (entry !== undefined) result.set(id, { ...entry, set: own, ...(isChanged ? { time: timeText(nowMs) } : {}) });
+  return { object: object as AnyObject, owners: result };
+}
+
+/**
+ * Removes the fields that the manager applied last time, does not apply now, and that nobody else owns. The sets that
+ * this compares are computed only when the manager gave something up.
+ */
+function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owned, applied: FieldSet): JsonObject {
+  if (last.apiVersion === kind.apiVersion && last.set.difference(applied).empty) return merged;
+  const inLast = kind.inVersion(merged, last.apiVersion);
+  if (inLast === undefined) return merged;
+  const { type, object: mergedInLast } = inLast;
+  const lastSet = withNamedFields(type, last.set);
+  const removed = objectOf(removeItems(type, mergedInLast, lastSet));
+  const kept = addBackOwned(kind, mergedInLast, removed, last.apiVersion, owners);
+  const mergedSet = withNamedFields(type, fieldsOf(type, mergedInLast));
+  const keptSet = withNamedFields(type, fieldsOf(type, kept));
+  const pruned = objectOf(removeItems(type, mergedInLast, mergedSet.difference(keptSet).intersection(lastSet)));
+  return kind.inVersion(pruned, kind.apiVersion)?.object ?? merged;
+}
+
+/** Restores what others own, or the manager itself in its new configuration, in every version that has an owner. */
+function addBackOwned(
+  kind: TrackedKind,
+  merged: JsonObject,
+  removed: JsonObject,
+  version: string,
+  owners: Owners,
+): JsonObject {
+  const ownedIn = new Map<string, FieldSet>();
+  for (const { apiVersion, set } of owners.values()) {
+    ownedIn.set(apiVersion, ownedIn.get(apiVersion)?.union(set) ?? set);
+  }
+  const versions = [version, ...[...ownedIn.keys()].filter((other) => other !== version)];
+  let result = removed;
+  for (const apiVersion of versions) {
+    const owned = ownedIn.get(apiVersion);
+    if (owned === undefined) continue;
+    const whole = kind.inVersion(merged, apiVersion);
+    const part = kind.inVersion(result, apiVersion);
+    if (whole === undefined || part === undefined) continue;
+    const { type } = whole;
+    const wholeSet = withNamedFields(type, fieldsOf(type, whole.object));
+    const partSet = withNamedFields(type, fieldsOf(type, part.object)).union(withNamedFields(type, owned));
+    const restored = objectOf(removeItems(type, whole.object, wholeSet.difference(partSet)));
+    result = kind.inVersion(restored, version)?.object ?? result;
+  }
+  return result;
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/**
+ * The owners of an object that nobody has applied yet. What client-side apply set is owned by it, as far as the object
+ * still has the value of that time, so that kubectl can take it over; the rest belongs to `before-first-apply`.
+ */
+function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: AnyObject, nowMs: number): Owners {
+  const owners = update(kind, {}, before, noOwners, { manager: beforeFirstApply, nowMs });
+  const [id, rest] = [...owners][0] ?? [];
+  const applied = kind.subresource === undefined ? lastAppliedFields(kind, live) : undefined;
+  if (id === undefined || rest === undefined || applied === undefined) return owners;
+  const set = applied.union(FieldSet.of(['f:metadata', 'f:annotations', `f:${lastAppliedAnnotation}`]));
+  const own = set.recursiveDifference(kind.resetFields).intersection(rest.set);
+  if (own.empty) return owners;
+  const entry = { ...rest, manager: clientSideApply, set: own };
+  const result = new Map<string, Owned>([[ownerId(entry), entry]]);
+  const others = rest.set.difference(own);
+  if (!others.empty) result.set(id, { ...rest, set: others });
+  return result;
+}
+
+/** The fields of the configuration that client-side apply has recorded, as far as the object still has these values. */
+function lastAppliedFields(kind: TrackedKind, live: AnyObject): FieldSet | undefined {
+  const text = live.metadata?.annotations?.[lastAppliedAnnotation];
+  if (!text) return undefined;
+  let config: unknown;
+  try {
+    config = parseJsonText(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  if (!isJsonObject(config) || config['apiVersion'] !== kind.apiVersion) return undefined;
+  if (typeErrors(kind.type, config).length > 0) return undefined;
+  const { modified, added, removed } = compareObjects(kind.type, config, content(live));
+  return fieldsOf(kind.type, config).difference(modified).difference(added).difference(removed);
+}
+
+/** The conflicts that remain when kubectl takes over what its client-side apply set. */
+function notLastApplied(
+  kind: TrackedKind,
+  live: AnyObject,
+  conflicts: readonly FieldConflict[],
+): readonly FieldConflict[] {
+  const allowed = lastAppliedFields(kind, live);
+  return allowed === undefined ? conflicts : conflicts.filter(({ path }) => !allowed.hasPath(path));
+}
+
+/** Greatest size of all annotations of an object. */
+const maxAnnotations = 256 * 1024;
+
+/** Keeps the annotation of client-side apply up to date, so that users can go back to it. */
+function renewLastApplied(object: AnyObject, config: AnyObject): void {
+  const annotations = object.metadata?.annotations;
+  if (!annotations?.[lastAppliedAnnotation]) return;
+  const applied = { ...config };
+  if (config.metadata?.annotations) {
+    const { [lastAppliedAnnotation]: _, ...rest } = config.metadata.annotations;
+    applied.metadata = { ...config.metadata, annotations: rest };
+  }
+  const renewed = { ...annotations, [lastAppliedAnnotation]: `${jsonText(sorted(applied))}\n` };
+  let size = 0;
+  // A null is an annotation that the configuration removes.
+  for (const [name, value] of Object.entries(renewed)) size += Buffer.byteLength(name) + Buffer.byteLength(value ?? '');
+  const { [lastAppliedAnnotation]: _, ...others } = annotations;
+  object.metadata = { ...object.metadata, annotations: size > maxAnnotations ? others : renewed };
+}
+
+/** With the keys of objects in alphabetical order, as Go writes maps. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).map(([name, item]) => [name, sorted(item)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function ownerText({ manager, operation, apiVersion, subresource }: Owned): string {
+  const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
+  return operation === 'Update' ? `${name} using ${apiVersion}` : name;
+}
+
+/** The message of a 409, and its causes. */
+export function conflictTexts(conflicts: readonly FieldConflict[]): {
+  readonly message: string;
+  readonly causes: readonly { readonly message: string; readonly field: string }[];
+} {
+  const ordered = conflicts
+    .map(({ owner, path }) => ({ id: ownerId(owner), owner: ownerText(owner), path: pathText(path) }))
+    .sort((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
+  const causes = ordered.map(({ owner, path }) => ({ message: `conflict with ${owner}`, field: path }));
+  const [first] = ordered;
+  if (first !== undefined && ordered.length === 1) {
+    return { message: `Apply failed with 1 conflict: conflict with ${first.owner}: ${first.path}`, causes };
+  }
+  const lines: string[] = [];
+  for (const [i, { id, owner, path }] of ordered.entries()) {
+    if (ordered[i - 1]?.id !== id) lines.push(`conflicts with ${owner}:`);
+    lines.push(`- ${path}`);
+  }
+  return { message: `Apply failed with ${ordered.length} conflicts: ${lines.join('\n')}`, causes };
+}

@@ -1,0 +1,168 @@
+import { isJsonObject } from '../json/json.ts';
+import { type FieldError, fieldError } from '../meta/field-error.ts';
+import { formatTime } from '../meta/time.ts';
+import type { ManagedFieldsEntry } from '../meta/types.ts';
+import { FieldSet, FieldSetError } from './field-set.ts';
+
+/** How a manager wrote: by applies, which state what it wants, or by all other writes. */
+export type Operation = 'Apply' | 'Update';
+
+/** The fields that one manager owns through one kind of operation. */
+export interface Owned {
+  readonly manager: string;
+  readonly operation: Operation;
+  readonly apiVersion: string;
+  readonly subresource?: string;
+  readonly time?: string;
+  readonly set: FieldSet;
+}
+
+/** The owners of the fields of an object, by {@link ownerId}. */
+export type Owners = ReadonlyMap<string, Owned>;
+
+/**
+ * Identifies an owner. An applier has one entry whatever its version is, because each apply states all its fields. The
+ * text orders owners as Kubernetes does.
+ */
+export function ownerId({ manager, operation, apiVersion, subresource }: Omit<Owned, 'set'>): string {
+  return JSON.stringify({
+    manager,
+    operation,
+    ...(operation === 'Update' ? { apiVersion } : {}),
+    ...(subresource ? { subresource } : {}),
+  });
+}
+
+export const noOwners: Owners = new Map();
+
+/**
+ * The owners in `metadata.managedFields`, or undefined when they cannot be read: an entry of an unknown operation or
+ * format, without a version, or with malformed fields.
+ */
+export function readOwners(entries: readonly ManagedFieldsEntry[] | undefined): Owners | undefined {
+  const owners = new Map<string, Owned>();
+  for (const entry of entries ?? []) {
+    const { manager = '', operation, apiVersion, fieldsType, fieldsV1, subresource, time } = entry;
+    if ((operation !== 'Apply' && operation !== 'Update') || !apiVersion || fieldsType !== 'FieldsV1') return undefined;
+    let set: FieldSet;
+    try {
+      set = FieldSet.fromFieldsV1(fieldsV1 ?? {});
+    } catch (error) {
+      if (error instanceof FieldSetError) return undefined;
+      throw error;
+    }
+    const owned: Owned = {
+      manager,
+      operation,
+      apiVersion,
+      set,
+      ...(subresource ? { subresource } : {}),
+      ...(time === undefined ? {} : { time }),
+    };
+    owners.set(ownerId(owned), owned);
+  }
+  return owners;
+}
+
+function seconds(time: string | undefined): number {
+  const ms = time === undefined ? Number.NaN : Date.parse(time);
+  return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
+}
+
+function order(a: string | undefined, b: string | undefined): number {
+  return (a ?? '') === (b ?? '') ? 0 : (a ?? '') < (b ?? '') ? -1 : 1;
+}
+
+/** `metadata.managedFields` of an object, or undefined without owners. Appliers come first, older entries before newer. */
+export function writeOwners(owners: Owners): ManagedFieldsEntry[] | undefined {
+  if (owners.size === 0) return undefined;
+  const sorted = [...owners.values()].sort(
+    (a, b) =>
+      order(a.operation, b.operation) ||
+      seconds(a.time) - seconds(b.time) ||
+      order(a.manager, b.manager) ||
+      order(a.apiVersion, b.apiVersion) ||
+      order(a.subresource, b.subresource),
+  );
+  return sorted.map(({ manager, operation, apiVersion, time, set, subresource }) => ({
+    manager,
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: set.toFieldsV1(),
+    ...(subresource === undefined ? {} : { subresource }),
+  }));
+}
+
+export function timeText(nowMs: number): string {
+  return formatTime(new Date(nowMs));
+}
+
+/** Whether a client asks that the owners be forgotten: with an empty list, or one empty entry. */
+export function isReset(entries: readonly ManagedFieldsEntry[] | undefined): boolean {
+  if (entries === undefined) return false;
+  const [first] = entries;
+  return first === undefined || (entries.length === 1 && Object.keys(first).length === 0);
+}
+
+/** Greatest length of a manager and of a subresource. */
+const maxManager = 128;
+const maxSubresource = 256;
+
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
+
+/** Errors in entries that a client has written. Source: `apimachinery/pkg/apis/meta/v1/validation/validation.go`. */
+export function managedFieldsErrors(entries: readonly ManagedFieldsEntry[] | undefined): FieldError[] {
+  if (entries === undefined || isReset(entries)) return [];
+  return entries.flatMap(({ manager = '', operation, fieldsType, subresource = '' }, index) => {
+    const at = `metadata.managedFields[${index}]`;
+    const errors: FieldError[] = [];
+    if (operation !== 'Apply' && operation !== 'Update')
+      errors.push(fieldError.invalid(`${at}.operation`, operation ?? '', 'must be `Apply` or `Update`'));
+    if (fieldsType && fieldsType !== 'FieldsV1')
+      errors.push(fieldError.invalid(`${at}.fieldsType`, fieldsType, 'must be `FieldsV1`'));
+    if (Buffer.byteLength(manager) > maxManager) errors.push(fieldError.tooLong(`${at}.manager`, maxManager));
+    if (!printable.test(manager))
+      errors.push(fieldError.invalid(`${at}.manager`, manager, 'should only contain printable characters'));
+    if (subresource.length > maxSubresource) errors.push(fieldError.tooLong(`${at}.subresource`, maxSubresource));
+    return errors;
+  });
+}
+
+/** Number of Update entries; the oldest ones beyond are joined. */
+const maxUpdaters = 10;
+const oldUpdates = 'ancient-changes';
+
+/** Joins the oldest Update entries of each version until there are ten: an object has few owners whoever writes it. */
+export function capUpdaters(owners: Owners): Owners {
+  const updaters = [...owners].filter(([, { operation }]) => operation === 'Update');
+  if (updaters.length <= maxUpdaters) return owners;
+  updaters.sort(([idA, a], [idB, b]) => seconds(a.time) - seconds(b.time) || order(idA, idB));
+  const result = new Map(owners);
+  const firstOfVersion = new Map<string, string>();
+  let count = updaters.length;
+  for (const [id, owned] of updaters) {
+    if (count <= maxUpdaters) break;
+    const { apiVersion, time } = owned;
+    const first = firstOfVersion.get(apiVersion);
+    if (first === undefined) {
+      firstOfVersion.set(apiVersion, id);
+      continue;
+    }
+    const bucket = { manager: oldUpdates, operation: 'Update' as const, apiVersion };
+    const bucketId = ownerId(bucket);
+    const joined = result.get(bucketId) ?? result.get(first);
+    if (!result.has(bucketId)) result.delete(first);
+    result.delete(id);
+    const set = joined === undefined ? owned.set : owned.set.union(joined.set);
+    result.set(bucketId, { ...bucket, set, ...(time === undefined ? {} : { time }) });
+    count--;
+  }
+  return result;
+}
+
+/** Entries to compare apart from their times. */
+export function withoutTimes(entries: readonly ManagedFieldsEntry[]): unknown {
+  return entries.map((entry) => (isJsonObject(entry) ? { ...entry, time: undefined } : entry));
+}
