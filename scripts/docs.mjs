@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { codes, metrics } from './source-tables.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const built = (path) => import(`${root}${path}`);
@@ -12,6 +13,8 @@ const { optionTable } = await built('packages/keelson/dist/src/config/options.js
 const { storeCases, resourceStorageCases, clientCases } = await built('packages/conformance/dist/src/index.js');
 const { optionSections } = await built('packages/agent/dist/src/startup/options/option-table.js');
 const { featureGates } = await built('packages/agent/dist/src/startup/options/feature-gates.js');
+const { StorageError } = await built('packages/core/dist/src/index.js');
+const { translateError } = await built('packages/core/dist/src/internal.js');
 const { builtinKinds } = await built('packages/kinds/dist/src/index.js');
 
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
@@ -143,11 +146,89 @@ ${table(
 `;
 }
 
+function metricsPage() {
+  const section = (title, intro, prefix) => {
+    const rows = metrics()
+      .filter(({ packages }) => packages.some((name) => prefix.test(name)))
+      .map(({ name, type, labels, help }) => [
+        `\`${name}\``,
+        type,
+        labels.map((label) => `\`${label}\``).join(', '),
+        help,
+      ]);
+    return `## ${title}\n\n${intro}\n\n${table(['metric', 'type', 'labels', 'meaning'], rows)}\n`;
+  };
+  const agentPackages = /^(?:packages\/(?:agent|container-\w+)|adapters\/runtime-\w+)$/;
+  return `# Metrics
+
+Servers and agents expose metrics in the text format of Prometheus at \`/metrics\`. Seconds and bytes are the units. Metrics of stores
+have a further label \`storage\` when a server has several. [Monitor a server](../how-to/monitor.md) has alerts and a dashboard.
+
+${section('Servers', 'Of `keelson serve`, `keelson up` and planes in programs that pass `metrics`.', new RegExp(`^(?!${agentPackages.source.slice(1)})`))}
+${section('Node agents', 'Of `keelson-agent`. Those of containers have the names of cAdvisor and are at `/metrics/cadvisor`.', agentPackages)}`;
+}
+
+function errors() {
+  const operation = { verb: 'get', resource: { group: '', resource: 'configmaps' }, name: 'x' };
+  const storage = codes('packages/core/src/errors/storage-error.ts', 'StorageErrorCode').map(([code, meaning]) => {
+    const { status } = translateError(new StorageError(code, ''), operation);
+    return [`\`${code}\``, `${status.code} \`${status.reason}\``, meaning];
+  });
+  const plain = (file, constant) =>
+    table(
+      ['code', 'meaning'],
+      codes(file, constant).map(([code, text]) => [`\`${code}\``, text]),
+    );
+  return `# Errors
+
+## Responses of the server
+
+The \`reason\` of a \`Status\`, and its \`code\`, which is that of HTTP. In programs they are those of a \`StatusError\`;
+\`isStatusError(error, StatusReason.NotFound)\` compares the reason.
+
+${table(
+  ['reason', 'meaning'],
+  codes('packages/core/src/meta/status.ts', 'StatusReason').map(([code, text]) => [`\`${code}\``, text]),
+)}
+
+## Requests without a response
+
+The \`code\` of a \`ConnectionError\` of \`@keelson/client\`.
+
+${plain('packages/client/src/http/connection-error.ts', 'ConnectionErrorCode')}
+
+## Stores
+
+The \`code\` of a \`StorageError\`, which adapters throw, and the response that clients of the API receive.
+
+${table(['code', 'response', 'meaning'], storage)}
+
+## Container runtimes
+
+The \`code\` of a \`RuntimeError\`, which runtime adapters throw.
+
+${plain('packages/container-runtime/src/runtime-error.ts', 'RuntimeErrorCode')}
+
+## Exit codes
+
+${table(
+  ['code', 'meaning'],
+  [
+    ['0', 'ended on request'],
+    ['1', 'failed; the last line of stderr has the reason'],
+    ['2', 'invalid usage: one sentence names the option, variable or key, and the fix'],
+  ],
+)}
+`;
+}
+
 const pages = {
   'docs/reference/agent-options.md': agentOptions(),
   'docs/reference/command-line.md': commandLine(),
   'docs/reference/conformance.md': conformance(),
+  'docs/reference/errors.md': errors(),
   'docs/reference/kinds.md': kinds(),
+  'docs/reference/metrics.md': metricsPage(),
 };
 
 /** Sources and pages of the repository, as paths below the root. */

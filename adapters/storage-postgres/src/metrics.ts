@@ -16,46 +16,45 @@ export interface StoreMetrics {
 export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
   const labels = ['store'];
   const own = { store };
-  const name = (text: string) => `keelson_postgres_${text}`;
   const sent = metrics.counter({
-    name: name('notifications_sent_total'),
+    name: 'keelson_postgres_notifications_sent_total',
     help: 'Notifications sent after writes.',
     labels,
   });
   const received = metrics.counter({
-    name: name('notifications_received_total'),
+    name: 'keelson_postgres_notifications_received_total',
     help: 'Notifications received.',
     labels,
   });
   const lost = metrics.counter({
-    name: name('notifications_lost_total'),
+    name: 'keelson_postgres_notifications_lost_total',
     help: 'Number of times that polling found writes that a notification should have reported.',
     labels,
   });
-  const connected = metrics.gauge({ name: name('listener_connected'), help: '1 while notifications arrive.', labels });
+  const connected = metrics.gauge({ name: 'keelson_postgres_listener_connected', help: '1 while notifications arrive.', labels });
   const lag = metrics.gauge({
-    name: name('lag_revisions'),
+    name: 'keelson_postgres_lag_revisions',
     help: 'Revisions that exist and were not yet read for watchers.',
     labels,
   });
   const size = metrics.histogram({
-    name: name('batch_writes'),
+    name: 'keelson_postgres_batch_writes',
     help: 'Writes per batch.',
     labels,
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   });
   const seconds = metrics.histogram({
-    name: name('batch_seconds'),
+    name: 'keelson_postgres_batch_seconds',
     help: 'Duration of a batch of writes, from sending to the answer.',
     labels,
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5],
   });
   const resolved = metrics.counter({
-    name: name('lost_answers_total'),
+    name: 'keelson_postgres_lost_answers_total',
     help: 'Batches whose answer was lost, by outcome.',
     labels: ['store', 'outcome'],
   });
-  const streams = metrics.gauge({ name: name('watch_streams'), help: 'Open watch streams.', labels });
+  const streams = metrics.gauge({ name: 'keelson_postgres_watch_streams', help: 'Open watch streams.', labels });
   return {
     notificationSent: () => sent.add(1, own),
     notificationReceived: () => received.add(1, own),

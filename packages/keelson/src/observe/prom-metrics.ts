@@ -130,7 +130,8 @@ export function createPromMetrics(): Metrics {
         },
       };
     });
-  return {
+  const reached: ProcessTimes = { cpuSeconds: 0, activeSeconds: 0 };
+  const own: Metrics = {
     counter: (options) => amounts(options, 'counter'),
     gauge: (options) => amounts(options, 'gauge'),
     histogram: (options) =>
@@ -143,9 +144,40 @@ export function createPromMetrics(): Metrics {
       }),
     text: async () => {
       const { Registry } = await import('prom-client');
+      measureProcess(own, reached);
       const registry = new Registry();
       for (const metric of registered) registry.registerMetric(metric);
       return registry.metrics();
     },
   };
+  return own;
+}
+
+/** Times that counters of the process have reached. */
+interface ProcessTimes {
+  cpuSeconds: number;
+  activeSeconds: number;
+}
+
+/** Updates the metrics of the process, under the names of prom-client. They cost nothing until their text is requested. */
+function measureProcess(metrics: Metrics, reached: ProcessTimes): void {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const times = {
+    cpuSeconds: (user + system) / 1e6,
+    activeSeconds: performance.eventLoopUtilization().active / 1000,
+  };
+  const cpu = metrics.counter({ name: 'process_cpu_seconds_total', help: 'CPU time of the process.' });
+  cpu.add(times.cpuSeconds - reached.cpuSeconds);
+  const loop = metrics.counter({
+    name: 'nodejs_eventloop_active_seconds_total',
+    help: 'Time of the event loop at work.',
+  });
+  loop.add(times.activeSeconds - reached.activeSeconds);
+  Object.assign(reached, times);
+  const start = metrics.gauge({ name: 'process_start_time_seconds', help: 'Start of the process, since 1970.' });
+  start.set(Math.round(performance.timeOrigin / 1000));
+  metrics.gauge({ name: 'process_resident_memory_bytes', help: 'Memory of the process in RAM.' }).set(rss);
+  metrics.gauge({ name: 'nodejs_heap_size_used_bytes', help: 'Memory of JavaScript objects.' }).set(heapUsed);
+  metrics.gauge({ name: 'nodejs_external_memory_bytes', help: 'Memory outside of the heap.' }).set(external);
 }

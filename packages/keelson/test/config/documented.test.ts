@@ -4,15 +4,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArguments } from '@keelson/core/internal';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
-import { builtinKinds } from '@keelson/kinds';
+import { builtinKinds, ConfigMap } from '@keelson/kinds';
 import test from 'ava';
 import { loadOptions } from '../../src/config/load-options.ts';
 import { optionTable } from '../../src/config/options.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { routeKinds } from '../../src/storage/kind-routes.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
 
-const pages = fileURLToPath(new URL('../../../../../docs/how-to/', import.meta.url));
+const root = fileURLToPath(new URL('../../../../../', import.meta.url));
+const pages = join(root, 'docs/how-to');
 const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics };
 
 async function blocks(language: string): Promise<(readonly [page: string, text: string])[]> {
@@ -53,5 +56,42 @@ test('every call of the command in the documentation has options that exist', as
   for (const [page, line] of lines) {
     const words = line.replaceAll('"', '').split(/\s+/).slice(2);
     t.notThrows(() => parseArguments(words, optionTable, 'keelson'), `${page}: ${line}`);
+  }
+});
+
+/** Types of the metrics of the reference page, by name. */
+async function documentedMetrics(): Promise<ReadonlyMap<string, string>> {
+  const page = await readFile(join(root, 'docs/reference/metrics.md'), 'utf8');
+  return new Map([...page.matchAll(/^\| `(\w+)` \| (\w+) \|/gm)].map(([, name = '', type = '']) => [name, type]));
+}
+
+test('the reference has every metric of a running server', async (t) => {
+  const documented = await documentedMetrics();
+  const metrics = createPromMetrics();
+  const plane = await createControlPlane({ metrics });
+  t.teardown(() => plane.close());
+  const { url } = await plane.listen();
+  await plane
+    .client(ConfigMap)
+    .namespace('default')
+    .create({ metadata: { name: 'a' } });
+  t.is((await fetch(`${url}/api/v1/configmaps`)).status, 200);
+  const text = await metrics.text();
+  const served = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
+  t.true(served.length > 20, text);
+  for (const [, name = '', type] of served) t.is(documented.get(name), type, name);
+});
+
+test('alerts and the dashboard use metrics that exist', async (t) => {
+  const documented = await documentedMetrics();
+  for (const file of ['alerts.yaml', 'dashboard.json']) {
+    const text = await readFile(join(root, 'deploy/monitoring', file), 'utf8');
+    const names = new Set(text.match(/\b(?:keelson|apiserver|nodejs|process)_\w+/g) ?? []);
+    t.true(names.size >= 10, file);
+    for (const name of names) {
+      const base = name.replace(/_bucket$/, '');
+      t.true(documented.has(base), `${file}: ${name}`);
+      t.is(documented.get(base) === 'histogram', base !== name, `${file}: ${name}`);
+    }
   }
 });
