@@ -1,4 +1,5 @@
 import type { KindDefinition } from '@keelson/core';
+import { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from './admissionregistration/v1/policies.ts';
 import {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
@@ -80,6 +81,7 @@ import { CSIStorageCapacity } from './storage/v1/csi-storage-capacity.ts';
 import { isDefaultStorageClass, StorageClass } from './storage/v1/storage-class.ts';
 import { VolumeAttachment } from './storage/v1/volume-attachment.ts';
 
+export type * as policiesV1 from './admissionregistration/v1/schema/policies.ts';
 export type { MatchCondition, RuleWithOperations } from './admissionregistration/v1/schema/rules.ts';
 /**
  * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
@@ -209,6 +211,8 @@ export {
   SubjectAccessReview,
   systemPriorityClasses,
   TokenReview,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
   VolumeAttachment,
 };
@@ -244,6 +248,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   APIService,
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   Lease,
   EndpointSlice,
   EventsV1Event,
