@@ -135,6 +135,7 @@ export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
 export { isExtendedResource } from './validation/resource-names.ts';
+export { autoscalingScale, autoscalingScaleOf } from './workload/scale.ts';
 export {
   APIService,
   AppsV1beta1ControllerRevision,

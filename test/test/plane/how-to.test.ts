@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
@@ -8,6 +9,7 @@ import { cleanEnvironment, removeDirectory } from '../../src/keelson-process.ts'
 for (const [name, least] of [
   ['embed', 5],
   ['add-routes', 3],
+  ['define-kinds', 4],
   ['write-a-controller', 3],
   ['run-benchmarks', 1],
 ] as const)
@@ -30,3 +32,46 @@ for (const [name, least] of [
       t.is(stdout, output ?? '');
     }
   });
+
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** Codes of errors about names that an excerpt does not declare; other errors may follow from them. */
+const unresolved = /error TS(?:2304|2503|2552|2593|18004|7006|4112): |error TS2307: .*'\.{1,2}\//;
+/** Errors of imports, which an excerpt must not have either. */
+const ofImports = /error TS(?:2305|2307|2724|2614): (?!.*'\.{1,2}\/)/;
+
+test('the TypeScript of all pages compiles, as far as it is complete', async (t) => {
+  t.timeout(180_000);
+  const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
+  const folder = join(root, 'test/dist', `blocks-${process.pid}`);
+  await mkdir(folder);
+  t.teardown(() => removeDirectory(folder));
+  const files: string[] = [];
+  for (const page of pages.filter((name) => !name.startsWith('docs/adr/'))) {
+    const text = await readFile(join(root, page), 'utf8');
+    for (const [i, [, source = '']] of [...text.matchAll(/```ts\n(.*?)```/gs)].entries()) {
+      const file = `${page.replaceAll(/[/.]/g, '-')}-${i}.ts`;
+      await writeFile(join(folder, file), `${source}export {};\n`);
+      files.push(file);
+    }
+  }
+  t.true(files.length > 40);
+  const compilerOptions = {
+    ...{ composite: false, declarationMap: false, noEmit: true, rootDir: '.', allowImportingTsExtensions: true },
+  };
+  await writeFile(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ extends: '../../../tsconfig.base.json', compilerOptions, files }),
+  );
+  const compiler = [join(root, 'node_modules/typescript/bin/tsc'), '--pretty', 'false', '-p', '.'];
+  const output = await promisify(execFile)(process.execPath, compiler, { cwd: folder }).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stdout: string }) => error.stdout,
+  );
+  const errors = output.split('\n').filter((line) => /error TS\d+/.test(line));
+  const blockOf = (line: string) => line.split('(')[0] ?? '';
+  const excerpts = new Set(errors.filter((line) => unresolved.test(line)).map(blockOf));
+  const wrong = errors.filter((line) => ofImports.test(line) || !excerpts.has(blockOf(line)));
+  t.deepEqual(wrong, []);
+  t.true(files.length - excerpts.size > 15);
+});
