@@ -1,4 +1,5 @@
 import { equalJson, isJsonObject, type JsonObject, jsonText, parseJsonText } from '../json/json.ts';
+import type { SchemaNode } from '../kind/schema.ts';
 import type { AnyObject, ManagedFieldsEntry } from '../meta/types.ts';
 import { type Changes, compareObjects } from './compare.ts';
 import { FieldSet, type PathElement, pathText } from './field-set.ts';
@@ -20,7 +21,7 @@ import { fieldsOf, type NodeType, reconciled, removeItems, typeErrors, withNamed
 /** The kind of a tracked object, in the version of the request. */
 export interface TrackedKind {
   readonly apiVersion: string;
-  readonly type: NodeType;
+  readonly type: SchemaNode;
   /** The subresource through which the object is written. */
   readonly subresource?: string | undefined;
   /** Fields that this write cannot change, and that it therefore does not own. */

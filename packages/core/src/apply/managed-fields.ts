@@ -73,7 +73,7 @@ function order(a: string | undefined, b: string | undefined): number {
   return (a ?? '') === (b ?? '') ? 0 : (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
-/** `metadata.managedFields` of an object, or undefined without owners. Appliers come first, older entries before newer. */
+/** `metadata.managedFields`, or undefined without owners. Appliers come first, older entries before newer. */
 export function writeOwners(owners: Owners): ManagedFieldsEntry[] | undefined {
   if (owners.size === 0) return undefined;
   const sorted = [...owners.values()].sort(

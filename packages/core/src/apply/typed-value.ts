@@ -48,8 +48,11 @@ export function fieldType(type: NodeType, name: string): NodeType {
   return type?.type === 'message' ? openType(jsonFields(type).get(name)?.schema.node) : undefined;
 }
 
+/** Types that hold anything. */
+const openTypes: ReadonlySet<string> = new Set(['any', 'raw', 'union']);
+
 function openType(type: NodeType): NodeType {
-  return type?.type === 'any' || type?.type === 'raw' ? undefined : type;
+  return type !== undefined && openTypes.has(type.type) ? undefined : type;
 }
 
 /** Whether a field is declared by its name, unlike the key of a map. */
@@ -112,7 +115,7 @@ const maxErrors = 100;
  * Checks an object that a client applies. Unlike decoding it knows no leniency: an undeclared field is an error, and so
  * is an element that occurs twice. Returns messages with paths.
  */
-export function typeErrors(type: NodeType, value: unknown): string[] {
+export function typeErrors(type: SchemaNode, value: JsonObject): string[] {
   const errors: string[] = [];
   check(type, value, '', errors);
   return errors;

@@ -36,8 +36,8 @@ interface ParseRequest extends Pick<PatchRequest, 'context' | 'patch'> {
 /**
  * The configuration in the body of an apply: see docs/reference/api-rules.md#server-side-apply.
  *
- * @throws StatusError 422 without a field manager; 400 when the body is not YAML or JSON, not an object of the type, has fields that the type does not
- *   declare, repeated elements, or managedFields; 413 when it is too large to parse.
+ * @throws StatusError 422 without a field manager; 413 when the body is too large to parse; 400 when it is not YAML or
+ *   JSON, not an object of the type, or has undeclared fields, repeated elements or managedFields.
  */
 export function parseApplied(type: BodyType, request: ParseRequest): AnyObject {
   const { context, patch, parameters } = request;
