@@ -2,6 +2,7 @@
 // @keelson are in a folder of their own, because the files of `keelson-agent` and `@keelson/agent` have one name.
 //
 //   node scripts/pack.mjs FOLDER
+//   node scripts/pack.mjs --licences    only copies the licence to every package, for `npm publish`
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
-  process.stderr.write('usage: node scripts/pack.mjs FOLDER\n');
+  process.stderr.write('usage: node scripts/pack.mjs FOLDER | --licences\n');
   process.exit(2);
 }
 const packages = ['packages', 'adapters']
@@ -29,8 +30,9 @@ function pack(chosen, destination) {
 
 const isScoped = ({ name }) => name.startsWith('@');
 const copies = packages.map(({ path }) => join(root, path, 'LICENSE'));
+for (const copy of copies) copyFileSync(join(root, 'LICENSE'), copy);
+if (folder === '--licences') process.exit();
 try {
-  for (const copy of copies) copyFileSync(join(root, 'LICENSE'), copy);
   pack(
     packages.filter((manifest) => !isScoped(manifest)),
     folder,
