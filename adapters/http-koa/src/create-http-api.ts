@@ -25,7 +25,7 @@ import {
   type HttpApiOptions,
   type HttpLimits,
 } from './exchange/options.ts';
-import { Pipeline } from './exchange/pipeline.ts';
+import { type Handler, Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
 import { ResourceHandler, Routes } from './resource/resource-handler.ts';
 import { connectSubresource } from './resource/subresources.ts';
@@ -102,6 +102,8 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       brand,
       morePaths: options.issuerDocuments ? issuerPaths : [],
       prefix: options.prefix ?? '',
+      aggregated: options.aggregated,
+      forward: (exchange, server) => connects.forward(exchange, server),
     }),
     health: new Health([...(options.checks ?? []), shutdown], logger),
     version: versionDocument(options.version),
@@ -110,7 +112,14 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     levels: () => pipeline.levels,
     issuerDocuments: options.issuerDocuments,
   });
-  const handleResource = resources.handle;
+  const { aggregated } = options;
+  const aggregatedServer = ({ apiGroup, apiVersion }: RequestAttributes) => aggregated?.find(apiGroup, apiVersion);
+  const handleResource: Handler = aggregated
+    ? (exchange) => {
+        const server = aggregatedServer(exchange.attributes);
+        return server === undefined ? resources.handle(exchange) : connects.forward(exchange, server);
+      }
+    : resources.handle;
   const own = options.own ?? {};
   if (own.routes?.length) checkRoutes(own, options.registry);
   /** Resource requests on their way through middleware; the listener has opened them. */
@@ -142,7 +151,9 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     // The connection has been destroyed.
     if (response === undefined) return true;
     const exchange = pipeline.open(request, response);
-    if (connectOf(exchange.attributes)?.upgrades && !mayHaveBody(request)) {
+    const { attributes } = exchange;
+    const upgrades = connectOf(attributes)?.upgrades || (attributes.isResourceRequest && aggregatedServer(attributes));
+    if (upgrades && !mayHaveBody(request)) {
       driveAnswer(response, asked);
       exchange.upgrade = asked;
       void pipeline.run(exchange, handleResource);

@@ -1,3 +1,5 @@
+export { AggregatedApis, type AggregatedApisOptions, type FrontProxyIdentity } from './aggregation/aggregated-apis.ts';
+export { LocalApiServices, type LocalApiServicesOptions } from './aggregation/local-api-services.ts';
 export * from './cel/index.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
 export {

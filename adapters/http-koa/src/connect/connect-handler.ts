@@ -1,16 +1,19 @@
 import type { IncomingMessage } from 'node:http';
+import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { type ConnectSubresource, statusErrors } from '@keelson/core';
 import type { RequestAttributes, Target } from '@keelson/core/internal';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
+import { type AggregatedServer, identityHeaders } from '../exchange/aggregated-apis.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type FlatHeaders, sendBytes, sendHead } from '../exchange/exchange.ts';
 import type { HttpLimits, NodeDialer } from '../exchange/options.ts';
+import { mayHaveBody } from '../exchange/request-body.ts';
 import type { Route } from '../resource/resource-handler.ts';
 import { switchingHead } from './headers.ts';
-import { checkUpgrade, judgeAnswer } from './judge-answer.ts';
-import { callUpstream, findUpstream, type UpstreamAnswer } from './upstream.ts';
+import { checkUpgrade, judgeAnswer, judgeApiAnswer } from './judge-answer.ts';
+import { callUpstream, findUpstream, type UpstreamAnswer, type UpstreamCall } from './upstream.ts';
 
 export interface ConnectHandlerOptions {
   readonly clock: Clock;
@@ -20,6 +23,9 @@ export interface ConnectHandlerOptions {
 }
 
 const nothing = Buffer.alloc(0);
+
+/** Subresources whose calls may last for any time, as in kube-apiserver. */
+const unbounded: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /** The part of the path after the subresource, as the client sent it. */
 function tailOf({ path, remainder }: RequestAttributes): string {
@@ -31,6 +37,8 @@ function tailOf({ path, remainder }: RequestAttributes): string {
 export class ConnectHandler {
   readonly #options: ConnectHandlerOptions;
   readonly #open = new Set<Exchange>();
+  /** Kept connections to aggregated servers. */
+  readonly #connections = new Agent({ keepAlive: true, maxFreeSockets: 64 });
 
   constructor(options: ConnectHandlerOptions) {
     this.#options = options;
@@ -40,6 +48,7 @@ export class ConnectHandler {
    * Aborts every open call. Calls such as `exec` and `log --follow` have no bound, so draining cannot wait for them.
    */
   drain(): void {
+    this.#connections.destroy();
     for (const exchange of this.#open) exchange.abort(statusErrors.serviceUnavailable('the server is shutting down'));
   }
 
@@ -60,6 +69,37 @@ export class ConnectHandler {
         return await this.#tunnel(exchange, answered);
       }
       return await relayAnswer(exchange, answered.answer, await judgeAnswer(exchange, answered.answer, call));
+    } finally {
+      this.#open.delete(exchange);
+    }
+  }
+
+  /** Forwards a request to the server of an aggregated API. Watches and calls such as exec have no time limit. */
+  async forward(exchange: Exchange, server: AggregatedServer): Promise<void> {
+    if (!server.available)
+      throw statusErrors.serviceUnavailable(`the server is currently unable to handle the request: ${server.label}`);
+    const { request, attributes, upgrade } = exchange;
+    const { verb, subresource, path, query } = attributes;
+    if (upgrade !== undefined || verb === 'watch' || unbounded.has(subresource)) exchange.longRunning = true;
+    this.#open.add(exchange);
+    try {
+      const upstream = await server.upstream();
+      const call: UpstreamCall = {
+        upstream,
+        label: server.label,
+        target: query.text === '' ? path : `${path}?${query.text}`,
+        proxied: true,
+        agent: false,
+        identity: { ...identityHeaders(exchange.user), 'audit-id': exchange.requestId },
+        ...(upgrade === undefined && !mayHaveBody(request) ? { connections: this.#connections } : {}),
+      };
+      const answered = await callUpstream(exchange, call, this.#options);
+      if (answered.socket !== undefined) {
+        checkUpgrade(exchange, answered, call);
+        return await this.#tunnel(exchange, answered);
+      }
+      exchange.cacheControl = undefined;
+      return await relayAnswer(exchange, answered.answer, judgeApiAnswer(answered.answer, call));
     } finally {
       this.#open.delete(exchange);
     }

@@ -201,6 +201,16 @@ export function pageAnswerHeaders(answer: IncomingMessage, location: string | un
   return headers;
 }
 
+/** The headers of an aggregated server's response that are forwarded; it is as trusted as this server. */
+export function apiAnswerHeaders(answer: IncomingMessage): FlatHeaders {
+  const headers: FlatHeaders = [];
+  for (const [name, value] of passedHeaders(answer)) {
+    if (name === 'warning' || (!ofTheOrigin.has(name) && !name.startsWith('access-control-')))
+      headers.push(name, value);
+  }
+  return headers;
+}
+
 /** The head of the 101 response to the client. */
 export function switchingHead({ rawHeaders }: IncomingMessage, requestId: string): string {
   const lines = ['HTTP/1.1 101 Switching Protocols'];

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type StatusError, statusErrors } from '@keelson/core';
 import { printableText } from '@keelson/core/internal';
 import type { Exchange, FlatHeaders } from '../exchange/exchange.ts';
-import { agentAnswerHeaders, pageAnswerHeaders } from './headers.ts';
+import { agentAnswerHeaders, apiAnswerHeaders, pageAnswerHeaders } from './headers.ts';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 
 /** The message of kube-apiserver for this case. */
@@ -67,6 +67,20 @@ export async function judgeAnswer(
   if (redirect && headers.location !== undefined && location === undefined)
     throw rejected(redirected(call, statusCode));
   return pageAnswerHeaders(answer, location);
+}
+
+/**
+ * The headers of an aggregated server's response. Clients would follow a redirect with their credentials.
+ *
+ * @throws StatusError 502 for an invalid status code and for a redirect
+ */
+export function judgeApiAnswer(answer: IncomingMessage, call: UpstreamCall): FlatHeaders {
+  const { statusCode = 0 } = answer;
+  if (statusCode === 304 || (statusCode >= 200 && statusCode < 300) || (statusCode >= 400 && statusCode <= 599))
+    return apiAnswerHeaders(answer);
+  answer.destroy();
+  if (statusCode >= 300 && statusCode < 400) throw redirected(call, statusCode);
+  throw statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is not a status code of a response`);
 }
 
 const protocols = (header: string | undefined): string[] =>

@@ -1,5 +1,5 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { type Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { type ConnectLocation, isProxyableIP, type StatusError, statusErrors } from '@keelson/core';
 import { printableText } from '@keelson/core/internal';
@@ -22,7 +22,7 @@ export interface CallOptions {
   readonly limits: Pick<HttpLimits, 'dialTimeoutMs' | 'agentAnswerMs'>;
 }
 
-function open(exchange: Exchange, { upstream, target, agent }: UpstreamCall): ClientRequest {
+function open(exchange: Exchange, { upstream, target, agent, identity, connections }: UpstreamCall): ClientRequest {
   const { host, port, tls } = upstream;
   const { request, upgrade } = exchange;
   const common = {
@@ -30,12 +30,12 @@ function open(exchange: Exchange, { upstream, target, agent }: UpstreamCall): Cl
     port,
     path: target,
     method: request.method,
-    headers: requestHeaders(request, { upgrade: upgrade !== undefined, agent }),
+    headers: { ...requestHeaders(request, { upgrade: upgrade !== undefined, agent }), ...identity },
     signal: exchange.signal,
-    // Every call has a connection of its own: calls are few and long.
-    agent: false as const,
+    // Calls to nodes and pods have a connection of their own: they are few and long.
+    agent: connections ?? (false as const),
   };
-  if (tls === undefined) return httpRequest(common);
+  if (tls === undefined) return httpRequest({ ...common, agent: false });
   const { cert, key, ca, servername } = tls;
   return httpsRequest({
     ...common,
@@ -62,6 +62,7 @@ export function callUpstream(
   { clock, limits }: CallOptions,
 ): Promise<UpstreamAnswer> {
   const sent = open(exchange, call);
+  const repeatable = call.connections !== undefined && !mayHaveBody(exchange.request);
   return new Promise<UpstreamAnswer>((resolve, reject) => {
     let cancel = clock.after(limits.dialTimeoutMs, () => {
       sent.destroy(new Error(`no connection within ${limits.dialTimeoutMs / 1000} s`));
@@ -71,6 +72,7 @@ export function callUpstream(
       done();
     };
     sent.once('socket', (socket) => {
+      if (sent.reusedSocket) return cancel();
       socket.once(call.upstream.tls === undefined ? 'connect' : 'secureConnect', () => {
         cancel();
         // The duration of a proxied request is up to the pod or node.
@@ -83,7 +85,14 @@ export function callUpstream(
         });
       });
     });
-    sent.on('error', (error) => settle(() => reject(unreachable(call, error))));
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      const stale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      settle(() => {
+        // The upstream had closed a kept connection.
+        if (repeatable && stale && !exchange.signal.aborted) resolve(callUpstream(exchange, call, { clock, limits }));
+        else reject(unreachable(call, error));
+      });
+    });
     sent.once('response', (answer) => settle(() => resolve({ answer })));
     // Without this listener Node drops the connection of an unsolicited upgrade without an error.
     sent.once('upgrade', (answer, socket, head) => settle(() => resolve({ answer, socket, head })));
@@ -103,6 +112,10 @@ export interface UpstreamCall {
   readonly proxied: boolean;
   /** True when the upstream is a node agent, whose responses are restricted more than those of pods. */
   readonly agent: boolean;
+  /** Headers that state the user to the upstream. */
+  readonly identity?: OutgoingHttpHeaders;
+  /** Connections that are kept between calls. */
+  readonly connections?: Agent;
 }
 
 type Somewhere = Exclude<ConnectLocation, { readonly to: 'nothing' }>;

@@ -1,6 +1,7 @@
 import { type GroupVersion, statusErrors } from '@keelson/core';
 import {
   type AggregatedDiscoveryVersion,
+  type APIGroup,
   aggregatedDiscoveryMediaType,
   apiGroup,
   apiGroupDiscoveryList,
@@ -13,14 +14,17 @@ import {
   negotiate,
   type Offer,
   OpenApiDocuments,
+  type OpenApiV3Index,
   protobufMediaType,
   type ResourceRegistry,
   type SwaggerForm,
 } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
+import type { AggregatedApis, AggregatedServer, AggregatedVersion } from '../exchange/aggregated-apis.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { sendBytes } from '../exchange/exchange.ts';
 import { sendNotFound } from '../exchange/send.ts';
+import { withAggregatedDiscovery, withAggregatedGroups } from './aggregated-documents.ts';
 import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
@@ -86,6 +90,9 @@ export interface ApiDocumentsOptions {
   readonly morePaths: readonly string[];
   /** Path below which the server is mounted; '' at the root. */
   readonly prefix: string;
+  /** API groups of other servers. */
+  readonly aggregated: AggregatedApis | undefined;
+  readonly forward: (exchange: Exchange, server: AggregatedServer) => Promise<void>;
 }
 
 /**
@@ -96,7 +103,7 @@ export class ApiDocuments {
   readonly #options: ApiDocumentsOptions;
   readonly #cache = new Map<string, DocumentFile>();
   readonly #openApi: OpenApiDocuments;
-  #generation = Number.NaN;
+  #generation = '';
 
   constructor(options: ApiDocumentsOptions) {
     this.#options = options;
@@ -116,6 +123,8 @@ export class ApiDocuments {
         group === '' ? ['/api', `/api/${version}`] : ['/apis', `/apis/${group}`, `/apis/${group}/${version}`];
       for (const path of roots) paths.add(path);
     }
+    for (const { group, version } of this.#aggregatedVersions())
+      paths.add(`/apis/${group}`).add(`/apis/${group}/${version}`);
     sendDocument(exchange, { paths: [...paths].sort() });
   }
 
@@ -130,18 +139,31 @@ export class ApiDocuments {
   groups(exchange: Exchange): Promise<void> | void {
     const aggregated = this.#aggregatedVersion(exchange);
     if (aggregated !== undefined) return this.#sendAggregated(exchange, 'groups', aggregated);
-    this.#send(exchange, apiGroupList(this.#options.registry.kinds(), this.#address(exchange)));
+    const own = apiGroupList(this.#options.registry.kinds(), this.#address(exchange));
+    this.#send(exchange, { ...own, groups: this.#groups(own.groups, exchange) });
   }
 
   /** `/apis/{group}`. */
   group(exchange: Exchange, name: string): void {
-    const document = apiGroup(this.#options.registry.kinds(), name, this.#address(exchange));
-    if (document === undefined) sendNotFound(exchange);
-    else this.#send(exchange, document);
+    const own = apiGroup(this.#options.registry.kinds(), name, this.#address(exchange));
+    const found = this.#groups(own ? [own] : [], exchange).find((group) => group.name === name);
+    if (found === undefined) sendNotFound(exchange);
+    else this.#send(exchange, { kind: 'APIGroup', apiVersion: 'v1', ...found });
+  }
+
+  #aggregatedVersions(): readonly AggregatedVersion[] {
+    return this.#options.aggregated?.versions() ?? [];
+  }
+
+  #groups(own: readonly APIGroup[], exchange: Exchange): readonly APIGroup[] {
+    const versions = this.#aggregatedVersions();
+    return versions.length === 0 ? own : withAggregatedGroups(own, versions, this.#address(exchange));
   }
 
   /** `/api/{version}` and `/apis/{group}/{version}`. */
-  resources(exchange: Exchange, groupVersion: GroupVersion): void {
+  resources(exchange: Exchange, groupVersion: GroupVersion): Promise<void> | void {
+    const server = this.#options.aggregated?.find(groupVersion.group, groupVersion.version);
+    if (server !== undefined) return this.#options.forward(exchange, server);
     const document = apiResourceList(this.#options.registry.kinds(), groupVersion);
     if (document === undefined) sendNotFound(exchange);
     else this.#send(exchange, document);
@@ -170,7 +192,7 @@ export class ApiDocuments {
     return sendFile(
       exchange,
       jsonMediaType,
-      this.#openApi.index(),
+      this.#openApiIndex(),
       ['Cache-Control', 'no-cache, private'],
       this.#options.gzipBytes,
     );
@@ -181,6 +203,9 @@ export class ApiDocuments {
    * redirected.
    */
   openApiDocument(exchange: Exchange, path: string): Promise<void> | void {
+    const [root, group = '', version = ''] = path.split('/');
+    const server = root === 'apis' ? this.#options.aggregated?.find(group, version) : undefined;
+    if (server !== undefined) return this.#options.forward(exchange, server);
     const file = this.#openApi.document(path);
     if (file === undefined) return sendNotFound(exchange);
     const hash = exchange.attributes.query.first('hash');
@@ -200,6 +225,22 @@ export class ApiDocuments {
     return sendFile(exchange, jsonMediaType, file, [...caching, 'Vary', 'Accept'], this.#options.gzipBytes);
   }
 
+  /** The index of this server's documents, with those of other servers. */
+  #openApiIndex(): DocumentFile {
+    const own = this.#openApi.index();
+    const known = this.#aggregatedVersions().filter(({ openApiHash }) => openApiHash !== undefined);
+    if (known.length === 0) return own;
+    return this.#cached(`openapi ${own.hash}`, () => {
+      const index = JSON.parse(own.bytes.toString()) as OpenApiV3Index;
+      const added = known.map(({ group, version, openApiHash }) => {
+        const path = `apis/${group}/${version}`;
+        const serverRelativeURL = `${this.#options.prefix}/openapi/v3/${path}?hash=${encodeURIComponent(openApiHash ?? '')}`;
+        return [path, { serverRelativeURL }];
+      });
+      return { ...index, paths: { ...index.paths, ...Object.fromEntries(added) } };
+    });
+  }
+
   /** The version of the aggregated form, if the client prefers it to the plain form. */
   #aggregatedVersion(exchange: Exchange): AggregatedDiscoveryVersion | undefined {
     return negotiate(exchange.request.headers.accept, discoveryOffers(this.#options.brand))?.target?.version as
@@ -216,15 +257,18 @@ export class ApiDocuments {
     part: 'core' | 'groups',
     version: AggregatedDiscoveryVersion,
   ): Promise<void> | void {
-    const file = this.#cached(`${part} ${version}`, () =>
-      apiGroupDiscoveryList(this.#options.registry.kinds(), part, version),
-    );
+    const file = this.#cached(`${part} ${version}`, () => {
+      const list = apiGroupDiscoveryList(this.#options.registry.kinds(), part, version);
+      if (part === 'core') return list;
+      return { ...list, items: withAggregatedDiscovery(list.items, this.#aggregatedVersions()) };
+    });
     const headers = ['Vary', 'Accept', 'Cache-Control', 'public'];
     return sendFile(exchange, aggregatedDiscoveryMediaType(version), file, headers, this.#options.gzipBytes);
   }
 
   #cached(key: string, make: () => object): DocumentFile {
-    const { generation } = this.#options.registry;
+    const { registry, aggregated } = this.#options;
+    const generation = `${registry.generation} ${aggregated?.generation ?? 0}`;
     if (generation !== this.#generation) {
       this.#cache.clear();
       this.#generation = generation;

@@ -3,6 +3,7 @@ import type { UserInfo } from '@keelson/core';
 import type { Auditor, Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { Middleware } from 'koa';
+import type { AggregatedApis } from './aggregated-apis.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
@@ -245,6 +246,8 @@ export interface HttpApiOptions {
   readonly issuerDocuments?: () => { readonly configuration: string; readonly keys: string };
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
   readonly nodeDialer?: NodeDialer;
+  /** API groups that other servers serve. */
+  readonly aggregated?: AggregatedApis;
   /** Middleware and routes of the program that serves the API. */
   readonly own?: OwnRoutes;
   /** Path below which the API is mounted, e.g. `/cluster`; documents refer to each other below it. Default ''. */

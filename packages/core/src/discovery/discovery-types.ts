@@ -82,8 +82,8 @@ export interface APIResourceDiscovery {
 export interface APIVersionDiscovery {
   readonly version: string;
   readonly resources: readonly APIResourceDiscovery[];
-  /** `Stale` would mean that the list could not be read afresh; everything here is served by this process. */
-  readonly freshness: 'Current';
+  /** `Stale`: the server of the version did not answer of late. */
+  readonly freshness: 'Current' | 'Stale';
 }
 
 export interface APIGroupDiscovery {

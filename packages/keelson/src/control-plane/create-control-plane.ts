@@ -8,6 +8,7 @@ import {
   type ServiceAccountOptions,
   type ServiceAccounts,
 } from '@keelson/access';
+import type { KeyPair } from '@keelson/certificates';
 import { createInProcessClient } from '@keelson/client';
 import { type CertificateSigner, type ControllerOptions, ServiceAddressRepair } from '@keelson/controllers';
 import type {
@@ -34,7 +35,7 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
-import { admissionWebhooks } from '@keelson/extensions';
+import { AggregatedApis, admissionWebhooks, LocalApiServices } from '@keelson/extensions';
 import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
 import { withDisruptionBudgets } from '../admission/eviction.ts';
@@ -219,6 +220,13 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     logger,
   });
   const api: ApiClient = createInProcessClient(registry, { clock });
+  let frontProxy: KeyPair | undefined;
+  const aggregation = withBuiltin
+    ? {
+        apis: new AggregatedApis({ client: api, identity: () => frontProxy, ...context }),
+        local: new LocalApiServices({ client: api, registry, ...context }),
+      }
+    : undefined;
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -235,6 +243,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
         : []),
       ...services().map((service) => startedInTime(service, context)),
+      ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
       ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options, accounts) : []),
     ],
     clock,
@@ -265,6 +274,10 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     checks: stores.checks(),
     budgets: options.memoryBudgets,
     ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
+    ...(aggregation ? { aggregated: aggregation.apis } : {}),
+    useFrontProxy: (identity) => {
+      frontProxy = identity;
+    },
     reachAgents: (dialer) => nodeMetrics?.connect(api, dialer),
     ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
   });

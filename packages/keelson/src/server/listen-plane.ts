@@ -5,6 +5,7 @@ import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import { type Auditor, type Brand, type ResourceRegistry, UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { AggregatedApis } from '@keelson/extensions';
 import {
   createHttpApi,
   type HttpApi,
@@ -21,6 +22,7 @@ import type { FlowControlChoice } from '../config/flow-control.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
+import { publishAuthenticationConfig } from './authentication-config-map.ts';
 import { serveEncryption } from './encryption-endpoint.ts';
 import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
@@ -122,6 +124,10 @@ export interface ServedPlane {
   readonly authorizer: Authorizer;
   /** Absent when the kind Node is not served. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
+  /** The API groups of other servers. Absent when the kind APIService is not served. */
+  readonly aggregated?: AggregatedApis;
+  /** Called with the client certificate for aggregated servers. */
+  readonly useFrontProxy: (identity: KeyPair | undefined) => void;
   /** Called with what reaches the agents of nodes. */
   readonly reachAgents: (dialer: NodeDialer) => void;
   /** Absent: the plane has no service accounts. */
@@ -184,6 +190,7 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
     authorize: authorizer.authorize.bind(authorizer),
     ...(options.middleware || options.routes ? { own: ownRoutes(options, plane) } : {}),
     prefix: options.prefix ?? '',
+    ...(plane.aggregated ? { aggregated: plane.aggregated } : {}),
     ...(plane.auditor ? { auditor: plane.auditor } : {}),
     ...(nodeDialer ? { nodeDialer } : {}),
     ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(options.issuerAddress()) } : {}),
@@ -202,6 +209,14 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
   return { api, users };
 }
 
+/** A server without the object serves as well; programs that read it wait for it. */
+async function publishAuthentication({ serviceAccounts, logger }: ServedPlane, credentials: Credentials) {
+  if (serviceAccounts === undefined) return;
+  await publishAuthenticationConfig(serviceAccounts.api, credentials).catch((err: unknown) => {
+    logger.warn('the ConfigMap extension-apiserver-authentication was not written', { err });
+  });
+}
+
 /** Starts a server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
   const { clock, logger, serviceAccounts } = plane;
@@ -218,6 +233,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
   });
   const tls = () =>
     credentials && users && { ...credentials.server, authorities: users.authorities(), named: credentials.named };
+  plane.useFrontProxy(credentials?.frontProxy?.client);
   const server = await listenOn(listenAddress, api.listener, tls(), {
     http: serverOptions,
     limits: options.limits,
@@ -231,6 +247,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     address = `https://${ip.includes(':') ? `[${ip}]` : ip}:${server.port}`;
     published = new KubernetesService({ api: serviceAccounts.api, clock, logger }, { ip, port: server.port });
     await published.start();
+    await publishAuthentication(plane, options.credentials);
   }
   const applyTls = () => {
     const current = tls();
@@ -244,6 +261,8 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     setCredentials(next) {
       if (users === undefined) throw new Error('a server without credentials cannot be given any later');
       credentials = next;
+      plane.useFrontProxy(next.frontProxy?.client);
+      if (published) void publishAuthentication(plane, next);
       // Applies the authorities, and with them the certificate.
       users.setOwnAuthorities(next.authority);
     },

@@ -27,9 +27,9 @@ function validity(now: number, lifeMs: number, backMs = backdateMs): certificate
   return { notBefore: new Date(now - backMs), notAfter: new Date(now + lifeMs) };
 }
 
-/** Creates the certificate authority of a data directory. */
-export function createAuthority(now: number): Promise<certificates.KeyPair> {
-  return certificates.createAuthority('keelson-ca', validity(now, authorityLifeMs));
+/** Creates a certificate authority of a data directory. */
+export function createAuthority(now: number, commonName = 'keelson-ca'): Promise<certificates.KeyPair> {
+  return certificates.createAuthority(commonName, validity(now, authorityLifeMs));
 }
 
 /** Issues a server or client certificate signed by `authority`. */

@@ -12,6 +12,16 @@ import type { LeafRequest } from './authority.ts';
 /** Name of the file in the data directory with the certificate of the authority. */
 export const authorityFile = 'ca.crt';
 
+/** The identity by which servers of aggregated APIs recognise this server. */
+export interface FrontProxy {
+  /** Certificates of the authority, PEM. */
+  readonly authority: string;
+  readonly client: KeyPair;
+}
+
+/** Common name of the client certificate for servers of aggregated APIs. */
+export const frontProxyName = 'front-proxy-client';
+
 /** Credentials of a server, its administrator and joining nodes; stored in the data directory. */
 export interface Credentials {
   /** Certificate of the authority. */
@@ -24,6 +34,8 @@ export interface Credentials {
   readonly admin: KeyPair;
   /** Client certificate of the server for node agents. */
   readonly agentClient: KeyPair;
+  /** Client certificate for servers of aggregated APIs, of an authority that signs nothing else. */
+  readonly frontProxy?: FrontProxy | undefined;
   /** Client certificate that is only authorized to request the client certificate of a node. */
   readonly bootstrap: KeyPair;
 }
@@ -127,26 +139,32 @@ export async function loadCredentials(
 ): Promise<Credentials> {
   makePrivateDirectory(data, logger);
   const { createAuthority, issueCertificate, renewBeforeMs } = await import('./authority.ts');
-  let authority = await readPair(data, 'ca', logger);
-  if (authority !== undefined && !belongTogether(authority))
-    throw new Error(`${join(data, authorityFile)} and ca.key do not belong together; restore both from one backup`);
-  if (authority === undefined || Date.parse(new X509Certificate(authority.certificate).validTo) - now < renewBeforeMs) {
-    const { certificate, key } = await createAuthority(now);
+  const authorityOf = async (name: string, commonName?: string): Promise<KeyPair> => {
+    const known = await readPair(data, name, logger);
+    if (known !== undefined && !belongTogether(known)) {
+      const certificate = join(data, `${name}.crt`);
+      throw new Error(`${certificate} and ${name}.key do not belong together; restore both from one backup`);
+    }
+    if (known && Date.parse(new X509Certificate(known.certificate).validTo) - now >= renewBeforeMs) return known;
+    const { certificate, key } = await createAuthority(now, commonName);
     // Certificates of the former authority are accepted until it expires, so that clients can be renewed.
-    authority = { certificate: certificate.trimEnd() + validBlocks(authority?.certificate ?? '', now), key };
-    await writePair(data, 'ca', authority);
-  }
-  // The first certificate of the file signs; further ones are former authorities.
-  const root = new X509Certificate(authority.certificate);
-  const signing: KeyPair = { certificate: root.toString(), key: authority.key };
-  const leaf = async (name: string, request: LeafRequest): Promise<KeyPair> => {
+    const made = { certificate: certificate.trimEnd() + validBlocks(known?.certificate ?? '', now), key };
+    await writePair(data, name, made);
+    return made;
+  };
+  const leafOf = async (signer: KeyPair, name: string, request: LeafRequest): Promise<KeyPair> => {
+    // The first certificate of the file signs; further ones are former authorities.
+    const root = new X509Certificate(signer.certificate);
     const existing = await readPair(data, name, logger);
     const marginMs = request.lifeMs === undefined ? renewBeforeMs : request.lifeMs / 2;
     if (existing !== undefined && stillGood(existing, root, request, now, marginMs)) return existing;
-    const pair = await issueCertificate(signing, request, now);
+    const pair = await issueCertificate({ certificate: root.toString(), key: signer.key }, request, now);
     await writePair(data, name, pair);
     return pair;
   };
+  const authority = await authorityOf('ca');
+  const leaf = (name: string, request: LeafRequest) => leafOf(authority, name, request);
+  const frontProxyAuthority = await authorityOf('front-proxy-ca', 'front-proxy-ca');
   return {
     authority: authority.certificate,
     authorityKey: authority.key,
@@ -162,6 +180,10 @@ export async function loadCredentials(
       organizations: ['system:masters'],
       usage: 'client',
     }),
+    frontProxy: {
+      authority: frontProxyAuthority.certificate,
+      client: await leafOf(frontProxyAuthority, frontProxyName, { commonName: frontProxyName, usage: 'client' }),
+    },
     bootstrap: await leaf('bootstrap', {
       commonName: 'system:bootstrap:keelson',
       organizations: ['system:bootstrappers'],

@@ -301,7 +301,7 @@ test('keelson token and keelson cert: a token joins as its user until it is dele
   t.regex(list[2] ?? '', /^server\tCN=keelson-server\t.*127\.0\.0\.1.*\tCN=keelson-ca\t.*days left\)\tserving$/);
   t.deepEqual(
     list.slice(1).map((line) => line.split('\t')[0]),
-    ['ca', 'server', 'admin', 'agent-client', 'bootstrap'],
+    ['ca', 'server', 'admin', 'agent-client', 'bootstrap', 'front-proxy-ca', 'front-proxy-client'],
   );
   for (const [args, message] of [
     [['token', 'creat'], /use token create, list or delete/],

@@ -1,0 +1,49 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { UserInfo } from '@keelson/core';
+import type { APIResourceList } from '@keelson/core/internal';
+import type { Upstream } from './options.ts';
+
+/** A server that serves a version of an API group in place of this one. */
+export interface AggregatedServer {
+  /** Names it in errors: `the server of APIService "v1.example.com"`. */
+  readonly label: string;
+  /** False: requests are answered with 503. */
+  readonly available: boolean;
+  /** Where one call is sent to. @throws StatusError */
+  upstream(): Promise<Upstream>;
+}
+
+/** A version of an API group that another server serves. */
+export interface AggregatedVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly groupPriority: number;
+  readonly versionPriority: number;
+  /** Its resources; undefined while they are unknown. */
+  readonly resources: APIResourceList | undefined;
+  /** True when the server did not answer of late. */
+  readonly stale: boolean;
+  /** Hash of its OpenAPI document; undefined when it has none. */
+  readonly openApiHash: string | undefined;
+}
+
+/** The API groups of other servers: see docs/how-to/extend-a-cluster.md. */
+export interface AggregatedApis {
+  /** Rises when the versions change. */
+  readonly generation: number;
+  /** Ordered by priority. */
+  versions(): readonly AggregatedVersion[];
+  find(group: string, version: string): AggregatedServer | undefined;
+}
+
+/** Node decodes header bytes as Latin-1; servers expect UTF-8. */
+const utf8 = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
+
+/** The headers by which this server states the user to an aggregated server. */
+export function identityHeaders({ name, uid, groups, extra = {} }: UserInfo): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = { 'x-remote-user': utf8(name), 'x-remote-group': groups.map(utf8) };
+  if (uid !== undefined) headers['x-remote-uid'] = utf8(uid);
+  for (const [key, values] of Object.entries(extra))
+    headers[`x-remote-extra-${encodeURIComponent(key).toLowerCase()}`] = values.map(utf8);
+  return headers;
+}

@@ -1,0 +1,273 @@
+import { rootCertificates } from 'node:tls';
+import { Informer, keyOf, requestJson } from '@keelson/client';
+import { type ApiClient, isStatusError } from '@keelson/core';
+import { type APIResourceList, isJsonObject, printableText } from '@keelson/core/internal';
+import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import { APIService } from '@keelson/kinds';
+import { type ResolveService, serviceResolver } from '../services/resolve-service.ts';
+
+/** A client certificate and its key, PEM. */
+export interface FrontProxyIdentity {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface AggregatedApisOptions {
+  readonly client: ApiClient;
+  /** The client certificate by which aggregated servers recognise this server; undefined: none. */
+  readonly identity: () => FrontProxyIdentity | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The result of examining the server of an APIService. */
+interface Availability {
+  readonly available: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Interval of checks of a server that answers, and of one that does not. */
+const healthyMs = 30_000;
+const failingMs = 2_000;
+const checkTimeoutMs = 5_000;
+const documentBytes = 8 * 1024 * 1024;
+const unknown: Availability = { available: false, reason: 'Unknown', message: 'not examined yet' };
+
+/** The user of requests that this server makes by itself. */
+const ownHeaders = { 'X-Remote-User': 'system:kube-aggregator', 'X-Remote-Group': 'system:masters' };
+
+/** One APIService with a server of its own. */
+class Entry {
+  readonly service: APIService;
+  availability: Availability = unknown;
+  resources: APIResourceList | undefined;
+  openApiHash: string | undefined;
+  cancel: () => void = () => {};
+  stopped = false;
+
+  constructor(service: APIService) {
+    this.service = service;
+  }
+
+  get path(): string {
+    const { group = '', version = '' } = this.service.spec;
+    return `/apis/${group}/${version}`;
+  }
+}
+
+/**
+ * The API groups that other servers serve, from the APIServices of the cluster. Each server is examined at intervals:
+ * its resources, and whether it is available, which becomes a condition of the APIService.
+ */
+export class AggregatedApis implements Service {
+  readonly name = 'aggregated-apis';
+  readonly #options: AggregatedApisOptions;
+  readonly #resolve: ResolveService;
+  readonly #informer: Pick<Informer<APIService>, 'start' | 'stop'>;
+  /** By `group/version`. */
+  readonly #entries = new Map<string, Entry>();
+  #generation = 0;
+
+  constructor(options: AggregatedApisOptions) {
+    const { client, clock } = options;
+    const logger = options.logger.child({ component: this.name });
+    this.#options = { ...options, logger };
+    this.#resolve = serviceResolver(client);
+    this.#informer = new Informer({
+      client: client.resource(APIService),
+      keep: (service) => service,
+      clock,
+      logger,
+      handlers: {
+        added: (service) => this.#put(service),
+        updated: (service) => this.#put(service),
+        deleted: (service) => this.#remove(service),
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#informer.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#informer.stop();
+    for (const entry of this.#entries.values()) stopEntry(entry);
+    this.#entries.clear();
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  versions() {
+    return [...this.#entries.values()]
+      .map(({ service: { spec }, availability, resources, openApiHash }) => ({
+        group: spec.group ?? '',
+        version: spec.version ?? '',
+        groupPriority: spec.groupPriorityMinimum,
+        versionPriority: spec.versionPriority,
+        resources,
+        stale: !availability.available,
+        openApiHash,
+      }))
+      .sort(
+        (a, b) =>
+          b.groupPriority - a.groupPriority ||
+          (a.group < b.group ? -1 : a.group > b.group ? 1 : b.versionPriority - a.versionPriority),
+      );
+  }
+
+  find(group: string, version: string) {
+    if (this.#entries.size === 0) return undefined;
+    const entry = this.#entries.get(`${group}/${version}`);
+    return (
+      entry && {
+        label: `the server of APIService ${JSON.stringify(keyOf(entry.service))}`,
+        available: entry.availability.available,
+        upstream: () => this.#upstream(entry),
+      }
+    );
+  }
+
+  /** Address and credentials of one call. */
+  async #upstream({ service: { spec } }: Entry) {
+    const { namespace = '', name = '', port = 443 } = spec.service ?? {};
+    const { host, port: target } = await this.#resolve(namespace, name, port);
+    const identity = this.#options.identity();
+    const authorities = spec.caBundle ? Buffer.from(spec.caBundle, 'base64').toString() : rootCertificates.join('\n');
+    return {
+      host,
+      port: target,
+      tls: {
+        servername: `${name}.${namespace}.svc`,
+        ...(identity ? { cert: identity.certificate, key: identity.key } : {}),
+        ...(spec.insecureSkipTLSVerify ? {} : { ca: authorities }),
+      },
+    };
+  }
+
+  #put(service: APIService): void {
+    const id = `${service.spec.group ?? ''}/${service.spec.version ?? ''}`;
+    const before = this.#entries.get(id);
+    if (before !== undefined && JSON.stringify(before.service.spec) === JSON.stringify(service.spec)) return;
+    this.#remove(service);
+    if (service.spec.service === undefined) return;
+    const entry = new Entry(service);
+    this.#entries.set(id, entry);
+    this.#generation += 1;
+    void this.#check(entry);
+  }
+
+  #remove({ spec }: APIService): void {
+    const id = `${spec.group ?? ''}/${spec.version ?? ''}`;
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    stopEntry(entry);
+    this.#entries.delete(id);
+    this.#generation += 1;
+  }
+
+  /** Examines a server, now and then at intervals. */
+  async #check(entry: Entry): Promise<void> {
+    const availability = await this.#examine(entry).catch((error: unknown) => unavailable(entry, error));
+    if (entry.stopped) return;
+    const changed = availability.available !== entry.availability.available;
+    entry.availability = availability;
+    if (changed) this.#generation += 1;
+    await this.#report(entry).catch((err: unknown) => {
+      this.#options.logger.warn('the condition of an APIService was not written', { err, name: keyOf(entry.service) });
+    });
+    if (entry.stopped) return;
+    const waitMs = availability.available ? healthyMs : failingMs;
+    entry.cancel = this.#options.clock.after(waitMs, () => void this.#check(entry));
+  }
+
+  async #examine(entry: Entry): Promise<Availability> {
+    const upstream = await this.#upstream(entry);
+    const { tls, host, port } = upstream;
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const get = (path: string) =>
+      requestJson({
+        url: `https://${authority}${path}`,
+        headers: ownHeaders,
+        tls: { ...tls, ...('ca' in tls ? {} : { rejectUnauthorized: false }) },
+        timeoutMs: checkTimeoutMs,
+        answerBytes: documentBytes,
+        clock: this.#options.clock,
+      });
+    const resources = await get(entry.path).catch((error: Error) => {
+      const text = printableText(error.message);
+      throw new CheckError(`failing or missing response from https://${authority}${entry.path}: ${text}`);
+    });
+    if (!isResourceList(resources)) {
+      throw new CheckError(
+        `failing or missing response from https://${authority}${entry.path}: the answer is not an APIResourceList`,
+      );
+    }
+    const index = await get('/openapi/v3').catch(() => undefined);
+    const openApiHash = hashIn(index, entry.path.slice(1));
+    if (JSON.stringify(resources) !== JSON.stringify(entry.resources) || openApiHash !== entry.openApiHash) {
+      entry.resources = resources;
+      entry.openApiHash = openApiHash;
+      this.#generation += 1;
+    }
+    return { available: true, reason: 'Passed', message: 'all checks passed' };
+  }
+
+  /** Writes the condition when it differs from the stored one. */
+  async #report(entry: Entry): Promise<void> {
+    const { clock, client } = this.#options;
+    const { available, reason, message } = entry.availability;
+    const services = client.resource(APIService);
+    const name = keyOf(entry.service);
+    const stored = await services.get(name, { resourceVersion: '0' });
+    const conditions = stored.status?.conditions ?? [];
+    const before = conditions.find(({ type }) => type === 'Available');
+    const status = available ? 'True' : 'False';
+    if (before?.status === status && before.reason === reason && before.message === message) return;
+    const now = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+    const lastTransitionTime = before?.status === status ? (before.lastTransitionTime ?? now) : now;
+    const condition = { type: 'Available', status, lastTransitionTime, reason, message };
+    const others = conditions.filter(({ type }) => type !== 'Available');
+    await services.patchSubresource(name, 'status', 'merge', { status: { conditions: [...others, condition] } });
+  }
+}
+
+class CheckError extends Error {}
+
+function stopEntry(entry: Entry): void {
+  entry.stopped = true;
+  entry.cancel();
+}
+
+/** Reasons and messages are those of kube-aggregator. */
+function unavailable({ service: { spec } }: Entry, error: unknown): Availability {
+  const { namespace = '', name = '', port = 443 } = spec.service ?? {};
+  const at = `service/${name} in ${JSON.stringify(namespace)}`;
+  const text = printableText((error as Error).message);
+  if (error instanceof CheckError) return { available: false, reason: 'FailedDiscoveryCheck', message: error.message };
+  if (!isStatusError(error)) return { available: false, reason: 'FailedDiscoveryCheck', message: text };
+  if (error.code === 404) return { available: false, reason: 'ServiceNotFound', message: `${at} is not present` };
+  if (text.startsWith('no service port'))
+    return { available: false, reason: 'ServicePortError', message: `${at} is not listening on port ${port}` };
+  if (text.startsWith('no endpoints')) {
+    const message = `endpointslices for ${at} have no addresses`;
+    return { available: false, reason: 'MissingEndpoints', message };
+  }
+  return { available: false, reason: 'ServiceAccessError', message: `${at} cannot be accessed due to: ${text}` };
+}
+
+function isResourceList(value: unknown): value is APIResourceList {
+  return isJsonObject(value) && value['kind'] === 'APIResourceList' && Array.isArray(value['resources']);
+}
+
+/** The hash of a document in an index of OpenAPI documents. */
+function hashIn(index: unknown, path: string): string | undefined {
+  const paths = isJsonObject(index) ? index['paths'] : undefined;
+  const entry = isJsonObject(paths) ? paths[path] : undefined;
+  const url = isJsonObject(entry) ? entry['serverRelativeURL'] : undefined;
+  if (typeof url !== 'string' || !URL.canParse(url, 'https://server')) return undefined;
+  return new URL(url, 'https://server').searchParams.get('hash') ?? undefined;
+}

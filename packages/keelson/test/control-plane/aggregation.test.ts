@@ -1,0 +1,263 @@
+// Process of its own: it starts servers.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defineKind, type KubeObject, optional, s } from '@keelson/core';
+import { systemClock } from '@keelson/core/runtime';
+import { APIService, Service } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
+import anyTest, { type TestFn } from 'ava';
+import { type ControlPlane, createControlPlane, type Listening } from '../../src/index.ts';
+import { issueCertificate } from '../../src/tls/authority.ts';
+import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts';
+
+const Toy = defineKind({
+  group: 'shop.example.com',
+  version: 'v1',
+  kind: 'Toy',
+  names: { plural: 'toys', shortNames: ['ty'] },
+  schema: s.object({ spec: optional(s.object({ price: optional(s.int32()) })) }),
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Record<string, unknown>;
+}
+
+interface Shared {
+  readonly folder: string;
+  readonly front: ControlPlane;
+  readonly shop: ControlPlane;
+  readonly credentials: Credentials;
+  readonly listening: Listening;
+  readonly shopListening: Listening;
+  call(path: string, options?: CallOptions): Promise<Answer>;
+}
+
+interface CallOptions {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly user?: { readonly certificate: string; readonly key: string };
+}
+const test = anyTest as TestFn<Shared>;
+
+test.before(async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-aggregation-'));
+  const now = systemClock.now();
+  const credentials = await loadCredentials(join(folder, 'front'), '127.0.0.1', now);
+  const own = await loadCredentials(join(folder, 'shop'), '127.0.0.1', now, undefined, ['shop.default.svc']);
+  const front = await createControlPlane({ controllers: false });
+  const listening = await front.listen({ credentials });
+  const shop = await createControlPlane({
+    controllers: false,
+    kinds: [Toy],
+    authentication: {
+      requestHeaders: {
+        authorityFile: join(folder, 'front', 'front-proxy-ca.crt'),
+        allowedNames: ['front-proxy-client'],
+        username: ['X-Remote-User'],
+        groups: ['X-Remote-Group'],
+        extraPrefixes: ['X-Remote-Extra-'],
+      },
+    },
+  });
+  const shopListening = await shop.listen({ credentials: own });
+  await front
+    .client(Service)
+    .namespace('default')
+    .create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'shop', namespace: 'default' },
+      spec: { type: 'ExternalName', externalName: 'localhost' },
+    });
+  await front.client(APIService).create({
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name: 'v1.shop.example.com' },
+    spec: {
+      group: 'shop.example.com',
+      version: 'v1',
+      groupPriorityMinimum: 2000,
+      versionPriority: 10,
+      caBundle: Buffer.from(own.authority).toString('base64'),
+      service: { namespace: 'default', name: 'shop', port: shopListening.port },
+    },
+  });
+  const call = (path: string, { method = 'GET', body, headers = {}, user = credentials.admin }: CallOptions = {}) =>
+    new Promise<Answer>((resolve, reject) => {
+      const content = body === undefined ? undefined : JSON.stringify(body);
+      const sent = request(
+        listening.url + path,
+        {
+          method,
+          ca: credentials.authority,
+          cert: user.certificate,
+          key: user.key,
+          agent: false,
+          headers: { ...(content === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+        },
+        async (incoming) => {
+          let text = '';
+          for await (const chunk of incoming) text += String(chunk);
+          const { statusCode = 0, headers: answered } = incoming;
+          resolve({ status: statusCode, headers: answered, body: text.startsWith('{') ? JSON.parse(text) : { text } });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(content);
+    });
+  Object.assign(t.context, { folder, front, shop, credentials, listening, shopListening, call });
+  await until(async () => (await call('/apis/shop.example.com/v1')).status === 200);
+});
+test.after.always(async ({ context }) => {
+  await context.front?.close();
+  await context.shop?.close();
+  await rm(context.folder, { recursive: true, force: true });
+});
+
+const toys = '/apis/shop.example.com/v1/namespaces/default/toys';
+const toy = (name: string, price = 1) => ({
+  apiVersion: 'shop.example.com/v1',
+  kind: 'Toy',
+  metadata: { name },
+  spec: { price },
+});
+
+test('objects of an aggregated API are created, read, listed and deleted on the other server', async (t) => {
+  const { call, shop } = t.context;
+  const made = await call(toys, { method: 'POST', body: toy('car', 3) });
+  t.is(made.status, 201);
+  t.like(made.body, { kind: 'Toy', spec: { price: 3 } });
+  t.is((await shop.client<KubeObject>(Toy).namespace('default').get('car')).metadata?.name, 'car');
+  t.like((await call(`${toys}?limit=1`)).body, { kind: 'ToyList' });
+  t.is(
+    (await call(`${toys}/car`, { headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' } })).status,
+    200,
+  );
+  t.is((await call(`${toys}/car`, { method: 'DELETE' })).status, 200);
+  const missing = await call(`${toys}/car`);
+  t.is(missing.status, 404);
+  t.like(missing.body, { message: 'toys.shop.example.com "car" not found' });
+});
+
+test('users are authorized by both servers, and the other server knows them by their names', async (t) => {
+  const { call, credentials } = t.context;
+  const authority = { certificate: credentials.authority, key: credentials.authorityKey };
+  const user = await issueCertificate(authority, { commonName: 'ann', usage: 'client' }, systemClock.now());
+  t.like((await call(toys, { user })).body, {
+    code: 403,
+    message:
+      'toys.shop.example.com is forbidden: User "ann" cannot list resource "toys" in API group "shop.example.com" ' +
+      'in the namespace "default"',
+  });
+  // Headers of the client do not reach the other server.
+  const review = '/apis/shop.example.com/v1/namespaces/default/toys';
+  const forged = { 'X-Remote-User': 'eve', 'X-Remote-Group': 'system:masters' };
+  t.is((await call(review, { user, headers: forged })).status, 403);
+  const impersonated = { 'Impersonate-User': 'bob', 'Impersonate-Group': 'readers' };
+  t.is((await call(toys, { headers: impersonated })).status, 403);
+});
+
+test('a watch of an aggregated API streams events', async (t) => {
+  const { listening, credentials, call } = t.context;
+  let text = '';
+  const sent = request(`${listening.url}${toys}?watch=true`, {
+    ca: credentials.authority,
+    cert: credentials.admin.certificate,
+    key: credentials.admin.key,
+    agent: false,
+  });
+  t.teardown(() => sent.destroy());
+  sent.on('error', () => {});
+  sent.on('response', (incoming) => {
+    incoming.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    incoming.on('error', () => {});
+  });
+  sent.end();
+  await call(toys, { method: 'POST', body: toy('watched') });
+  await until(() => /"type":"ADDED".*"watched"/.test(text));
+  await call(`${toys}/watched`, { method: 'DELETE' });
+  await until(() => /"type":"DELETED".*"watched"/.test(text));
+  t.pass();
+});
+
+test('discovery and OpenAPI contain the aggregated API', async (t) => {
+  const { call } = t.context;
+  t.like((await call('/apis/shop.example.com')).body, {
+    kind: 'APIGroup',
+    preferredVersion: { groupVersion: 'shop.example.com/v1' },
+  });
+  const { body: groups } = await call('/apis');
+  t.true((groups['groups'] as { name: string }[]).some(({ name }) => name === 'shop.example.com'));
+  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  const { body: aggregated } = await call('/apis', { headers: { Accept: accept } });
+  const items = aggregated['items'] as { metadata: { name: string }; versions: unknown[] }[];
+  t.like(items.find(({ metadata }) => metadata.name === 'shop.example.com')?.versions[0], {
+    version: 'v1',
+    freshness: 'Current',
+    resources: [{ resource: 'toys', scope: 'Namespaced', shortNames: ['ty'], responseKind: { kind: 'Toy' } }],
+  });
+  t.like((await call('/apis/shop.example.com/v1')).body, {
+    kind: 'APIResourceList',
+    groupVersion: 'shop.example.com/v1',
+  });
+  const { body: index } = await call('/openapi/v3');
+  const entry = (index['paths'] as Record<string, { serverRelativeURL: string }>)['apis/shop.example.com/v1'];
+  const document = await call(entry?.serverRelativeURL ?? '');
+  t.is(document.status, 200);
+  t.true(JSON.stringify(document.body).includes('/apis/shop.example.com/v1/namespaces/{namespace}/toys'));
+});
+
+test('the condition of an APIService states whether its server is available', async (t) => {
+  const { front, call } = t.context;
+  const services = front.client(APIService);
+  const conditionOf = async (name: string) =>
+    (await services.get(name)).status?.conditions?.find(({ type }) => type === 'Available');
+  await until(async () => (await conditionOf('v1.shop.example.com'))?.status === 'True');
+  t.like(await conditionOf('v1.shop.example.com'), { reason: 'Passed', message: 'all checks passed' });
+  await services.create({
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name: 'v1.gone.example.com' },
+    spec: {
+      group: 'gone.example.com',
+      version: 'v1',
+      groupPriorityMinimum: 2000,
+      versionPriority: 10,
+      insecureSkipTLSVerify: true,
+      service: { namespace: 'default', name: 'gone' },
+    },
+  });
+  await until(async () => (await conditionOf('v1.gone.example.com'))?.reason === 'ServiceNotFound');
+  t.like(await conditionOf('v1.gone.example.com'), {
+    status: 'False',
+    message: 'service/gone in "default" is not present',
+  });
+  const answer = await call('/apis/gone.example.com/v1/things');
+  t.is(answer.status, 503);
+  t.like(answer.body, { reason: 'ServiceUnavailable' });
+  t.is((await call('/apis/gone.example.com/v1')).status, 503);
+  await services.delete('v1.gone.example.com');
+  await until(async () => (await call('/apis/gone.example.com/v1/things')).status === 404);
+});
+
+test('every version that the server itself serves has a local APIService', async (t) => {
+  const { front } = t.context;
+  await until(async () => {
+    const { items } = await front.client(APIService).list();
+    const local = new Set(items.filter(({ spec }) => spec.service === undefined).map(({ metadata }) => metadata?.name));
+    return front.registry.kinds().every(({ group, version }) => local.has(`${version}.${group}`));
+  });
+  const apps = await front.client(APIService).get('v1.apps');
+  t.like(apps, { spec: { group: 'apps', version: 'v1', groupPriorityMinimum: 17_800, versionPriority: 15 } });
+  t.is(apps.spec.service, undefined);
+  t.like(apps.status?.conditions?.[0], { type: 'Available', status: 'True', reason: 'Local' });
+  t.is(apps.metadata?.labels?.['kube-aggregator.kubernetes.io/automanaged'], 'onstart');
+  t.truthy(await front.client(APIService).get('v1.'));
+});
