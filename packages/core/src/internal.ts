@@ -87,7 +87,16 @@ export {
   isDocumentError,
   type ParsedDocument,
 } from './json/document-error.ts';
-export { isJsonObject, jsonText, maxJsonDepth, parseJson, parseJsonText } from './json/json.ts';
+export {
+  copyJson,
+  equalJson,
+  isJsonObject,
+  jsonText,
+  maxJsonDepth,
+  parseJson,
+  parseJsonText,
+  setOwn,
+} from './json/json.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export {
   type DeleteOptionsObject,
@@ -114,6 +123,7 @@ export {
 } from './kind/schema-walk.ts';
 export { type StatusObject, statusSchema } from './kind/status-schema.ts';
 export { canonicalBase64 } from './meta/base64.ts';
+export type { AnyObject } from './meta/types.ts';
 export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
 export { type KindSource, OpenApiDocuments, type OpenApiFile, type SwaggerForm } from './openapi/open-api-documents.ts';
 export type {
@@ -189,6 +199,7 @@ export {
   type ResourceRegistry,
   type ResourceService,
   type SelectParameters,
+  type ServedKind,
   servedHead,
   servedOwnership,
   servedValue,
@@ -228,7 +239,13 @@ export type {
 } from './storage/resource-storage.ts';
 export { type PieceSource, pieceBytes } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
-export { encodeEvents, withListBlueprint } from './storage/resource-watch.ts';
+export {
+  bookmarkEvent,
+  encodeEvents,
+  PullWatch,
+  SharedWatchEvent,
+  withListBlueprint,
+} from './storage/resource-watch.ts';
 export { kindPrefix, objectKey, storageKindOf } from './storage/storage-key.ts';
 export {
   defaultStorageBudgets,

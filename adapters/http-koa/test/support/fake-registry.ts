@@ -282,4 +282,9 @@ export class FakeRegistry implements ResourceRegistry {
     this.#services.delete(`${kind.group}/${kind.version}/${kind.names.plural}`);
     this.generation += 1;
   }
+
+  replace(removed: readonly KindDefinition[], added: readonly { readonly kind: KindDefinition }[]): void {
+    for (const kind of removed) this.remove(kind);
+    for (const { kind } of added) this.add(kind);
+  }
 }

@@ -105,6 +105,10 @@ export class DecodeContext {
     if (this.unknownFields.length < maxListedErrors) this.unknownFields.push(this.path(key));
   }
 
+  unknownPath(path: string): void {
+    if (this.unknownFields.length < maxListedErrors) this.unknownFields.push(path);
+  }
+
   typeError(key: string | number, expected: string, input: unknown): DecodeTypeError {
     return new DecodeTypeError(this.path(key), expected, describe(input));
   }

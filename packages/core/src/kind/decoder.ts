@@ -16,8 +16,8 @@ import {
   type Slot,
   stringDecoder,
 } from './decode-value.ts';
-import type { Field, ListTraits, Schema, SchemaNode } from './schema.ts';
-import { jsonFields, type MessageNode, zeroOfNode } from './schema-walk.ts';
+import type { Field, JsonSchemaForm, ListTraits, Schema, SchemaNode } from './schema.ts';
+import { jsonFields, type MessageNode, messageNode, type UnionNode, zeroOfNode } from './schema-walk.ts';
 
 export { DecodeTypeError, isDecodeTypeError } from './decode-value.ts';
 
@@ -111,6 +111,46 @@ function compileMessage(node: MessageNode): NodeDecoder {
   return messageDecoder([...jsonFields(node)].map(([name, field], index) => slotOf(name, field, index)));
 }
 
+function unionDecoder({ message, fieldOf, expected }: UnionNode): NodeDecoder {
+  const decoders = new Map<string, NodeDecoder>();
+  const fields = messageNode(message)?.fields ?? {};
+  return (input, context, key) => {
+    const name = fieldOf(input);
+    const field = name === undefined ? undefined : fields[name];
+    if (name === undefined || field === undefined) throw context.typeError(key, expected, input);
+    let decode = decoders.get(name);
+    if (decode === undefined) {
+      decode = compileNode(field.schema.node);
+      decoders.set(name, decode);
+    }
+    return decode(input, context, key);
+  };
+}
+
+/** Type and metadata are decoded as those of any object; the rest by the schema that arrived as JSON Schema. */
+function jsonFormDecoder(node: MessageNode, form: JsonSchemaForm): NodeDecoder {
+  const head = ['kind', 'apiVersion', 'metadata'].flatMap((name, index) => {
+    const field = node.fields[name];
+    return field ? [slotOf(name, field, index)] : [];
+  });
+  return (input, context, key) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw context.typeError(key, 'object', input);
+    const source = input as Readonly<Record<string, unknown>>;
+    const out: Record<string, unknown> = {};
+    context.enter(key, false);
+    for (const { name, decode } of head) {
+      const value = source[name];
+      if (value !== undefined && value !== null) out[name] = decode(value, context, name);
+    }
+    context.leave();
+    return Object.assign(
+      out,
+      form.complete(source, (path) => context.unknownPath(path)),
+    );
+  };
+}
+
 function build(node: SchemaNode): NodeDecoder {
   switch (node.type) {
     case 'string':
@@ -141,8 +181,10 @@ function build(node: SchemaNode): NodeDecoder {
       return listDecoder(compileNode(node.items.node), () => zeroOfNode(node.items.node), node);
     case 'map':
       return mapDecoder(compileNode(node.values.node), () => zeroOfNode(node.values.node));
+    case 'union':
+      return unionDecoder(node);
     case 'message':
-      return compileMessage(node);
+      return node.json === undefined ? compileMessage(node) : jsonFormDecoder(node, node.json);
   }
 }
 

@@ -9,16 +9,24 @@ export interface JsonSchema {
   readonly format?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  readonly additionalProperties?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | true;
   readonly items?: JsonSchema;
   readonly allOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
-  readonly enum?: readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly not?: JsonSchema;
+  readonly nullable?: boolean;
+  readonly enum?: readonly unknown[];
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly multipleOf?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly default?: unknown;
@@ -33,4 +41,7 @@ export interface JsonSchema {
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
   readonly 'x-kubernetes-map-type'?: string;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-embedded-resource'?: boolean;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-validations'?: readonly unknown[];
 }

@@ -47,7 +47,7 @@ function checkMessage(message: MessageNode): boolean {
   if (known !== undefined) return known;
   const where = `message ${message.name}`;
   const taken = new Map<number, string>();
-  let numbered = true;
+  let numbered = message.json === undefined;
   for (const [name, field] of Object.entries(message.fields)) {
     checkField(where, name, field);
     if (field.number !== undefined) checkNumber(where, field.number, taken, name);

@@ -21,6 +21,7 @@ export interface ObjectMetaRules {
   readonly namespaced: boolean;
   /** Where the metadata stands; default `metadata`. */
   readonly path?: string;
+  readonly finalizerRule?: FinalizerRule | undefined;
 }
 
 /** What is wrong with the annotations that stand at `path`. */
@@ -73,12 +74,12 @@ function namespaceErrors(namespace: string, namespaced: boolean, path: string): 
 }
 
 /** The parts that clients may change at any time. */
-function changeableErrors(meta: ObjectMeta, path: string): FieldError[] {
+function changeableErrors(meta: ObjectMeta, path: string, rule?: FinalizerRule): FieldError[] {
   const errors: FieldError[] = [];
   addErrors(errors, labelsErrors(meta.labels, `${path}.labels`));
   addErrors(errors, annotationsErrors(meta.annotations, `${path}.annotations`));
   addErrors(errors, ownerReferencesErrors(meta.ownerReferences ?? [], `${path}.ownerReferences`));
-  addErrors(errors, finalizersErrors(meta.finalizers, `${path}.finalizers`));
+  addErrors(errors, finalizersErrors(meta.finalizers, `${path}.finalizers`, rule));
   return errors;
 }
 
@@ -88,7 +89,7 @@ function changeableErrors(meta: ObjectMeta, path: string): FieldError[] {
  */
 export function validateObjectMeta(
   meta: ObjectMeta,
-  { nameRule, namespaced, path = 'metadata' }: ObjectMetaRules,
+  { nameRule, namespaced, path = 'metadata', finalizerRule }: ObjectMetaRules,
 ): FieldError[] {
   const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
   const errors: FieldError[] = [];
@@ -103,7 +104,7 @@ export function validateObjectMeta(
   if (generation < 0) {
     errors.push(fieldError.invalid(`${path}.generation`, generation, 'must be greater than or equal to 0'));
   }
-  return [...errors, ...changeableErrors(meta, path)];
+  return [...errors, ...changeableErrors(meta, path, finalizerRule)];
 }
 
 const immutableFields = [
@@ -122,7 +123,7 @@ const immutableFields = [
 export function validateObjectMetaUpdate(
   meta: ObjectMeta,
   old: ObjectMeta,
-  options: { readonly path?: string } = {},
+  options: { readonly path?: string; readonly finalizerRule?: FinalizerRule } = {},
 ): FieldError[] {
   const path = options.path ?? 'metadata';
   const errors: FieldError[] = [];
@@ -136,7 +137,7 @@ export function validateObjectMetaUpdate(
     const now = meta[name] ?? undefined;
     if (now !== (old[name] ?? undefined)) errors.push(fieldError.invalid(`${path}.${name}`, now, 'field is immutable'));
   }
-  return [...errors, ...changeableErrors(meta, path)];
+  return [...errors, ...changeableErrors(meta, path, options.finalizerRule)];
 }
 
 /** Keeps an object until its dependents have been cut loose. */
@@ -144,22 +145,30 @@ export const orphanFinalizer = 'orphan';
 /** Keeps an object until the dependents that block it are gone. */
 export const foregroundFinalizer = 'foregroundDeletion';
 
+/** Whether finalizers that are not standard need a domain in front (built-in kinds), or may be any qualified name. */
+export type FinalizerRule = 'domain' | 'qualifiedName';
+
 /** Finalizers that need no domain in front. */
 const standard: ReadonlySet<string> = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
-function finalizerErrors(finalizer: string): string[] {
+function finalizerErrors(finalizer: string, rule: FinalizerRule): string[] {
   const errors = qualifiedNameErrors(finalizer);
-  if (errors.length > 0 || finalizer.includes('/') || standard.has(finalizer)) return errors;
+  if (rule === 'qualifiedName' || errors.length > 0 || finalizer.includes('/') || standard.has(finalizer))
+    return errors;
   return ['name is neither a standard finalizer name nor is it fully qualified'];
 }
 
 /** Validates the list of finalizers at `path`: see docs/reference/api-rules.md#labels-annotations-finalizers-owners. */
-export function finalizersErrors(finalizers: readonly string[] | undefined, path: string): FieldError[] {
+export function finalizersErrors(
+  finalizers: readonly string[] | undefined,
+  path: string,
+  rule: FinalizerRule = 'domain',
+): FieldError[] {
   const given = finalizers ?? [];
   const errors: FieldError[] = [];
   for (const finalizer of given) {
     if (isFull(errors)) break;
-    for (const detail of finalizerErrors(finalizer)) errors.push(fieldError.invalid(path, finalizer, detail));
+    for (const detail of finalizerErrors(finalizer, rule)) errors.push(fieldError.invalid(path, finalizer, detail));
   }
   if (given.includes(orphanFinalizer) && given.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;

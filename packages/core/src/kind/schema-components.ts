@@ -123,6 +123,9 @@ export class SchemaComponents {
           additionalProperties: this.of(node.values.node),
           ...(node.mapType ? { 'x-kubernetes-map-type': node.mapType } : {}),
         };
+      // Published documents describe these without a type.
+      case 'union':
+        return { description: `A value of one of several types: ${node.expected}.` };
       case 'message':
         return this.refTo(this.message(node));
       case 'time':
@@ -149,6 +152,10 @@ export class SchemaComponents {
   }
 
   #write(node: MessageNode, name: string): void {
+    if (node.json !== undefined) {
+      this.#writeJsonForm(node, name, node.json.published());
+      return;
+    }
     const fields = [...jsonFields(node)];
     const required = fields.filter(([, field]) => field.required).map(([fieldName]) => fieldName);
     this.#schemas.set(name, {
@@ -157,6 +164,17 @@ export class SchemaComponents {
       properties: Object.fromEntries(fields.map(([fieldName, field]) => [fieldName, this.#field(field)])),
       ...(required.length === 0 ? {} : { required }),
       ...(node.mapType ? { 'x-kubernetes-map-type': node.mapType } : {}),
+    });
+  }
+
+  #writeJsonForm(node: MessageNode, name: string, published: JsonSchema): void {
+    const head = Object.entries(node.fields).filter(([field]) => ['apiVersion', 'kind', 'metadata'].includes(field));
+    this.#schemas.set(name, {
+      ...published,
+      properties: {
+        ...Object.fromEntries(head.map(([field, schema]) => [field, this.#field(schema)])),
+        ...published.properties,
+      },
     });
   }
 

@@ -7,6 +7,9 @@ export type ListNode = Extract<SchemaNode, { type: 'list' }>;
 /** The map variant of {@link SchemaNode}. */
 export type MapNode = Extract<SchemaNode, { type: 'map' }>;
 
+/** The union variant of {@link SchemaNode}. */
+export type UnionNode = Extract<SchemaNode, { type: 'union' }>;
+
 type AnyField = Field<unknown, boolean>;
 
 /** The node as a message, or undefined for every other type. */
@@ -51,8 +54,11 @@ export function reachableMessages(schema: Schema<unknown>): Set<MessageNode> {
   const visit = (node: SchemaNode): void => {
     if (node.type === 'list') visit(node.items.node);
     else if (node.type === 'map') visit(node.values.node);
+    else if (node.type === 'union') visit(node.message.node);
     else if (node.type === 'message' && !seen.has(node)) {
       seen.add(node);
+      // Their structure may be large, and is not made before it is needed.
+      if (node.json !== undefined) return;
       for (const field of Object.values(node.fields)) visit(field.schema.node);
     }
   };
@@ -89,6 +95,7 @@ export function zeroOfNode(node: SchemaNode): unknown {
     case 'time':
     case 'microTime':
     case 'any':
+    case 'union':
       return null;
   }
 }

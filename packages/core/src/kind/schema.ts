@@ -1,3 +1,5 @@
+import type { JsonSchema } from './json-schema.ts';
+
 /**
  * Schemas of kinds. A schema is a small immutable tree; everything else (static type, decoding, defaulting,
  * OpenAPI, protobuf descriptors, merge keys) is derived from it. Building one costs an object literal, so a
@@ -32,6 +34,14 @@ export interface NumberTraits {
   readonly maximum?: number;
 }
 
+/** How the objects of a kind are decoded and shown whose schema arrived over the API as JSON Schema. */
+export interface JsonSchemaForm {
+  /** Completes and prunes the fields besides the metadata; `unknown` receives the paths of fields that are dropped. */
+  readonly complete: (object: Readonly<Record<string, unknown>>, unknown: (path: string) => void) => object;
+  /** The schema in OpenAPI documents, without apiVersion, kind and metadata. */
+  readonly published: () => JsonSchema;
+}
+
 /** What a schema describes: a scalar, or a list, map or message of schemas. */
 export type SchemaNode =
   | ({ readonly type: 'string' } & StringTraits)
@@ -50,6 +60,15 @@ export type SchemaNode =
   | { readonly type: 'any' }
   | ({ readonly type: 'list'; readonly items: Schema<unknown> } & ListTraits)
   | { readonly type: 'map'; readonly values: Schema<unknown>; readonly mapType?: 'atomic' }
+  /** One of several types in JSON. In protobuf it is a message with one field for each of them. */
+  | {
+      readonly type: 'union';
+      readonly message: Schema<unknown>;
+      /** The field of the message that a JSON value belongs to; undefined for values of another type. */
+      readonly fieldOf: (json: unknown) => string | undefined;
+      /** The types in error messages. */
+      readonly expected: string;
+    }
   | {
       readonly type: 'message';
       /** Full protobuf-style name, e.g. `k8s.io.api.core.v1.Pod`. */
@@ -57,6 +76,8 @@ export type SchemaNode =
       readonly description: string;
       /** Server-side apply treats the whole object as one leaf (`x-kubernetes-map-type: atomic`). */
       readonly mapType?: 'atomic';
+      /** Present: `fields` only describe the structure, for patches and server-side apply. */
+      readonly json?: JsonSchemaForm;
       /** In the order of the canonical encoding. */
       readonly fields: Readonly<Record<string, Field<unknown, boolean>>>;
     };

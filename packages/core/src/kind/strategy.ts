@@ -2,6 +2,7 @@ import type { FieldError } from '../meta/field-error.ts';
 import type { NameRule } from '../meta/names.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
+import type { FinalizerRule } from './object-meta-validation.ts';
 
 /** What happens to the dependents of a deleted object. */
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
@@ -47,11 +48,13 @@ export interface StrategyContext {
 export interface Strategy<T extends KubeObject = any> {
   /** Default `dns1123Subdomain`. */
   readonly nameRule?: NameRule;
+  /** Default `domain`. */
+  readonly finalizerRule?: FinalizerRule;
   /**
-   * When metadata.generation rises: `none` = not kept, `spec` = on any change outside metadata and status. Default:
-   * `spec` for kinds with a field `spec`, otherwise `none`.
+   * When metadata.generation rises: `none` = not kept, `spec` = on any change outside metadata and status, `content` =
+   * on any change outside metadata. Default: `spec` for kinds with a field `spec`, otherwise `none`.
    */
-  readonly generation?: 'none' | 'spec' | 'spec-and-annotations';
+  readonly generation?: 'none' | 'spec' | 'spec-and-annotations' | 'content';
   /** PUT of a missing name creates it (201). Default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without resourceVersion overwrites. Default true. */

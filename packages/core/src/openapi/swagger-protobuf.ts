@@ -79,7 +79,10 @@ function writeSchema(w: Writer, schema: SwaggerSchema): void {
   for (const value of schema.enum ?? []) message(w, 20, (inner) => any(inner, value));
   const { additionalProperties, type, items, properties } = schema;
   if (additionalProperties)
-    message(w, 21, (item) => message(item, 1, (inner) => writeSchema(inner, additionalProperties)));
+    message(w, 21, (item) => {
+      if (additionalProperties === true) flag(item, 2, true);
+      else message(item, 1, (inner) => writeSchema(inner, additionalProperties));
+    });
   if (type) message(w, 22, (inner) => text(inner, 1, type));
   if (items) message(w, 23, (item) => message(item, 1, (inner) => writeSchema(inner, items)));
   for (const part of schema.allOf ?? []) message(w, 24, (inner) => writeSchema(inner, part));

@@ -18,7 +18,8 @@ function mapped(schemas: Readonly<Record<string, OpenApiSchema>>): Record<string
  * away; a default beside a reference does not survive in any reader and is left out.
  */
 export function swaggerSchema(schema: OpenApiSchema): SwaggerSchema {
-  const { $ref, allOf, oneOf, properties, additionalProperties, items, ...rest } = schema;
+  const { $ref, allOf, oneOf, anyOf: _any, not: _not, nullable: _null, ...others } = schema;
+  const { properties, additionalProperties, items, ...rest } = others;
   if ($ref !== undefined) return { $ref: reference($ref), ...rest };
   const [only] = allOf ?? [];
   if (only?.$ref !== undefined && allOf?.length === 1) {
@@ -27,10 +28,12 @@ export function swaggerSchema(schema: OpenApiSchema): SwaggerSchema {
   }
   return {
     ...rest,
-    ...(oneOf ? { type: 'string' as const } : {}),
+    ...(oneOf && rest.type === undefined ? { type: 'string' as const } : {}),
     ...(allOf ? { allOf: allOf.map(swaggerSchema) } : {}),
     ...(properties ? { properties: mapped(properties) } : {}),
-    ...(additionalProperties ? { additionalProperties: swaggerSchema(additionalProperties) } : {}),
+    ...(additionalProperties
+      ? { additionalProperties: additionalProperties === true || swaggerSchema(additionalProperties) }
+      : {}),
     ...(items ? { items: swaggerSchema(items) } : {}),
   };
 }

@@ -176,6 +176,7 @@ export async function prepareNewObject(
     ...validateObjectMeta(object.metadata, {
       nameRule: strategy.nameRule ?? 'dns1123Subdomain',
       namespaced: kind.scope === 'Namespaced',
+      finalizerRule: strategy.finalizerRule,
     }),
     ...(fitsSchema ? [...(strategy.validate?.(object) ?? []), ...(strategy.validateCreate?.(object) ?? [])] : []),
   ];

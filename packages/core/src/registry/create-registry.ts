@@ -18,7 +18,13 @@ import type { ObjectAllocator } from './object-allocator.ts';
 import { ObjectWriter } from './object-writer.ts';
 import { ReadOperations } from './read-operations.ts';
 import { type NameGenerator, type RegistryServices, ResourceBinding } from './resource-binding.ts';
-import { answerValue, type ResourceRegistry, type ResourceService, type Target } from './resource-service.ts';
+import {
+  answerValue,
+  type ResourceRegistry,
+  type ResourceService,
+  type ServedKind,
+  type Target,
+} from './resource-service.ts';
 import { SubresourceOperations } from './subresource-operations.ts';
 import { translateError } from './translate-error.ts';
 import { UpdateOperations } from './update-operations.ts';
@@ -55,8 +61,7 @@ export interface RegistryOptions {
 }
 
 /** A kind and its service, which is created by the first `find`. */
-interface Registered {
-  readonly kind: KindDefinition;
+interface Registered extends ServedKind {
   service?: ResourceService;
 }
 
@@ -126,7 +131,7 @@ class KindRegistry implements ResourceRegistry {
   find(resource: GroupVersionResource): ResourceService | undefined {
     const registered = this.#byResource.get(resourceId(resource.group, resource.version, resource.resource));
     if (registered === undefined) return undefined;
-    registered.service ??= this.#serviceOf(registered.kind);
+    registered.service ??= this.#serviceOf(registered);
     return registered.service;
   }
 
@@ -155,35 +160,56 @@ class KindRegistry implements ResourceRegistry {
     );
   }
 
-  #serviceOf(kind: KindDefinition): ResourceService {
+  #serviceOf({ kind, storage: given }: ServedKind): ResourceService {
     const { create, read } = kind.virtual ?? {};
     if (create) return new VirtualResourceService(kind, create, this.#services);
-    const storage = read ? new ComputedStorage(kind, read) : this.#storages.forKind(kind);
+    const storage = given ?? (read ? new ComputedStorage(kind, read) : this.#storages.forKind(kind));
     // Computed lists have one page, so that no token is needed.
     const tokens = typeof this.#tokens !== 'function' ? this.#tokens : read ? noTokens : this.#tokens(kind);
     return createKindService(new ResourceBinding(kind, storage, { ...this.#services, tokens }));
   }
 
   add(kind: KindDefinition): void {
-    const id = kindId(kind);
-    if (this.#byResource.has(id))
-      throw new Error(`the resource ${kind.names.plural} of ${apiVersionOf(kind)} is registered already`);
-    checkSelectableFields(kind);
-    this.#byResource.set(id, { kind });
-    this.#byKind.set(`${kind.apiVersion}/${kind.kind}`, kind);
-    this.#kinds = [...this.#kinds, kind];
-    this.#generation++;
-    this.#logger.debug('kind added', { kind: kind.kind, apiVersion: kind.apiVersion });
+    this.replace([], [{ kind }]);
   }
 
   remove(kind: KindDefinition): void {
-    const id = kindId(kind);
-    if (this.#byResource.get(id)?.kind !== kind) return;
-    this.#byResource.delete(id);
-    this.#byKind.delete(`${kind.apiVersion}/${kind.kind}`);
-    this.#kinds = this.#kinds.filter((other) => other !== kind);
+    this.replace([kind], []);
+  }
+
+  replace(removed: readonly KindDefinition[], added: readonly ServedKind[]): void {
+    const old = new Map<string, Registered>();
+    for (const kind of removed) {
+      const id = kindId(kind);
+      const registered = this.#byResource.get(id);
+      if (registered?.kind === kind) old.set(id, registered);
+    }
+    if (old.size === 0 && added.length === 0) return;
+    for (const [index, { kind }] of added.entries()) {
+      const id = kindId(kind);
+      if ((this.#byResource.has(id) && !old.has(id)) || added.findIndex((other) => kindId(other.kind) === id) < index)
+        throw new Error(`the resource ${kind.names.plural} of ${apiVersionOf(kind)} is registered already`);
+      checkSelectableFields(kind);
+    }
+    const gone = new Set([...old.values()].map(({ kind }) => kind));
+    const first = this.#kinds.findIndex((kind) => gone.has(kind));
+    const place = first === -1 ? this.#kinds.length : first;
+    const kinds = added.map(({ kind }) => kind);
+    const others = this.#kinds.filter((kind) => !gone.has(kind));
+    this.#kinds = [...others.slice(0, place), ...kinds, ...others.slice(place)];
+    for (const [id, { kind }] of old) {
+      this.#byResource.delete(id);
+      this.#byKind.delete(`${kind.apiVersion}/${kind.kind}`);
+    }
+    for (const served of added) {
+      const id = kindId(served.kind);
+      const known = old.get(id);
+      this.#byResource.set(id, known?.kind === served.kind && known.storage === served.storage ? known : { ...served });
+      this.#byKind.set(`${served.kind.apiVersion}/${served.kind.kind}`, served.kind);
+    }
     this.#generation++;
-    this.#logger.debug('kind removed', { kind: kind.kind, apiVersion: kind.apiVersion });
+    const names = (list: Iterable<KindDefinition>) => [...list].map((kind) => `${kind.apiVersion} ${kind.kind}`);
+    this.#logger.debug('served kinds changed', { removed: names(gone), added: names(kinds) });
   }
 }
 

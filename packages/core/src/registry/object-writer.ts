@@ -208,7 +208,7 @@ export class ObjectWriter {
     const { strategy } = kind;
     const problems: FieldError[] = [];
     addErrors(problems, errors);
-    addErrors(problems, validateObjectMetaUpdate(object.metadata ?? {}, old.metadata ?? {}));
+    addErrors(problems, validateObjectMetaUpdate(object.metadata ?? {}, old.metadata ?? {}, strategy));
     if (errors.length === 0) {
       if (write.mode === 'status') addErrors(problems, strategy.validateStatusUpdate?.(object, old) ?? []);
       else addErrors(problems, strategy.validate?.(object) ?? []);

@@ -6,7 +6,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
 import type { QueryParameters } from '../scope/request-attributes.ts';
-import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
+import type { ResourceStorage, ResourceWatch, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 
 /**
@@ -160,6 +160,19 @@ export interface ResourceRegistry {
   find(resource: GroupVersionResource): ResourceService | undefined;
   add(kind: KindDefinition): void;
   remove(kind: KindDefinition): void;
+  /**
+   * Removes kinds and adds others in one step, at the place of the first removed one. A kind that is in both lists
+   * keeps its service.
+   *
+   * @throws Error when an added resource exists already. Nothing has changed then.
+   */
+  replace(removed: readonly KindDefinition[], added: readonly ServedKind[]): void;
+}
+
+/** A kind with the storage of its objects; default: that of the registry. */
+export interface ServedKind {
+  readonly kind: KindDefinition;
+  readonly storage?: ResourceStorage;
 }
 
 /** A private copy of a stored object in the version of `kind`, which may differ from the version in the store. */

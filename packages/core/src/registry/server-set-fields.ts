@@ -107,9 +107,10 @@ export function dropRepeatedOwners(meta: ObjectMeta, warn: (text: string) => voi
 /** Fields whose change does not increase the generation. */
 const reportedFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'status']);
 
-function sameDesiredState(a: AnyObject, b: AnyObject): boolean {
+function sameDesiredState(a: AnyObject, b: AnyObject, statusCounts: boolean): boolean {
   for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    if (!reportedFields.has(key) && !equalJson(a[key], b[key])) return false;
+    const counts = !reportedFields.has(key) || (statusCounts && key === 'status');
+    if (counts && !equalJson(a[key], b[key])) return false;
   }
   return true;
 }
@@ -120,7 +121,7 @@ export function raiseGeneration(kind: KindDefinition, object: AnyObject, old: An
   if (rule === 'none' || !object.metadata) return;
   const annotationsCount = rule === 'spec-and-annotations';
   if (
-    !sameDesiredState(object, old) ||
+    !sameDesiredState(object, old, rule === 'content') ||
     (annotationsCount && !equalJson(object.metadata.annotations ?? {}, old.metadata?.annotations ?? {}))
   ) {
     object.metadata.generation = (old.metadata?.generation ?? 0) + 1;

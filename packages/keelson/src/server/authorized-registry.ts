@@ -100,5 +100,6 @@ export function authorizedRegistry(registry: ResourceRegistry, authorizer: Autho
     },
     add: (kind) => registry.add(kind),
     remove: (kind) => registry.remove(kind),
+    replace: (removed, added) => registry.replace(removed, added),
   };
 }

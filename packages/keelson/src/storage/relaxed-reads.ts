@@ -61,5 +61,6 @@ export function relaxedReads(
     },
     add: (kind) => registry.add(kind),
     remove: (kind) => registry.remove(kind),
+    replace: (removed, added) => registry.replace(removed, added),
   };
 }

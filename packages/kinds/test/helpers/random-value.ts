@@ -67,6 +67,13 @@ function generator(seed: number): () => number {
   };
 }
 
+/** Levels of messages; schemas that contain themselves have no natural end. */
+const deepest = 12;
+
+function variants({ message }: Extract<SchemaNode, { type: 'union' }>): SchemaNode[] {
+  return message.node.type === 'message' ? Object.values(message.node.fields).map(({ schema }) => schema.node) : [];
+}
+
 /** A value of the right JSON types for a schema: every optional field now there and now not, lists short. */
 export function randomValue(schema: Schema<unknown>, seed: number): unknown {
   const next = generator(seed);
@@ -107,8 +114,11 @@ export function randomValue(schema: Schema<unknown>, seed: number): unknown {
         for (let i = count(); i > 0; i--) set(map, pick(keys), value(node.values.node, depth + 1));
         return map;
       }
+      case 'union':
+        return value(pick(variants(node)), depth + 1);
       case 'message': {
         const object: Record<string, unknown> = {};
+        if (depth > deepest) return object;
         const fill = (fields: typeof node.fields) => {
           for (const [name, field] of Object.entries(fields)) {
             const inner = field.schema.node;

@@ -82,6 +82,10 @@ export function generateObject(schema: Schema<unknown>, seed: number, size: numb
         return Object.fromEntries(
           Array.from({ length: 1 + Math.floor(random() * 3) }, () => [pick(words), value(node.values.node, depth + 1)]),
         );
+      case 'union': {
+        const fields = node.message.node.type === 'message' ? Object.values(node.message.node.fields) : [];
+        return value(pick(fields).schema.node, depth + 1);
+      }
       case 'message':
         return message(node, depth);
     }

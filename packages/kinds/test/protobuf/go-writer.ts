@@ -70,6 +70,7 @@ function isPointer(name: string, field: AnyField): boolean {
   if (type === 'time' || type === 'microTime') return pointerTimes.includes(name);
   if (type === 'message') return (field.whenAbsent !== 'zero' && name !== 'metadata') || name === 'securityContext';
   if (type === 'quantity' || type === 'duration' || type === 'raw') return field.whenAbsent !== 'zero';
+  if (type === 'any' || type === 'union') return true;
   return field.presence === true;
 }
 
@@ -108,7 +109,15 @@ function single(number: number, node: SchemaNode, value: unknown): Buffer {
       return delimited(number, Buffer.concat(parts));
     }
     case 'raw':
+    case 'any':
       return delimited(number, delimited(1, JSON.stringify(value)));
+    case 'union':
+      return delimited(number, message(node.message.node, { [node.fieldOf(value) ?? '']: value }));
+    case 'double': {
+      const bytes = Buffer.alloc(8);
+      bytes.writeDoubleLE((value as number) ?? 0);
+      return Buffer.concat([varint(number * 8 + 1), bytes]);
+    }
     // A list inside a map is a message around the list.
     case 'list':
       return delimited(

@@ -2,8 +2,14 @@ import type { Reader } from 'protobufjs/minimal.js';
 import { DocumentError, isDocumentError } from '../../json/document-error.ts';
 import { maxJsonValues, parseJson, setOwn } from '../../json/json.ts';
 import type { Field, SchemaNode } from '../../kind/schema.ts';
-import type { ListNode, MapNode, MessageNode } from '../../kind/schema-walk.ts';
-import { zeroOfNode } from '../../kind/schema-walk.ts';
+import {
+  type ListNode,
+  type MapNode,
+  type MessageNode,
+  messageNode,
+  type UnionNode,
+  zeroOfNode,
+} from '../../kind/schema-walk.ts';
 import { formatDuration } from '../../meta/duration.ts';
 import { formatInstant, formatMicroInstant, type Instant, isZeroInstant } from '../../meta/time.ts';
 import {
@@ -97,6 +103,9 @@ function addField(message: MessageReader, name: string, field: AnyField, number:
     const item = formOf(node.items.node);
     message.fields[tagOf(number, item.wireType)] = listReader(name, item);
     if (item.wireType !== WireType.delimited) message.fields[delimited] = packedReader(name, item);
+  } else if (node.type === 'union') {
+    const form = formOf(node);
+    message.fields[delimited] = valueReader(name, form);
   } else {
     const form = valueForms[node.type];
     message.fields[tagOf(number, form.wireType)] = zeroIsAbsent(field)
@@ -210,9 +219,24 @@ function formOf(node: SchemaNode): ValueForm {
       },
     };
   }
+  if (node.type === 'union') return unionForm(node);
   if (node.type === 'list') return wrappedList(node);
   if (node.type === 'map') throw new Error('a map inside a list or a map has no protobuf form');
   return valueForms[node.type];
+}
+
+/** The last field of the message that is present is the value. */
+function unionForm(node: UnionNode): ValueForm {
+  const form = formOf(node.message.node);
+  const names = Object.keys(messageNode(node.message)?.fields ?? {}).reverse();
+  return {
+    wireType: form.wireType,
+    read: (reader, depth) => {
+      const message = form.read(reader, depth) as Plain;
+      const present = names.find((name) => message[name] !== undefined);
+      return present === undefined ? undefined : message[present];
+    },
+  };
 }
 
 /** Lists inside maps are messages with the one repeated field 1, as protobuf has no lists of lists. */
@@ -344,7 +368,9 @@ const readDouble: ValueReader = (reader) => {
 };
 
 /** How values of every type are read that is neither a list, a map nor a message. */
-export const valueForms: Readonly<Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message'>, ValueForm>> = {
+export const valueForms: Readonly<
+  Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message' | 'union'>, ValueForm>
+> = {
   string: { wireType: WireType.delimited, read: (reader) => reader.string() },
   int32: { wireType: WireType.varint, read: (reader) => reader.int32() },
   int64: { wireType: WireType.varint, read: readInt64 },

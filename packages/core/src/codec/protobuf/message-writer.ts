@@ -118,6 +118,10 @@ function outputOf(node: SchemaNode): ValueOutput {
       },
     };
   }
+  if (node.type === 'union') {
+    const { wireType, write } = outputOf(node.message.node);
+    return { wireType, write: (writer, value) => write(writer, { [node.fieldOf(value) ?? '']: value }) };
+  }
   if (node.type === 'list') return wrappedList(node);
   if (node.type === 'map') throw new Error('a map inside a list or a map has no protobuf form');
   return valueOutputs[node.type];
@@ -261,7 +265,9 @@ const writeEmbeddedJson: ValueWriter = (writer, value) => {
 };
 
 /** How values of every type are written that is neither a list, a map nor a message. */
-export const valueOutputs: Readonly<Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message'>, ValueOutput>> = {
+export const valueOutputs: Readonly<
+  Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message' | 'union'>, ValueOutput>
+> = {
   string: { wireType: WireType.delimited, write: writeString },
   int32: { wireType: WireType.varint, write: writeInt32 },
   int64: { wireType: WireType.varint, write: writeInt64 },
