@@ -97,17 +97,6 @@ test('the bookmark that ends the initial events has an empty list in the form of
   });
 });
 
-test('CustomResourceDefinitions are an empty list that can be listed and watched, and nothing else', async (t) => {
-  const { port } = await serveReal(t);
-  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  t.like((await call(port, 'GET', path)).json, { kind: 'CustomResourceDefinitionList', items: [] });
-  t.is((await call(port, 'GET', `${path}/x.example.com`)).status, 404);
-  t.is((await call(port, 'GET', `${path}?watch=1&timeoutSeconds=1`)).status, 200);
-  t.is((await call(port, 'POST', path, { body: '{"metadata":{"name":"x.example.com"}}' })).status, 405);
-  const { resources } = (await call(port, 'GET', '/apis/apiextensions.k8s.io/v1')).json;
-  t.like(resources[0], { name: 'customresourcedefinitions', verbs: ['get', 'list', 'watch'], namespaced: false });
-});
-
 test('a collection that is deleted is answered with the list of its objects, in the form of the request', async (t) => {
   const { port } = await serveReal(t);
   const fill = async () => {

@@ -4,7 +4,10 @@ import {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from './admissionregistration/v1/webhook-configurations.ts';
-import { CustomResourceDefinition } from './apiextensions/v1/custom-resource-definition.ts';
+import {
+  CustomResourceDefinition,
+  type CustomResourceDefinitionVersion,
+} from './apiextensions/v1/custom-resource-definition.ts';
 import { APIService } from './apiregistration/v1/api-service.ts';
 import { ControllerRevision } from './apps/v1/controller-revision.ts';
 import { DaemonSet } from './apps/v1/daemon-set.ts';
@@ -90,11 +93,12 @@ export type { MatchCondition, RuleWithOperations } from './admissionregistration
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
 export type * as webhooksV1 from './admissionregistration/v1/schema/webhooks.ts';
 export { checkClientConfig } from './admissionregistration/v1/webhook-configurations.ts';
+export type { JsonSchemaProps, ValidationRule } from './apiextensions/v1/json-schema-props.ts';
 export type * as apiregistrationV1 from './apiregistration/v1/schema.ts';
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export { type TokenRequest, TokenRequestSchema } from './authentication/v1/schema/index.ts';
 export type * as autoscalingV1 from './autoscaling/v1/schema/index.ts';
-export type { Scale } from './autoscaling/v1/schema/index.ts';
+export { type Scale, ScaleSchema } from './autoscaling/v1/schema/index.ts';
 export type * as autoscalingV2 from './autoscaling/v2/schema/index.ts';
 export { nextTime } from './batch/schedule/next-time.ts';
 export { parseSchedule, type Schedule, ScheduleError } from './batch/schedule/parse-schedule.ts';
@@ -135,7 +139,8 @@ export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
 export { isExtendedResource } from './validation/resource-names.ts';
-export { autoscalingScale, autoscalingScaleOf } from './workload/scale.ts';
+export { autoscalingScale, autoscalingScaleOf, scaleMetadata } from './workload/scale.ts';
+export type { CustomResourceDefinitionVersion };
 export {
   APIService,
   AppsV1beta1ControllerRevision,

@@ -42,7 +42,7 @@ export function autoscalingScaleOf<T extends KubeObject & { spec: { replicas?: n
 export const autoscalingScale = autoscalingScaleOf((parent: Scalable) => parent.spec.selector);
 
 /** The metadata of a Scale: the identity of the object that is scaled. */
-export function scaleMetadata({ metadata = {} }: Scalable): ObjectMeta {
+export function scaleMetadata({ metadata = {} }: KubeObject): ObjectMeta {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   return {
     ...(name === undefined ? {} : { name }),
