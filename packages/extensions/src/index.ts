@@ -1,6 +1,8 @@
 export { AggregatedApis, type AggregatedApisOptions, type FrontProxyIdentity } from './aggregation/aggregated-apis.ts';
 export { LocalApiServices, type LocalApiServicesOptions } from './aggregation/local-api-services.ts';
 export * from './cel/index.ts';
+/** @experimental */
+export { CheckedDefinition, CustomResources, type CustomResourcesOptions } from './custom-resources/index.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
 export {
   type AdmissionWebhooks,

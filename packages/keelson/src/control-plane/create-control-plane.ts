@@ -54,6 +54,7 @@ import { type Authorization, type AuthorizationContext, makeAuthorization } from
 import { builtinAdmission } from './builtin-admission.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, startedInTime } from './controllers.ts';
+import { completeKind, customResources } from './extensions.ts';
 import { makeStores } from './make-stores.ts';
 import { processAnchor, systemObjects } from './plane-services.ts';
 
@@ -194,7 +195,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     ],
     secrets: withBuiltin ? () => api.resource(Secret) : undefined,
   });
-  const kinds = allKinds.map((kind) => withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores));
+  const kinds = allKinds.map((kind) => completeKind(withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores)));
   const audit = options.audit && (await openAudit(options.audit, context));
   const addresses = withBuiltin
     ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
@@ -238,7 +239,9 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         waitingFor: () => stores.waitingFor(),
       },
       ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
-      ...(withBuiltin ? [systemObjects(api)] : []),
+      ...(withBuiltin
+        ? [systemObjects(api), customResources(stores, { client: api, ...context }, () => registry)]
+        : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
         : []),

@@ -1,0 +1,51 @@
+import type { KindDefinition } from '@keelson/core';
+import { CustomResourceDefinition, type JsonSchemaProps } from '@keelson/kinds';
+import { formatCheck } from '../schema/formats.ts';
+import { checkRules } from '../schema/rules.ts';
+import { someSchema } from '../schema/schema-node.ts';
+import { checkDefinition } from './check-definition.ts';
+
+/** Keeps a deleted definition until its objects are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
+
+/** The kind CustomResourceDefinition with its validation and its status. */
+export const CheckedDefinition: KindDefinition<CustomResourceDefinition> = Object.freeze({
+  ...CustomResourceDefinition,
+  strategy: Object.freeze({
+    ...CustomResourceDefinition.strategy,
+    prepareForCreate: (definition: CustomResourceDefinition) => {
+      definition.status = {};
+      addStoredVersion(definition);
+    },
+    prepareForUpdate: (definition: CustomResourceDefinition) => addStoredVersion(definition),
+    validateCreate: (definition: CustomResourceDefinition) => checkDefinition(definition, undefined, checkRules),
+    validateUpdate: (definition: CustomResourceDefinition, old: CustomResourceDefinition) =>
+      checkDefinition(definition, old, checkRules),
+    warnings: formatWarnings,
+    finalizerRule: 'qualifiedName',
+    // The finalizer is added with the deletion, not before.
+    heldBack: ({ metadata }: CustomResourceDefinition) => metadata?.deletionTimestamp === undefined,
+    beginDeletion: ({ metadata }: CustomResourceDefinition) => {
+      if (metadata && !metadata.finalizers?.includes(cleanupFinalizer))
+        metadata.finalizers = [...(metadata.finalizers ?? []), cleanupFinalizer];
+    },
+  }),
+});
+
+/** From now on objects may be stored in the storage version. */
+function addStoredVersion(definition: CustomResourceDefinition): void {
+  const name = definition.spec.versions.find(({ storage }) => storage)?.name;
+  const stored = definition.status?.storedVersions ?? [];
+  if (name === undefined || stored.includes(name)) return;
+  definition.status = { ...definition.status, storedVersions: [...stored, name] };
+}
+
+function formatWarnings({ spec }: CustomResourceDefinition): string[] {
+  const unknown = new Set<string>();
+  const visit = ({ type, format = '' }: JsonSchemaProps): boolean => {
+    if (type === 'string' && format !== '' && formatCheck(format) === undefined) unknown.add(format);
+    return false;
+  };
+  for (const { schema } of spec.versions) if (schema?.openAPIV3Schema) someSchema(schema.openAPIV3Schema, '', visit);
+  return [...unknown].map((format) => `unrecognized format ${JSON.stringify(format)}`);
+}

@@ -1,0 +1,104 @@
+import { objectMetaSchema } from '@keelson/core';
+import { copyJson, decoderOf, isJsonObject, setOwn } from '@keelson/core/internal';
+import type { SchemaNode } from './schema-node.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Receives the paths of fields that no schema describes. */
+type Report = ((path: string) => void) | undefined;
+
+const metaFields = ['apiVersion', 'kind', 'metadata'];
+
+const below = (path: string, name: string) => (path === '' ? name : `${path}.${name}`);
+
+/**
+ * A copy of a value with the defaults of its schema and without the fields that the schema does not describe, as
+ * kube-apiserver does it: nulls of fields that are not nullable are dropped or replaced by the default; unknown fields
+ * are dropped unless the schema preserves them; the metadata of embedded objects are those of any object.
+ *
+ * Sources: `apiextensions-apiserver/pkg/apiserver/schema/{defaulting,pruning,objectmeta}`.
+ */
+export function complete(value: unknown, schema: SchemaNode | undefined, path = '', unknown?: Report): unknown {
+  return completed(value, schema, path, unknown, schema?.preserves ?? false);
+}
+
+/** The fields of a whole object besides its type and metadata. */
+export function completeObject(object: Json, schema: SchemaNode, unknown?: Report): Record<string, unknown> {
+  return fieldsOf(object, schema, '', unknown, schema.preserves, true);
+}
+
+function completed(
+  value: unknown,
+  schema: SchemaNode | undefined,
+  path: string,
+  unknown: Report,
+  preserves: boolean,
+): unknown {
+  if (schema === undefined) return preserves ? copyJson(value) : pruned(value, path, unknown);
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return value.map((item, index) => {
+      const given = item === null && items?.props.nullable !== true ? (items?.props.default ?? null) : item;
+      const keeps = preserves || (items?.preserves ?? false);
+      return completed(given, items, `${path}[${index}]`, unknown, keeps);
+    });
+  }
+  if (!isJsonObject(value)) return value;
+  return fieldsOf(value, schema, path, unknown, preserves, false);
+}
+
+/** Without a schema, scalars and lists remain, and every field of an object is unknown. */
+function pruned(value: unknown, path: string, unknown: Report): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => pruned(item, `${path}[${index}]`, unknown));
+  if (!isJsonObject(value)) return value;
+  for (const name of Object.keys(value)) unknown?.(below(path, name));
+  return {};
+}
+
+function fieldsOf(
+  object: Json,
+  schema: SchemaNode,
+  path: string,
+  unknown: Report,
+  preserves: boolean,
+  root: boolean,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const name of Object.keys(object)) {
+    if ((root || schema.embedded) && metaFields.includes(name)) {
+      if (!root) setOwn(out, name, name === 'metadata' ? metadataOf(object[name]) : object[name]);
+      continue;
+    }
+    const property = schema.property(name);
+    const child = property ?? schema.values;
+    let value = object[name];
+    if (value === null && child !== undefined && child.props.nullable !== true) {
+      value = child.props.default;
+      if (value === undefined) continue;
+    }
+    if (property === undefined && !schema.isMap) {
+      if (preserves) setOwn(out, name, copyJson(value));
+      else unknown?.(below(path, name));
+      continue;
+    }
+    // The values of a map that permits anything have no fields of their own.
+    setOwn(out, name, completed(value, child, below(path, name), unknown, child?.preserves ?? false));
+  }
+  for (const name of schema.defaultedProperties) {
+    if (Object.hasOwn(out, name) || (root && metaFields.includes(name))) continue;
+    const property = schema.property(name);
+    setOwn(
+      out,
+      name,
+      completed(property?.props.default, property, below(path, name), undefined, property?.preserves ?? false),
+    );
+  }
+  return out;
+}
+
+/** The metadata of an embedded object. A value that is no object is left to validation. */
+function metadataOf(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const { value: metadata } = decoderOf(objectMetaSchema)(value);
+  return metadata;
+}

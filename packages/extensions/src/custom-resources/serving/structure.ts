@@ -1,0 +1,59 @@
+import { optional, type Schema, type SchemaNode, s } from '@keelson/core';
+import type { JsonSchemaProps } from '@keelson/kinds';
+
+/**
+ * The structure that a JSON Schema describes, for code that walks schemas of kinds: which lists are sets or maps, which
+ * objects are atomic. It does not restrict values.
+ */
+export function structureOf(props: JsonSchemaProps): Schema<unknown> {
+  return { node: nodeOf(props) };
+}
+
+function nodeOf(props: JsonSchemaProps): SchemaNode {
+  const { type, properties, items, additionalProperties } = props;
+  const atomic = props['x-kubernetes-map-type'] === 'atomic' ? { mapType: 'atomic' as const } : {};
+  if (props['x-kubernetes-int-or-string']) return { type: 'any' };
+  if (properties !== undefined) return new StructureNode(props, atomic) as unknown as SchemaNode;
+  if (type === 'object' && additionalProperties)
+    return {
+      type: 'map',
+      values: typeof additionalProperties === 'object' ? structureOf(additionalProperties) : s.any(),
+      ...atomic,
+    };
+  if (type === 'array' && items !== undefined && !Array.isArray(items)) {
+    const listType = props['x-kubernetes-list-type'];
+    const listMapKeys = props['x-kubernetes-list-map-keys'];
+    return {
+      type: 'list',
+      items: structureOf(items),
+      ...(listType === 'set' || listType === 'map' || listType === 'atomic' ? { listType } : {}),
+      ...(listMapKeys ? { listMapKeys } : {}),
+    };
+  }
+  if (type === 'string') return { type: 'string' };
+  if (type === 'boolean') return { type: 'bool' };
+  return { type: 'any' };
+}
+
+/** A message whose fields are made when they are first read. */
+class StructureNode {
+  readonly type = 'message';
+  readonly name = 'custom';
+  readonly description = '';
+  readonly #props: JsonSchemaProps;
+  #fields: Extract<SchemaNode, { type: 'message' }>['fields'] | undefined;
+
+  constructor(props: JsonSchemaProps, traits: object) {
+    this.#props = props;
+    Object.assign(this, traits);
+  }
+
+  get fields(): Extract<SchemaNode, { type: 'message' }>['fields'] {
+    this.#fields ??= Object.fromEntries(
+      Object.entries(this.#props.properties ?? {})
+        .filter(([name]) => name !== '' && name !== '__proto__')
+        .map(([name, child]) => [name, optional(structureOf(child))]),
+    );
+    return this.#fields;
+  }
+}
