@@ -176,3 +176,33 @@ test('keelson up --agent=false runs no node, and keelson serve takes no --agent'
     [2, 'keelson: --agent is an option of keelson up; keelson serve runs no node\n'],
   );
 });
+
+test('two keelson up on one machine have different ranges of cluster addresses, and keep them', async (t) => {
+  const cluster = async () => {
+    const data = await temporaryDirectory();
+    t.teardown(() => removeDirectory(data));
+    const start = async () => {
+      const server = await startKeelson(data, ['--agent=false', '--insecure', '--ingress-listen=off'], 'up');
+      t.teardown(() => server.kill());
+      return server;
+    };
+    return { data, start, server: await start() };
+  };
+  /** The first two numbers of the address of a new service. */
+  const rangeOf = async (url: string) => {
+    const body = JSON.stringify({ metadata: { generateName: 'web-' }, spec: { ports: [{ port: 80 }] } });
+    const headers = { 'content-type': 'application/json' };
+    const path = `${url}/api/v1/namespaces/default/services`;
+    const answer = await fetch(path, { method: 'POST', headers, body });
+    t.is(answer.status, 201);
+    const { spec } = (await answer.json()) as { spec: { clusterIP: string } };
+    return spec.clusterIP.split('.', 2).join('.');
+  };
+  const [first, second] = [await cluster(), await cluster()];
+  const range = await rangeOf(second.server.url);
+  t.not(await rangeOf(first.server.url), range);
+  for (const { server } of [first, second]) t.is(await server.stop(), 0, server.output().stderr);
+  const again = await second.start();
+  t.is(await rangeOf(again.url), range);
+  t.is(await again.stop(), 0);
+});

@@ -9,6 +9,7 @@ import { routeLibraryOutput } from '../observe/library-output.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import { recordProcess } from './running-process.ts';
 import { startServer } from './serve.ts';
+import { claimServiceRange } from './service-range.ts';
 import { type NodeCounts, startNodes } from './start-node.ts';
 import { startServices } from './start-services.ts';
 import { welcome } from './welcome.ts';
@@ -134,7 +135,7 @@ async function serve(
 }
 
 async function serveUntilTerminated(
-  options: ServerOptions,
+  given: ServerOptions,
   counts: NodeCounts | undefined,
   io: CommandIo,
   credentials: Credentials | undefined,
@@ -144,8 +145,10 @@ async function serveUntilTerminated(
     starting.abort();
     return undefined;
   });
-  const forgetProcess = counts && (await recordProcess(options.data));
+  const forgetProcess = counts && (await recordProcess(given.data));
   const withAgent = counts !== undefined && counts.nodes > 0;
+  const range = counts && (await claimServiceRange(given, createPinoLogger(given.logLevel)));
+  const options = range ? { ...given, serviceClusterIpRange: range.serviceClusterIpRange } : given;
   const server = await startServer(options, withAgent, starting.signal, credentials).catch((error: unknown) => {
     if (!starting.signal.aborted) throw error;
     return undefined;
@@ -160,6 +163,7 @@ async function serveUntilTerminated(
   await nodes?.then(({ stop }) => stop());
   await services?.stop();
   const stopped = await settledWithin(stopMs, server.stop());
+  range?.release();
   await forgetProcess?.();
   if (failure !== undefined) throw failure;
   if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s; the process exits`);

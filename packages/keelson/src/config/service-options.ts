@@ -51,7 +51,8 @@ export const serviceOptions: {
     flag: '--service-cluster-ip-range',
     variable: 'KEELSON_SERVICE_CLUSTER_IP_RANGE',
     type: clusterIpRange,
-    default: defaultClusterIpRange,
+    default: undefined,
+    shownDefault: `${defaultClusterIpRange}, or with up the first of 127.96.0.0/16 to 127.111.0.0/16 that is free`,
     help: 'network of the cluster IPs of services; the same on all servers. For pods with a network of their own use one outside of 127.0.0.0/8, e.g. 10.96.0.0/16',
   },
   serviceNodePortRange: {

@@ -4,8 +4,11 @@ import { UsageError } from '@keelson/core/internal';
 
 /** The options about addresses of services, with the names of kube-apiserver. */
 export interface ServiceServerOptions {
-  /** Network of cluster addresses in CIDR notation; with a comma a second one of the other family. */
-  readonly serviceClusterIpRange: string;
+  /**
+   * Network of cluster addresses in CIDR notation; with a comma a second one of the other family. Undefined:
+   * {@link defaultClusterIpRange}.
+   */
+  readonly serviceClusterIpRange?: string;
   /** First and last node port. */
   readonly serviceNodePortRange: string;
 }
@@ -18,7 +21,7 @@ export const defaultClusterIpRange = '127.96.0.0/16';
 export const defaultNodePortRange = '30000-32767';
 
 /** The address of the DNS server for pods: the tenth of the range, as in most clusters. */
-export function clusterDnsAddress(serviceClusterIpRange: string): string {
+export function clusterDnsAddress(serviceClusterIpRange = defaultClusterIpRange): string {
   const [first = defaultClusterIpRange] = serviceClusterIpRange.split(',');
   return new AddressRange(first, '--service-cluster-ip-range').at(10);
 }
