@@ -15,7 +15,7 @@ import {
   resolveConfig,
 } from '@keelson/agent';
 import type { ApiClient } from '@keelson/core';
-import { silentLogger, systemClock } from '@keelson/core/runtime';
+import { type Clock, silentLogger, systemClock } from '@keelson/core/runtime';
 
 type Engine = Pick<Parameters<typeof createAgent>[1], 'runtime' | 'images'>;
 
@@ -30,6 +30,8 @@ export interface AgentNodeOptions {
   readonly events?: EventRecorder;
   /** Default: nothing may be mounted. */
   readonly mounter?: Mounter;
+  /** Default: that of the system. */
+  readonly clock?: Clock;
   /** Default: that of this machine. */
   readonly nodeUsage?: NodeUsage;
 }
@@ -49,7 +51,7 @@ export async function scratchDirectory(): Promise<{ readonly dir: string; readon
 
 /** Starts an agent with its sources. */
 export async function startAgentNode(options: AgentNodeOptions & { readonly dir: string }): Promise<AgentNode> {
-  const { name, engine, api, words = [], dir, events, mounter = noMounter, nodeUsage } = options;
+  const { name, engine, api, words = [], dir, events, mounter = noMounter, clock = systemClock, nodeUsage } = options;
   // How full this machine is decides nothing.
   const own = ['--eviction-hard=', '--resolv-conf=', '--enable-server=false'];
   const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, ...own];
@@ -58,7 +60,7 @@ export async function startAgentNode(options: AgentNodeOptions & { readonly dir:
     fileExists: () => false,
   });
   const logger = silentLogger;
-  const sources = createSources({ config, client: api, events: noEvents, clock: systemClock, logger });
+  const sources = createSources({ config, client: api, events: noEvents, clock, logger });
   const machine = { ...(await readMachine()), addresses: ['192.0.2.1'] };
   const agent = createAgent(config, {
     ...engine,
@@ -66,7 +68,7 @@ export async function startAgentNode(options: AgentNodeOptions & { readonly dir:
     ...(events && { events }),
     pods: sources.config,
     machine,
-    clock: systemClock,
+    clock,
     logger,
     logRoot: join(dir, 'log'),
     mounter,
