@@ -306,12 +306,23 @@ function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: Any
   const applied = kind.subresource === undefined ? lastAppliedFields(kind, live) : undefined;
   if (id === undefined || rest === undefined || applied === undefined) return owners;
   const set = applied.union(FieldSet.of(['f:metadata', 'f:annotations', `f:${lastAppliedAnnotation}`]));
-  const own = set.recursiveDifference(kind.resetFields).intersection(rest.set);
+  const own = withContainers(set).recursiveDifference(kind.resetFields).intersection(rest.set);
   if (own.empty) return owners;
   const entry = { ...rest, manager: clientSideApply, set: own };
   const result = new Map<string, Owned>([[ownerId(entry), entry]]);
   const others = rest.set.difference(own);
   if (!others.empty) result.set(id, { ...rest, set: others });
+  return result;
+}
+
+/** A set with everything on the way to its members. */
+function withContainers(set: FieldSet): FieldSet {
+  const result = new FieldSet();
+  for (const element of set.memberElements()) result.add(element);
+  for (const [element, below] of set.childElements()) {
+    result.add(element);
+    result.attach(element, withContainers(below));
+  }
   return result;
 }
 

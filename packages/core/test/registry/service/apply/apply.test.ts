@@ -338,7 +338,12 @@ test('kubectl takes over what client-side apply set, and keeps its annotation up
     '{"apiVersion":"toys.example.com/v1","kind":"Gadget","metadata":{"name":"g"},"spec":{"colour":"blue"}}\n',
   );
   t.deepEqual(ownersOf(applied)['kubectl'], ['.colour']);
-  t.deepEqual(ownersOf(applied)['kubectl-client-side-apply~'], [`.metadata.annotations.${annotation}`, '.paused']);
+  t.deepEqual(ownersOf(applied)['kubectl-client-side-apply~'], [
+    '',
+    '.metadata.annotations',
+    `.metadata.annotations.${annotation}`,
+    '.paused',
+  ]);
 });
 
 test('concurrent applies of different managers are all kept', async (t) => {
