@@ -81,6 +81,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     return kind && connectSubresource(attributes, kind);
   };
   const pipeline = new Pipeline(options, limits, httpMetrics, (attributes) => connectOf(attributes) !== undefined);
+  options.metrics.beforeRead?.(() => httpMetrics.flush(pipeline.levels));
   const connects = new ConnectHandler({ clock: options.clock, limits, dialer: options.nodeDialer });
   const resources = new ResourceHandler({
     routes,

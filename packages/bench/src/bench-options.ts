@@ -138,7 +138,7 @@ const table: readonly AnyOption[] = [
 export const benchHelp = `keelson bench [options]
 
 Measures storages and running servers side by side, with copies of one object, and writes a report with plots. Each
-storage is served by a keelson serve of its own. Objects are in a namespace of the benchmark, which is deleted at the end.
+storage is served by a keelson serve of its own. Objects are in a namespace of the benchmark and deleted at the end.
 
 Options:
 ${flagsHelp(table)}`;

@@ -46,8 +46,8 @@ export interface BenchRun {
 }
 
 /**
- * Measures storages and servers side by side: in every round of a scenario each server has its turn, so that a change of
- * the machine's load affects all of them.
+ * Measures storages and servers side by side: in every round of a scenario each server has its turn, so that a change
+ * of the machine's load affects all of them.
  *
  * @throws UsageError for options and servers that cannot be used
  * @public

@@ -1,5 +1,5 @@
 import type { ApiClient, KindDefinition, KubeObject, Stored } from '@keelson/core';
-import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { Clock, Logger, Metrics, Tracing } from '@keelson/core/runtime';
 import type { ObjectReader, Selection } from './shared-informer.ts';
 
 /** What controllers need from the process that runs them. */
@@ -8,6 +8,8 @@ export interface ControllerHost {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Records a span for each run. Default: none. */
+  readonly tracing?: Tracing | undefined;
   /** Makes the objects of local copies immutable, so that a controller that modifies one fails. For tests. */
   readonly freeze?: boolean;
 }

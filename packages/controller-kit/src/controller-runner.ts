@@ -3,6 +3,7 @@ import type { GroupVersionResource, KindDefinition, KubeObject } from '@keelson/
 import { addAbortListener, type Counter, removeAbortListener } from '@keelson/core/runtime';
 import type { ControllerDefinition, ControllerHost, ReconcileResult, ReconcileRun } from './controller-definition.ts';
 import { HotLoops } from './hot-loops.ts';
+import { resourceId } from './informer-pool.ts';
 import { ObservedWrites } from './observed-writes.ts';
 import { OwnChanges, TriggerList } from './own-changes.ts';
 import { controllerOf } from './owner-references.ts';
@@ -176,7 +177,14 @@ export class ControllerRunner {
   async #reconcile(run: ReconcileRun): Promise<ReconcileResult> {
     const { kind, reconcile, deleted } = this.#definition;
     const object = this.#copy(kind).get(run.key);
-    return object === undefined ? deleted?.(run) : (reconcile(object, run) as Promise<ReconcileResult>);
+    const work = async () =>
+      object === undefined ? deleted?.(run) : (reconcile(object, run) as Promise<ReconcileResult>);
+    const { tracing } = this.#host;
+    if (tracing === undefined) return work();
+    const slash = run.key.indexOf('/');
+    const namespace = slash === -1 ? {} : { 'k8s.namespace.name': run.key.slice(0, slash) };
+    const attributes = { 'keelson.controller': this.name, 'keelson.resource': resourceId(kind), ...namespace };
+    return tracing.span({ name: `reconcile ${this.name}`, attributes }, work);
   }
 
   /** The next run of the key begins when the writes are visible. */

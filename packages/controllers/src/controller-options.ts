@@ -1,5 +1,5 @@
 import type { ApiClient } from '@keelson/core';
-import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { Clock, Logger, Metrics, Tracing } from '@keelson/core/runtime';
 
 /** Dependencies of every controller. */
 export interface ControllerOptions {
@@ -7,4 +7,6 @@ export interface ControllerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Records a span for each run of a controller. Default: none. */
+  readonly tracing?: Tracing | undefined;
 }

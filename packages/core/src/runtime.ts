@@ -34,5 +34,7 @@ export {
   type Token,
   token,
 } from './runtime/tokens.ts';
+/** @experimental */
+export type { ActiveSpan, SpanAttributes, SpanOptions, Tracing } from './runtime/tracing.ts';
 /** @public */
 export { eventLoopTurns, TurnQueue } from './runtime/turn-queue.ts';

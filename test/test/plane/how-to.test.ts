@@ -12,6 +12,7 @@ for (const [name, least] of [
   ['define-kinds', 4],
   ['write-a-controller', 3],
   ['run-benchmarks', 1],
+  ['trace-requests', 1],
 ] as const)
   test(`every program on the page ${name} runs as it is and prints what the page says`, async (t) => {
     t.timeout(120_000);

@@ -209,6 +209,11 @@ export interface RouteSource {
 export interface HttpApiOptions {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
+  /**
+   * Handlers run in the asynchronous context in which the listener was called, which tracing requires. Costs CPU time.
+   * Default false.
+   */
+  readonly keepAsyncContext?: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: VersionInfo;

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
@@ -59,6 +60,7 @@ export class Pipeline {
   readonly #connects: (attributes: RequestAttributes) => boolean;
   readonly #flows: FlowControl;
   readonly #running: RunningRequests;
+  readonly #keepAsyncContext: boolean;
   #draining = false;
 
   /** @param connects whether a request on a subresource is a connect request */
@@ -81,6 +83,7 @@ export class Pipeline {
     this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
     this.#connects = connects;
     this.#flows = new FlowControl(limits, { ...defaultFlowControl, ...options.flowControl }, options.clock, metrics);
+    this.#keepAsyncContext = options.keepAsyncContext === true;
     this.#running = new RunningRequests(options.clock, (exchange) => this.#expired(exchange));
   }
 
@@ -112,7 +115,8 @@ export class Pipeline {
         through !== undefined || this.#isConnect(attributes)
           ? this.#openWhole(request, response, attributes)
           : this.open(request, response, attributes);
-      const piece = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
+      const work = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
+      const piece = this.#keepAsyncContext ? AsyncResource.bind(work) : work;
       if (isUrgent(exchange.attributes)) return eventLoopTurns.add(piece, { urgent: true });
       exchange.authentication = this.#authenticated(request);
       const caller = this.#callerOf(exchange);

@@ -1,5 +1,5 @@
 import type { Brand } from '@keelson/core/internal';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import type { Clock, Logger, Tracing } from '@keelson/core/runtime';
 
 /** A user to impersonate; the server authorizes the impersonation. */
 export interface Impersonation {
@@ -52,6 +52,8 @@ export interface HttpClientOptions {
   /** Clock for limits, pauses and timeouts; default: the system clock. */
   readonly clock?: Clock;
   readonly logger?: Logger;
+  /** Sends the trace context of the active span with each request. Default: none is sent. */
+  readonly tracing?: Pick<Tracing, 'headers'>;
   /** Receives the texts of `Warning` headers; default: they are dropped. */
   readonly onWarning?: (text: string) => void;
 }

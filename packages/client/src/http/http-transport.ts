@@ -190,6 +190,7 @@ export class HttpTransport {
       Accept: accept,
       'Accept-Encoding': compression && !stream ? 'gzip' : 'identity',
       ...this.#headers,
+      ...this.#options.tracing?.headers(),
       ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'Content-Type': body.contentType, 'Content-Length': body.bytes.length }),
     };

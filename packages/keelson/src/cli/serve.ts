@@ -13,6 +13,7 @@ import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
+import type { OpenTelemetry } from '../opentelemetry.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import {
   authorityFile,
@@ -75,7 +76,7 @@ export async function startServer(
   });
   const made = given ?? (insecure && !withAgent ? undefined : await load());
   const credentials = insecure ? undefined : made;
-  const metrics = createPromMetrics();
+  const { metrics, ...tracing } = await telemetryOf(options);
   let renewal: CredentialsRenewal | undefined;
   const localAgents = new Map<string, number>();
   const audit = auditOptions(options);
@@ -97,6 +98,7 @@ export async function startServer(
     ...(options.encryptionProviderConfig ? { encryptionConfigFile: options.encryptionProviderConfig } : {}),
     logger,
     metrics,
+    ...tracing,
     ...(credentials
       ? {
           ...(given
@@ -167,6 +169,21 @@ export async function startServer(
   } catch (error) {
     await plane.close();
     throw error;
+  }
+}
+
+/** The metrics of the path `/metrics`, and with the option those of OpenTelemetry, which is loaded on demand. */
+async function telemetryOf({
+  openTelemetry: wanted,
+}: ServerOptions): Promise<Partial<OpenTelemetry> & Pick<OpenTelemetry, 'metrics'>> {
+  const metrics = createPromMetrics();
+  if (!wanted) return { metrics };
+  try {
+    const { openTelemetry } = await import('../opentelemetry.ts');
+    return openTelemetry({ metrics });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new UsageError('--opentelemetry requires the package @opentelemetry/api; install it with the SDK');
   }
 }
 

@@ -71,6 +71,8 @@ export interface ServerOptions
   /** Modules whose default export is a kind or a list of kinds, served in addition to the built-in kinds. */
   readonly kinds: readonly string[];
   readonly logLevel: LogLevel;
+  /** Spans and metrics are passed to the OpenTelemetry SDK that is loaded before the program. */
+  readonly openTelemetry: boolean;
   readonly brand: { readonly vendor: string; readonly metaGroup: string };
   /** Limits on the connections of clients and timeouts of their states. */
   readonly connectionLimits?: Partial<ConnectionLimits>;
@@ -251,6 +253,13 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: oneOf('LEVEL', logLevels),
     default: 'info',
     help: logLevels.join(' | '),
+  },
+  openTelemetry: {
+    flag: '--opentelemetry',
+    variable: 'KEELSON_OPENTELEMETRY',
+    type: bool,
+    default: false,
+    help: 'pass spans and metrics to the OpenTelemetry SDK that NODE_OPTIONS=--import=MODULE loads',
   },
   brand: {
     type: brand,

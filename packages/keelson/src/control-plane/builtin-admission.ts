@@ -7,7 +7,30 @@ import { classAdmission } from '../admission/class-admission.ts';
 import { limitRanger } from '../admission/limit-ranger.ts';
 import { checkPluginNames } from '../config/admission-plugins.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
-import { defaultTolerations } from './default-tolerations.ts';
+
+const keys = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+/** Time in which a node may come back before its pods are evicted. */
+const tolerationSeconds = 300;
+
+/** Pods tolerate a node that is not ready or unreachable for five minutes, unless they state a time themselves. */
+const defaultTolerations: AdmissionPlugin = {
+  name: 'DefaultTolerationSeconds',
+  resources: ['pods'],
+  handles: ({ operation, subresource }) => operation === 'create' && subresource === undefined,
+  mutate: ({ object }) => {
+    const { spec } = object as Pod;
+    const given = spec.tolerations ?? [];
+    const missing = keys.filter(
+      (missed) =>
+        !given.some(
+          ({ key = '', effect = '' }) => (key === '' || key === missed) && (effect === '' || effect === 'NoExecute'),
+        ),
+    );
+    if (missing.length === 0) return;
+    const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
+    spec.tolerations = [...given, ...added];
+  },
+};
 
 /** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
 export function builtinAdmission(

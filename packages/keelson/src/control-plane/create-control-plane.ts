@@ -34,6 +34,7 @@ import {
   ServiceHost,
   silentLogger,
   systemClock,
+  type Tracing,
 } from '@keelson/core/runtime';
 import { AggregatedApis, admissionWebhooks, LocalApiServices } from '@keelson/extensions';
 import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
@@ -44,6 +45,7 @@ import type { AuthorizationOptions } from '../config/authorization-options.ts';
 import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import { NodeMetricsSource } from '../metrics/node-metrics-source.ts';
+import { tracedPlugin } from '../observe/traced-plane.ts';
 import type { HandlerOptions, Listening, ListenOptions, PlaneHandler, ServedPlane } from '../server/listen-plane.ts';
 import type { PlaneAccess } from '../server/request-state.ts';
 import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
@@ -131,6 +133,11 @@ export interface ControlPlaneOptions {
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   /**
+   * Records requests, calls of stores, admission plugins and runs of controllers as spans; see `openTelemetry` of
+   * `keelson/opentelemetry`. Default: none.
+   */
+  readonly tracing?: Tracing;
+  /**
    * Aborts the start: started services are stopped, and {@link createControlPlane} rejects with the reason of the
    * signal.
    */
@@ -174,7 +181,8 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const withBuiltin = options.builtinKinds !== false;
   const nodeMetrics = withBuiltin ? new NodeMetricsSource({ clock, logger }) : undefined;
   const allKinds = [...(withBuiltin ? builtinKinds : []), ...(nodeMetrics?.kinds() ?? []), ...(options.kinds ?? [])];
-  const context = { clock, logger, metrics };
+  const { tracing } = options;
+  const context = { clock, logger, metrics, ...(tracing ? { tracing } : {}) };
   const controllers = chooseControllers(options.controllers ?? true);
   const { encryptionConfigFile: configFile } = options;
   const encryption =
@@ -209,12 +217,13 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const webhooks = withBuiltin
     ? admissionWebhooks({ client: () => api, registry: () => registry, reinvoked: plugins, ...context })
     : undefined;
+  const allPlugins = [...plugins, ...(webhooks ? [webhooks.plugin] : [])];
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
     tokens: (kind) => stores.tokensOf(kind),
     ...(addresses ? { allocatorOf: allocatorsOf(stores, cached, addresses.allocator, clock) } : {}),
-    admission: [...plugins, ...(webhooks ? [webhooks.plugin] : [])],
+    admission: tracing ? allPlugins.map((plugin) => tracedPlugin(plugin, tracing)) : allPlugins,
     authorizer,
     authenticateToken: authentication.authenticateToken,
     clock,

@@ -1,6 +1,7 @@
 import type { Encryption } from '@keelson/access';
 import type { KindDefinition } from '@keelson/core';
 import { StorageMemory } from '@keelson/core/internal';
+import { tracedStore } from '../observe/traced-plane.ts';
 import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
 import { makeStore, type StoreContext } from '../storage/open-storage.ts';
@@ -24,6 +25,7 @@ export async function makeStores(
     continueTokens: tokens,
     watchWindow = {},
     memoryBudgets,
+    tracing,
   } = options;
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, 'storage');
   const storeOf = routeKinds(plan, kinds);
@@ -38,7 +40,8 @@ export async function makeStores(
   const memory = new StorageMemory(context.clock, memoryBudgets, context.metrics);
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
-    const plain = await makeStore({ name, reads: storeReads, ...rest }, context);
+    const opened = await makeStore({ name, reads: storeReads, ...rest }, context);
+    const plain = tracing ? { ...opened, store: tracedStore(opened.store, tracing, opened.adapter, name) } : opened;
     const made = encryption === undefined ? plain : { ...plain, store: encryption.wrap(name, plain.store) };
     stores.push(
       new PlaneStore({

@@ -100,7 +100,7 @@ function withKnownPlugins(word: string, warn: (line: string) => void): string[] 
   return known.length === 0 ? [] : [`${flag}=${known.join(',')}`];
 }
 
-/** The certificate of the directory. Clients are verified by `--client-ca-file`, so there is no authority of our own. */
+/** The certificate of the directory. Clients are verified by `--client-ca-file`; there is no authority of our own. */
 async function credentialsOf(options: ServerOptions, directory: string): Promise<Credentials> {
   const certificateFile = options.tlsCertFile ?? join(directory, 'apiserver.crt');
   const keyFile = options.tlsPrivateKeyFile ?? join(directory, 'apiserver.key');

@@ -4,7 +4,7 @@ import type { Authentication, Encryption, IssuerDocuments, ServerAuthentication 
 import type { KeyPair } from '@keelson/certificates';
 import type { ApiClient, Authorizer, ResourceClient, UserInfo } from '@keelson/core';
 import { type Auditor, type Brand, type ResourceRegistry, UsageError } from '@keelson/core/internal';
-import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
+import type { Clock, Logger, Metrics, Tracing } from '@keelson/core/runtime';
 import type { AggregatedApis } from '@keelson/extensions';
 import {
   createHttpApi,
@@ -21,6 +21,7 @@ import type { ConnectionLimits } from '../config/connection-limits.ts';
 import type { FlowControlChoice } from '../config/flow-control.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
+import { tracedListener } from '../observe/traced-requests.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import { publishAuthenticationConfig } from './authentication-config-map.ts';
 import { serveEncryption } from './encryption-endpoint.ts';
@@ -119,6 +120,8 @@ export interface ServedPlane {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Absent: requests are not traced. */
+  readonly tracing?: Tracing;
   /** Health checks of the stores. */
   readonly checks: readonly { readonly name: string; readonly check: () => boolean }[];
   readonly authorizer: Authorizer;
@@ -186,6 +189,7 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
     logger,
     metrics,
     version: apiVersionInfo,
+    keepAsyncContext: plane.tracing !== undefined,
     checks,
     authorize: authorizer.authorize.bind(authorizer),
     ...(options.middleware || options.routes ? { own: ownRoutes(options, plane) } : {}),
@@ -206,7 +210,8 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
   if (plane.encryption !== undefined) serveEncryption(api.app, plane.encryption);
-  return { api, users };
+  const { tracing } = plane;
+  return { api: tracing ? { ...api, listener: tracedListener(api.listener, tracing) } : api, users };
 }
 
 /** A server without the object serves as well; programs that read it wait for it. */
