@@ -62,6 +62,8 @@ export function relatedKind<T extends KubeObject>(
 export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   /** Appears in logs, metrics and events, for example `replicaset-controller`. */
   readonly name: string;
+  /** The source of its events. Default: the name. */
+  readonly eventSource?: string;
   readonly kind: KindDefinition<T>;
   /** Limits the local copy of `kind`; other objects are not reconciled. */
   readonly select?: Selection;

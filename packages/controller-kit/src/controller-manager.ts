@@ -35,7 +35,8 @@ export class ControllerManager implements Service {
     for (const definition of controllers) {
       if (this.#runners.some(({ name }) => name === definition.name))
         throw new Error(`two controllers have the name ${definition.name}`);
-      const recorder = new ApiEventRecorder({ ...host, ...eventLimit, source: { component: definition.name } });
+      const component = definition.eventSource ?? definition.name;
+      const recorder = new ApiEventRecorder({ ...host, ...eventLimit, source: { component } });
       this.#recorders.push(recorder);
       this.#runners.push(new ControllerRunner(definition, this.#copiesOf(definition), host, recorder));
     }

@@ -46,6 +46,7 @@ function createAutoscalerController(): ControllerDefinition<HorizontalPodAutosca
   const memories = new Map<string, Memory>();
   return {
     name: 'horizontal-pod-autoscaler-controller',
+    eventSource: 'horizontal-pod-autoscaler',
     kind: HorizontalPodAutoscaler,
     workers: 5,
     related: [relatedKind(Pod)],

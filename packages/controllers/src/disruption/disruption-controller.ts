@@ -45,6 +45,7 @@ const scalable: readonly KindDefinition[] = [Deployment, ReplicaSet, Replication
 /** Keeps the status of disruption budgets: how many pods are healthy, and how many may be evicted. */
 export const disruptionController: ControllerDefinition<PodDisruptionBudget> = {
   name: 'disruption-controller',
+  eventSource: 'controllermanager',
   kind: PodDisruptionBudget,
   workers: 5,
   related: [relatedKind(Pod, budgetsOfPod), ...scalable.map((kind) => relatedKind(kind, budgetsOfNamespace))],

@@ -21,6 +21,7 @@ const managedBy = 'endpointslice-controller.k8s.io';
 /** Writes the EndpointSlices of services with a selector. */
 export const endpointSliceController: ControllerDefinition<Service> = {
   name: 'endpointslice-controller',
+  eventSource: 'endpoint-slice-controller',
   kind: Service,
   owns: [EndpointSlice],
   related: [relatedKind(Pod, servicesOf)],

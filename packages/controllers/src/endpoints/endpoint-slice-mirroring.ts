@@ -14,6 +14,7 @@ const maxPerSubset = 1000;
 /** Writes the EndpointSlices of services without a selector, whose users write Endpoints. */
 export const endpointSliceMirroring: ControllerDefinition<Endpoints> = {
   name: 'endpointslice-mirroring-controller',
+  eventSource: 'endpoint-slice-mirroring-controller',
   kind: Endpoints,
   owns: [EndpointSlice],
   related: [relatedKind(Service, ({ metadata }) => [`${metadata?.namespace}/${metadata?.name}`])],

@@ -30,6 +30,7 @@ type Address = NonNullable<Subset['addresses']>[number];
 /** Writes the Endpoints of services with a selector. */
 export const endpointsController: ControllerDefinition<Service> = {
   name: 'endpoints-controller',
+  eventSource: 'endpoint-controller',
   kind: Service,
   related: [
     relatedKind(Pod, servicesOf),

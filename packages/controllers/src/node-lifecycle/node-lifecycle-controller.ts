@@ -64,6 +64,7 @@ function stateOf(run: ReconcileRun): State {
  */
 export const nodeLifecycleController: ControllerDefinition<Node> = {
   name: 'node-lifecycle-controller',
+  eventSource: 'node-controller',
   kind: Node,
   related: [
     relatedKind(Lease, ({ metadata }) => (metadata?.namespace === leaseNamespace ? [metadata.name ?? ''] : [])),

@@ -23,6 +23,7 @@ export interface Replicated extends KubeObject {
 
 export interface ReplicaControllerOptions<T extends Replicated> {
   readonly name: string;
+  readonly eventSource?: string;
   readonly kind: KindDefinition<T>;
   readonly selectorOf: (object: T) => LabelSelector;
   /** Objects with the same owner, among whose pods those on full nodes are deleted first. */
@@ -33,9 +34,10 @@ export interface ReplicaControllerOptions<T extends Replicated> {
 
 /** A controller that keeps `spec.replicas` pods. */
 export function replicaController<T extends Replicated>(options: ReplicaControllerOptions<T>): ControllerDefinition<T> {
-  const { name, kind, selectorOf } = options;
+  const { name, eventSource, kind, selectorOf } = options;
   return {
     name,
+    ...(eventSource === undefined ? {} : { eventSource }),
     kind,
     workers: 5,
     owns: [Pod],

@@ -21,6 +21,7 @@ export const replicaSetController: ControllerDefinition<ReplicaSet> = replicaCon
 export const replicationController: ControllerDefinition<ReplicationController> =
   replicaController<ReplicationController>({
     name: 'replicationcontroller-controller',
+    eventSource: 'replication-controller',
     kind: ReplicationController,
     selectorOf: ({ spec }) => (spec.selector === undefined ? nothingSelector : labelSetSelector(spec.selector)),
     countsTerminating: false,
