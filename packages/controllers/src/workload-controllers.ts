@@ -12,6 +12,10 @@ import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-control
 import { taintEvictionController } from './node-lifecycle/taint-eviction-controller.ts';
 import { replicaSetController, replicationController } from './replicaset/replica-set-controller.ts';
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
+import { claimBinder } from './volumes/claim-binder.ts';
+import { ephemeralClaims } from './volumes/ephemeral-claims.ts';
+import { claimProtection, volumeProtection } from './volumes/storage-protection.ts';
+import { volumePhases } from './volumes/volume-phases.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
 // biome-ignore lint/suspicious/noExplicitAny: controllers of kinds of every type
@@ -22,10 +26,15 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   endpointSliceController,
   endpointSliceMirroring,
   endpointsController,
+  ephemeralClaims,
   autoscalerController,
   jobController,
   jobOrphanPods,
   nodeLifecycleController,
+  claimBinder,
+  volumePhases,
+  volumeProtection,
+  claimProtection,
   replicaSetController,
   replicationController,
   statefulSetController,

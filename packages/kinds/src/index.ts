@@ -111,6 +111,7 @@ export { hasCondition } from './certificates/v1/conditions.ts';
 export type * as certificatesV1 from './certificates/v1/schema/index.ts';
 export type * as coordinationV1 from './coordination/v1/schema/index.ts';
 export { matchesNodeTerm, type NodeFacts, tolerates, untoleratedTaint } from './core/v1/node/node-rules.ts';
+export { volumeReaches, volumesFor } from './core/v1/persistent-volume/match-claim.ts';
 export { podGracePeriod, type QosClass, qosClassOf } from './core/v1/pod.ts';
 export type * as coreV1 from './core/v1/schema/index.ts';
 export type {
@@ -302,3 +303,4 @@ export const builtinKinds: readonly KindDefinition[] = [
   ExtensionsV1beta1ReplicaSet,
   Ingress,
 ];
+export { storageClassOf } from './validation/volumes.ts';

@@ -1,0 +1,45 @@
+import { type ControllerDefinition, isControlledBy, ownerReference, relatedKind } from '@keelson/controller-kit';
+import { PersistentVolumeClaim, Pod } from '@keelson/kinds';
+import { textOf } from '../workload/pod-writes.ts';
+
+/** Creates the claims of ephemeral volumes, which are deleted with their pod. */
+export const ephemeralClaims: ControllerDefinition<Pod> = {
+  name: 'ephemeral-volume-controller',
+  eventSource: 'ephemeral_volume',
+  kind: Pod,
+  related: [relatedKind(PersistentVolumeClaim)],
+  owns: [PersistentVolumeClaim],
+  reconcile: async (pod, run) => {
+    const { name: podName = '', namespace = '', deletionTimestamp } = pod.metadata ?? {};
+    if (deletionTimestamp !== undefined) return undefined;
+    for (const { name: volumeName, ephemeral } of pod.spec.volumes ?? []) {
+      if (ephemeral?.volumeClaimTemplate === undefined) continue;
+      const name = `${podName}-${volumeName}`;
+      const existing = run.read(PersistentVolumeClaim).get(`${namespace}/${name}`);
+      if (existing !== undefined) {
+        if (isControlledBy(existing, pod)) continue;
+        throw new Error(`PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`);
+      }
+      const { metadata, spec } = ephemeral.volumeClaimTemplate;
+      const { labels, annotations } = metadata ?? {};
+      try {
+        await run.client
+          .resource(PersistentVolumeClaim)
+          .namespace(namespace)
+          .create({
+            metadata: {
+              name,
+              ...(labels ? { labels } : {}),
+              ...(annotations ? { annotations } : {}),
+              ownerReferences: [ownerReference(Pod, pod)],
+            },
+            spec,
+          });
+      } catch (error) {
+        run.event(pod, 'Warning', 'EphemeralVolumeCreationFailed', `ephemeral volume: ${textOf(error)}`);
+        throw error;
+      }
+    }
+    return undefined;
+  },
+};
