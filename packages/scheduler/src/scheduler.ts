@@ -2,6 +2,7 @@ import { ApiEventRecorder } from '@keelson/client';
 import type { ControllerHost } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
 import { eventLoopTurns, type Service } from '@keelson/core/runtime';
+import { ClaimBinding } from './claim-binding.ts';
 import { ClusterFeed, type SharedInformerOf } from './cluster/cluster-feed.ts';
 import { type ClusterChange, ClusterState } from './cluster/cluster-state.ts';
 import { isSameForOthers, type PodInfo } from './cluster/pod-info.ts';
@@ -54,6 +55,9 @@ export class Scheduler implements Service {
   readonly #events: ApiEventRecorder;
   readonly #metrics: SchedulerMetrics;
   readonly #writes = new Set<Promise<void>>();
+  readonly #claims: ClaimBinding;
+  /** Pods that wait for volumes; they may take long, so they are not limited as writes are. */
+  readonly #waitingForClaims = new Set<Promise<void>>();
   #running: Promise<void> | undefined;
   #stopped = false;
   #wake = () => {};
@@ -85,11 +89,15 @@ export class Scheduler implements Service {
       logger,
       informerOf: options.informerOf,
       cluster: this.#cluster,
-      changed: (change) => this.#queue.changed(change),
+      changed: (change) => {
+        this.#queue.changed(change);
+        if (change === 'ClaimChanged') this.#claims.changed();
+      },
       pod: (pod, before) => this.#observe(pod, before),
       podGone: (pod) => this.#gone(pod),
     });
     this.#writer = new PodWriter({ client, clock, logger, component });
+    this.#claims = new ClaimBinding({ client, clock, cluster: this.#cluster });
     this.#events = new ApiEventRecorder({
       client,
       source: { component },
@@ -114,6 +122,8 @@ export class Scheduler implements Service {
     this.#wake();
     this.#queue.stop();
     await this.#running;
+    this.#claims.stop();
+    await Promise.all(this.#waitingForClaims);
     await Promise.all(this.#writes);
     await this.#events.stop();
     await this.#feed.stop();
@@ -149,7 +159,10 @@ export class Scheduler implements Service {
   #gone(pod: PodInfo): void {
     this.#queue.delete(pod.uid);
     this.#cluster.denominate(pod.uid);
-    if (this.#cluster.remove(pod.uid) !== undefined || pod.nominatedNodeName !== '') this.#queue.changed('PodDeleted');
+    if (this.#cluster.remove(pod.uid) !== undefined || pod.nominatedNodeName !== '') {
+      this.#queue.changed('PodDeleted');
+      this.#claims.changed();
+    }
   }
 
   async #run(): Promise<void> {
@@ -187,12 +200,31 @@ export class Scheduler implements Service {
       else {
         this.#cluster.assume(pod, placement.node.name);
         this.#queue.changed('PodAssigned');
-        this.#write(this.#bind(queued, placement.node.name, began));
+        this.#assign(queued, placement.node.name, began);
       }
     } catch (err) {
       logger.error('a pod cannot be scheduled', { component: this.name, pod: pod.key, err });
       this.#failed(pod, began, err);
     }
+  }
+
+  #assign(queued: QueuedPod, nodeName: string, began: number): void {
+    const { pod } = queued;
+    if (pod.requirements.claims.length === 0 || this.#claims.unbound(pod).length === 0) {
+      this.#write(this.#bind(queued, nodeName, began));
+      return;
+    }
+    const waiting = this.#claims.bind(pod, nodeName).then(
+      () => this.#write(this.#bind(queued, nodeName, began)),
+      (err: unknown) => {
+        if (this.#cluster.forget(pod.uid)) this.#queue.changed('PodDeleted');
+        const reason = err instanceof Error ? err.message : String(err);
+        if (!this.#stopped)
+          this.#failed(pod, began, new Error(`running PreBind plugin "VolumeBinding": binding volumes: ${reason}`));
+      },
+    );
+    this.#waitingForClaims.add(waiting);
+    void waiting.finally(() => this.#waitingForClaims.delete(waiting));
   }
 
   #rejectUnfit(pod: PodInfo, began: number, failure: FitFailure): void {

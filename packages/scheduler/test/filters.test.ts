@@ -1,3 +1,4 @@
+import type { PersistentVolume } from '@keelson/kinds';
 import test from 'ava';
 import { type LocalPod, localCluster, place, pod } from './support/local-cluster.ts';
 import type { NodeParts } from './support/test-cluster.ts';
@@ -432,11 +433,68 @@ for (const [title, state, expected] of [
   test(`a pod with ${title}`, (t) => {
     const cluster = localCluster({ n1: {} });
     if (state !== undefined) cluster.claims.set('default/data', state);
+    cluster.volumes.set('pv', volumeOf('pv'));
     t.is(place(pod('subject', claimPod), cluster), expected);
   });
 
+/** A free volume, on one node where it is given. */
+function volumeOf(name: string, node?: string): PersistentVolume {
+  const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node ?? ''] }];
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+  return {
+    metadata: { name },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'local',
+      ...(node === undefined ? {} : { nodeAffinity }),
+    },
+    status: { phase: 'Available' },
+  };
+}
+
+test('a bound claim restricts its pod to the nodes that reach the volume', (t) => {
+  const cluster = localCluster({ n1: {}, n2: {} });
+  cluster.claims.set('default/data', claim);
+  const expected = (what: string) => `0/2 nodes are available: 2 ${what}.`;
+  t.is(
+    place(pod('subject', claimPod), cluster),
+    expected('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
+  );
+  cluster.volumes.set('pv', volumeOf('pv', 'n2'));
+  t.is(place(pod('subject', claimPod), cluster), 'n2');
+  cluster.volumes.set('pv', volumeOf('pv', 'n3'));
+  t.is(place(pod('subject', claimPod), cluster), expected("node(s) didn't match PersistentVolume's node affinity"));
+});
+
+test('a claim that waits for its consumer allows nodes with a free volume, or those for which volumes are made', (t) => {
+  const cluster = localCluster({ n1: zone('a'), n2: zone('b') });
+  const resources = { requests: { storage: '1Gi' } };
+  const spec = { storageClassName: 'local', accessModes: ['ReadWriteOnce'], resources };
+  const unbound = { metadata: { name: 'data', namespace: 'default' }, spec };
+  cluster.claims.set('default/data', { ...claim, phase: 'Pending', volumeName: '', unbound });
+  const subject = pod('subject', claimPod);
+  const immediate = '0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.';
+  t.is(place(subject, cluster), immediate);
+  const storageClass = { metadata: { name: 'local' }, provisioner: 'kubernetes.io/no-provisioner' };
+  cluster.storageClasses.set('local', { ...storageClass, volumeBindingMode: 'Immediate' });
+  t.is(place(subject, cluster), immediate);
+  const delayed = { ...storageClass, volumeBindingMode: 'WaitForFirstConsumer' };
+  cluster.storageClasses.set('local', delayed);
+  t.is(place(subject, cluster), "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.");
+  cluster.volumes.set('small', { ...volumeOf('small', 'n1'), spec: { capacity: { storage: '1Mi' } } });
+  cluster.volumes.set('pv', volumeOf('pv', 'n2'));
+  t.is(place(subject, cluster), 'n2');
+  cluster.volumes.clear();
+  const matchLabelExpressions = [{ key: 'zone', values: ['a'] }];
+  const allowedTopologies = [{ matchLabelExpressions }];
+  cluster.storageClasses.set('local', { ...delayed, provisioner: 'example.com/disks', allowedTopologies });
+  t.is(place(subject, cluster), 'n1');
+});
+
 test('a claim with access mode ReadWriteOncePod is used by one pod at a time', (t) => {
   const cluster = localCluster({ n1: {}, n2: {} }, { user: { ...claimPod, node: 'n1' } });
+  cluster.volumes.set('pv', volumeOf('pv'));
   cluster.claims.set('default/data', { ...claim, exclusive: true });
   t.is(
     place(pod('subject', claimPod), cluster),
@@ -449,6 +507,7 @@ test('a claim with access mode ReadWriteOncePod is used by one pod at a time', (
 
 test('an ephemeral claim must have been created for the pod', (t) => {
   const cluster = localCluster({ n1: {} });
+  cluster.volumes.set('pv', volumeOf('pv'));
   const subject = pod('subject', { spec: { volumes: [{ name: 'v', ephemeral: {} }] } });
   t.regex(place(subject, cluster), /waiting for ephemeral volume controller to create the .*"subject-v"/);
   cluster.claims.set('default/subject-v', { ...claim, podUid: 'x' });

@@ -1,3 +1,5 @@
+import { PersistentVolume, PersistentVolumeClaim, StorageClass } from '@keelson/kinds';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { startTestCluster } from './support/test-cluster.ts';
 
@@ -42,4 +44,45 @@ test('pods wait without nodes', async (t) => {
   await cluster.addNode('n1');
   cluster.clock.advance(1_000);
   t.is(await cluster.assigned('waits'), 'n1');
+});
+
+test('a pod is assigned after its claims are bound on the selected node; when that fails it is tried again', async (t) => {
+  const cluster = await startTestCluster(t);
+  await cluster.addNode('n1', { allocatable: { cpu: '1' } });
+  const { client } = cluster;
+  await client.resource(StorageClass).create({
+    metadata: { name: 'disks' },
+    provisioner: 'example.com/disks',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  });
+  const claims = client.resource(PersistentVolumeClaim).namespace('default');
+  const resources = { requests: { storage: '1Gi' } };
+  const accessModes = ['ReadWriteOnce'];
+  await claims.create({ metadata: { name: 'data' }, spec: { storageClassName: 'disks', accessModes, resources } });
+  await cluster.startScheduler();
+  const volumes = [{ name: 'd', persistentVolumeClaim: { claimName: 'data' } }];
+  await cluster.addPod('user', { requests: { cpu: '600m' }, spec: { volumes } });
+  const selected = 'volume.kubernetes.io/selected-node';
+  const isSelected = async () => (await claims.get('data')).metadata?.annotations?.[selected] === 'n1';
+  await until(isSelected, 'a node is selected');
+  await cluster.addPod('other', { requests: { cpu: '600m' } });
+  t.regex((await cluster.rejected('other')).message ?? '', /Insufficient cpu/, 'the resources are kept meanwhile');
+
+  await claims.patch('data', 'merge', { metadata: { annotations: { [selected]: null } } });
+  const why =
+    /^running PreBind plugin "VolumeBinding": binding volumes: no volume for persistentvolumeclaim default\/data/;
+  t.regex(await cluster.event('user', 'FailedScheduling'), why);
+  await cluster.pods.delete('other');
+  await until(async () => {
+    cluster.clock.advance(1_000);
+    return isSelected();
+  }, 'a node is selected again');
+  t.is((await cluster.pods.get('user')).spec.nodeName, undefined);
+  await client.resource(PersistentVolume).create({
+    metadata: { name: 'pv' },
+    spec: { capacity: { storage: '1Gi' }, accessModes, storageClassName: 'disks', hostPath: { path: '/tmp/pv' } },
+  });
+  await claims.patch('data', 'merge', { spec: { volumeName: 'pv' } });
+  await claims.patchSubresource('data', 'status', 'merge', { status: { phase: 'Bound' } });
+  t.is(await cluster.assigned('user'), 'n1');
 });

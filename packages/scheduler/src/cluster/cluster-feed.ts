@@ -10,7 +10,7 @@ import {
   SelectorError,
 } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
-import { Namespace, Node, Pod } from '@keelson/kinds';
+import { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@keelson/kinds';
 import type { BudgetInfo, ClaimInfo, ClusterChange, ClusterState } from './cluster-state.ts';
 import { type PodInfo, podInfoOf } from './pod-info.ts';
 
@@ -35,7 +35,6 @@ interface Followed<K> {
 }
 
 /** Kinds that a server may have; without them their rules have no effect. */
-const claimResource = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
 const budgetResource = { group: 'policy', version: 'v1', resource: 'poddisruptionbudgets' };
 
 /** Updates the state of the cluster with what informers observe. */
@@ -74,7 +73,9 @@ export class ClusterFeed {
       deleted: (pod) => this.#options.podGone(pod),
     });
     const served = await this.#served();
-    if (served.has(`/${claimResource.resource}`)) this.#followClaims();
+    if (served.has('/persistentvolumeclaims')) this.#followClaims();
+    if (served.has('/persistentvolumes')) this.#followVolumes();
+    if (served.has('storage.k8s.io/storageclasses')) this.#followStorageClasses();
     if (served.has(`policy/${budgetResource.resource}`)) this.#followBudgets();
     if (this.#stop.signal.aborted) return;
     await Promise.all(this.#own.map((informer) => informer.start()));
@@ -143,13 +144,35 @@ export class ClusterFeed {
   }
 
   #followClaims(): void {
-    const { client, cluster, changed } = this.#options;
-    this.#followOwn(client.dynamic(claimResource), claimInfoOf, {
+    const { cluster, changed } = this.#options;
+    this.#follow(PersistentVolumeClaim, claimInfoOf, {
       set: (claim, key) => {
         cluster.claims.set(key, claim);
         changed('ClaimChanged');
       },
       deleted: (_claim, key) => cluster.claims.delete(key),
+    });
+  }
+
+  #followVolumes(): void {
+    const { cluster, changed } = this.#options;
+    this.#follow(PersistentVolume, withoutManagedFields, {
+      set: (volume, name) => {
+        cluster.volumes.set(name, volume);
+        changed('ClaimChanged');
+      },
+      deleted: (_volume, name) => cluster.volumes.delete(name),
+    });
+  }
+
+  #followStorageClasses(): void {
+    const { cluster, changed } = this.#options;
+    this.#follow(StorageClass, withoutManagedFields, {
+      set: (storageClass, name) => {
+        cluster.storageClasses.set(name, storageClass);
+        changed('ClaimChanged');
+      },
+      deleted: (_storageClass, name) => cluster.storageClasses.delete(name),
     });
   }
 
@@ -169,18 +192,16 @@ function withoutManagedFields<T extends KubeObject>(object: T): T {
   return { ...object, metadata };
 }
 
-function claimInfoOf(claim: KubeObject): ClaimInfo {
-  const { spec, status } = claim as {
-    spec?: { volumeName?: string; accessModes?: readonly string[] };
-    status?: { phase?: string };
-  };
+function claimInfoOf(claim: PersistentVolumeClaim): ClaimInfo {
+  const { spec, status } = claim;
   const owner = controllerOf(claim);
   return {
     phase: status?.phase ?? 'Pending',
-    volumeName: spec?.volumeName ?? '',
+    volumeName: spec.volumeName ?? '',
     deleting: claim.metadata?.deletionTimestamp !== undefined,
-    exclusive: spec?.accessModes?.includes('ReadWriteOncePod') === true,
+    exclusive: spec.accessModes?.includes('ReadWriteOncePod') === true,
     podUid: owner?.kind === 'Pod' ? owner.uid : undefined,
+    ...(spec.volumeName && status?.phase === 'Bound' ? {} : { unbound: withoutManagedFields(claim) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Node } from '@keelson/kinds';
+import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '@keelson/kinds';
 import { NodeInfo } from './node-info.ts';
 import { type CountedPods, type CountsByNode, type IndexedTerm, PodCounts, TermIndex } from './pod-counts.ts';
 import { assignedTo, isSameForOthers, type PodInfo } from './pod-info.ts';
@@ -32,6 +32,8 @@ export interface ClaimInfo {
   readonly exclusive: boolean;
   /** UID of the pod for which the claim was made. */
   readonly podUid: string | undefined;
+  /** The claim while it has no volume. */
+  readonly unbound?: PersistentVolumeClaim | undefined;
 }
 
 /** A budget of disruptions. */
@@ -63,6 +65,8 @@ export class ClusterState {
   readonly #preferences = new TermIndex();
   readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
   readonly claims = new Map<string, ClaimInfo>();
+  readonly volumes: Map<string, PersistentVolume> = new Map();
+  readonly storageClasses: Map<string, StorageClass> = new Map();
   readonly budgets = new Map<string, BudgetInfo>();
   #list: NodeInfo[] | undefined;
 

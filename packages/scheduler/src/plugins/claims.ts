@@ -1,4 +1,6 @@
-import type { ClusterState } from '../cluster/cluster-state.ts';
+import { type PersistentVolumeClaim, storageClassOf, volumeReaches, volumesFor } from '@keelson/kinds';
+import type { ClaimInfo, ClusterState } from '../cluster/cluster-state.ts';
+import type { NodeInfo } from '../cluster/node-info.ts';
 import type { CountedPods } from '../cluster/pod-counts.ts';
 import type { ClaimUse, PodInfo } from '../cluster/pod-info.ts';
 import type { Filter, Rejection } from './plugin.ts';
@@ -9,22 +11,74 @@ const inUse: Rejection = {
   ],
 };
 
-/** A pod waits until all claims that it mounts are bound to volumes. */
+const lostVolume: Rejection = {
+  reasons: ['node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'],
+  unresolvable: true,
+};
+const otherNode: Rejection = { reasons: ["node(s) didn't match PersistentVolume's node affinity"], unresolvable: true };
+const noVolume: Rejection = {
+  reasons: ["node(s) didn't find available persistent volumes to bind"],
+  unresolvable: true,
+};
+
+/**
+ * A pod waits until its claims are bound to volumes. Claims of a class that waits for the first consumer are bound
+ * after the decision, so that the node must reach a free volume, or the class must have a provisioner.
+ */
 export const volumeBinding: Filter = {
   name: 'VolumeBinding',
-  retryAfter: ['ClaimChanged'],
+  retryAfter: ['ClaimChanged', 'NodeAdded', 'NodeChanged'],
   prepare: (pod, cluster) => {
+    const conditions: ((node: NodeInfo) => Rejection | undefined)[] = [];
     let isUnbound = false;
     for (const use of pod.requirements.claims) {
       const reason = unusable(pod, use, cluster);
       if (reason !== undefined) return { rejected: { reasons: [reason], unresolvable: true } };
       const claim = cluster.claims.get(`${pod.namespace}/${use.name}`);
-      if (claim?.phase !== 'Bound' || claim.volumeName === '') isUnbound = true;
+      const condition = claim && conditionOf(claim, cluster);
+      if (condition === undefined) isUnbound = true;
+      else conditions.push(condition);
     }
-    if (!isUnbound) return undefined;
-    return { rejected: { reasons: ['pod has unbound immediate PersistentVolumeClaims'], unresolvable: true } };
+    if (isUnbound)
+      return { rejected: { reasons: ['pod has unbound immediate PersistentVolumeClaims'], unresolvable: true } };
+    if (conditions.length === 0) return undefined;
+    return {
+      check: (node) => {
+        for (const condition of conditions) {
+          const rejection = condition(node);
+          if (rejection !== undefined) return rejection;
+        }
+        return undefined;
+      },
+    };
   },
 };
+
+/** The condition of a claim on nodes; undefined for a claim that must be bound before. */
+function conditionOf(
+  { phase, volumeName, unbound }: ClaimInfo,
+  cluster: ClusterState,
+): ((node: NodeInfo) => Rejection | undefined) | undefined {
+  if (phase === 'Bound' && volumeName !== '') {
+    const volume = cluster.volumes.get(volumeName);
+    if (volume === undefined) return () => lostVolume;
+    return (node) => (volumeReaches(volume, node) ? undefined : otherNode);
+  }
+  const storageClass = unbound && cluster.storageClasses.get(storageClassOf(unbound));
+  if (storageClass?.volumeBindingMode !== 'WaitForFirstConsumer' || volumeName !== '') return undefined;
+  const candidates = volumesFor(unbound as PersistentVolumeClaim, cluster.volumes.values());
+  const isProvisioned = storageClass.provisioner !== 'kubernetes.io/no-provisioner';
+  const topologies = storageClass.allowedTopologies ?? [];
+  const isAllowed = ({ labels }: NodeInfo) =>
+    topologies.length === 0 ||
+    topologies.some(({ matchLabelExpressions = [] }) =>
+      matchLabelExpressions.every(({ key, values }) => values.includes(labels[key] ?? '')),
+    );
+  return (node) =>
+    candidates.some((volume) => volumeReaches(volume, node)) || (isProvisioned && isAllowed(node))
+      ? undefined
+      : noVolume;
+}
 
 function unusable(pod: PodInfo, { name, ephemeral }: ClaimUse, cluster: ClusterState): string | undefined {
   const claim = cluster.claims.get(`${pod.namespace}/${name}`);
