@@ -1,6 +1,6 @@
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
-import { ConfigMap, Secret, Service } from '@keelson/kinds';
+import { ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, Service } from '@keelson/kinds';
 
 interface Cached<T> {
   readonly atMs: number;
@@ -16,6 +16,9 @@ export interface ObjectReader {
   configMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
   secret(namespace: string, name: string): Promise<Secret | undefined>;
   services(namespace: string): Promise<readonly Service[]>;
+  /** The newest state, because pods wait until a claim is bound. */
+  claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined>;
+  volume(name: string): Promise<PersistentVolume | undefined>;
 }
 
 const maxLast = 4096;
@@ -52,15 +55,18 @@ export class CachedObjectReader implements ObjectReader {
     });
   }
 
+  claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined> {
+    return found(this.#api.resource(PersistentVolumeClaim).namespace(namespace).get(name));
+  }
+
+  volume(name: string): Promise<PersistentVolume | undefined> {
+    return found(this.#api.resource(PersistentVolume).get(name));
+  }
+
   #object<T extends KubeObject>(kind: KindDefinition<T>, namespace: string, name: string): Promise<T | undefined> {
-    return this.#cached(`${kind.kind}/${namespace}/${name}`, this.#ttlMs, async () => {
-      try {
-        return await this.#api.resource(kind).namespace(namespace).get(name);
-      } catch (error) {
-        if (isStatusError(error, 'NotFound')) return undefined;
-        throw error;
-      }
-    });
+    return this.#cached(`${kind.kind}/${namespace}/${name}`, this.#ttlMs, () =>
+      found(this.#api.resource(kind).namespace(namespace).get(name)),
+    );
   }
 
   #cached<T>(key: string, ttlMs: number, read: () => Promise<T>): Promise<T> {
@@ -102,9 +108,20 @@ export class CachedObjectReader implements ObjectReader {
   }
 }
 
+async function found<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isStatusError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
 /** The reader of an agent without an API server. */
 export const noObjects: ObjectReader = {
   configMap: () => Promise.reject(new Error('there is no API server to read config maps from')),
   secret: () => Promise.reject(new Error('there is no API server to read secrets from')),
   services: () => Promise.resolve([]),
+  claim: () => Promise.reject(new Error('there is no API server to read claims from')),
+  volume: () => Promise.reject(new Error('there is no API server to read volumes from')),
 };

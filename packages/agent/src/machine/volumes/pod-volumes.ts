@@ -5,6 +5,7 @@ import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import type { HostAccess } from '../host/host-access.ts';
 import { writeAtomically } from './atomic-writer.ts';
+import { claimedVolume, claimNameOf } from './claimed-volume.ts';
 import type { FlexVolumes } from './flex-volumes.ts';
 import { prepareHostPath, provideEmptyDir } from './local-volumes.ts';
 import type { Mounter } from './mounter.ts';
@@ -35,6 +36,8 @@ export interface PodVolumesOptions {
 /** Provides the volumes of pods below the directory of the agent. */
 export class PodVolumes {
   readonly #options: PodVolumesOptions;
+  /** What claims are bound to, by UID of the pod and name of the volume. It never changes. */
+  readonly #claimed = new Map<string, Map<string, coreV1.Volume>>();
   readonly #measured = new Map<string, readonly MeasuredVolume[]>();
   #warnedOfDisk = false;
 
@@ -54,7 +57,7 @@ export class PodVolumes {
     const measured: MeasuredVolume[] = [];
     for (const volume of pod.spec.volumes ?? []) {
       try {
-        const path = await this.#provideOne(pod, volume, facts);
+        const path = await this.#provideOne(pod, await this.#resolved(pod, volume, facts), facts);
         places.set(volume.name, path);
         const measure = measureOf(volume);
         if (measure !== undefined) measured.push({ name: volume.name, path, measure });
@@ -79,6 +82,18 @@ export class PodVolumes {
     await mounter.unmountBelow(dir);
     await host.files.remove(dir);
     this.#measured.delete(uid);
+    this.#claimed.delete(uid);
+  }
+
+  /** A volume in place of the claim that stands for it. */
+  async #resolved(pod: Pod, volume: coreV1.Volume, { objects }: EnvironmentFacts): Promise<coreV1.Volume> {
+    const claimName = claimNameOf(volume, pod);
+    if (claimName === undefined) return volume;
+    const known = this.#claimed.get(uidOf(pod)) ?? new Map<string, coreV1.Volume>();
+    const resolved = known.get(volume.name) ?? (await claimedVolume(volume, claimName, pod, objects));
+    known.set(volume.name, resolved);
+    this.#claimed.set(uidOf(pod), known);
+    return resolved;
   }
 
   async #provideOne(pod: Pod, volume: coreV1.Volume, facts: EnvironmentFacts): Promise<string> {
@@ -151,9 +166,10 @@ function showsSecrets({ secret, projected }: coreV1.Volume): boolean {
   return Boolean(secret) || projected?.sources?.some((source) => source.secret || source.serviceAccountToken) === true;
 }
 
-/** Undefined for hostPath: its files do not count as usage of the pod. */
-function measureOf({ hostPath, nfs, cephfs, flexVolume }: coreV1.Volume): MeasuredVolume['measure'] | undefined {
-  if (hostPath) return undefined;
+/** Undefined for hostPath and claims: their files do not count as usage of the pod. */
+function measureOf(volume: coreV1.Volume): MeasuredVolume['measure'] | undefined {
+  const { hostPath, nfs, cephfs, flexVolume } = volume;
+  if (hostPath || volume.persistentVolumeClaim || volume.ephemeral) return undefined;
   // A network volume may have too many files to count.
   return nfs || cephfs || flexVolume ? 'disk' : 'files';
 }

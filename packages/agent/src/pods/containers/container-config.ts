@@ -197,7 +197,7 @@ const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 export async function containerMounts(pod: Pod, container: Container, facts: MountFacts): Promise<ContainerMounts> {
   const mounts: Mount[] = [];
   let accountDirectory: string | undefined;
-  const ofObjects = new Set((pod.spec.volumes ?? []).filter(showsObjects).map(({ name }) => name));
+  const readOnly = new Set((pod.spec.volumes ?? []).filter(isReadOnly).map(({ name }) => name));
   for (const [index, wanted] of (container.volumeMounts ?? []).entries()) {
     const place = facts.volumes.get(wanted.name);
     if (place === undefined)
@@ -218,7 +218,7 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
     mounts.push({
       containerPath: wanted.mountPath,
       ...source,
-      ...(wanted.readOnly === true || (facts.readonlyMounts && ofObjects.has(wanted.name)) ? { readonly: true } : {}),
+      ...(wanted.readOnly === true || (facts.readonlyMounts && readOnly.has(wanted.name)) ? { readonly: true } : {}),
       ...(propagation === undefined ? {} : { propagation }),
     });
   }
@@ -236,10 +236,10 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
 
 /**
  * The agent keeps such volumes up to date as its own user: a container that could write to them could place links
- * there for it to follow (CVE-2017-1002102). They are read-only, as in kubelet.
+ * there for it to follow (CVE-2017-1002102). They are read-only, as in kubelet. So are claims that say it.
  */
-function showsObjects({ secret, configMap, downwardAPI, projected }: coreV1.Volume): boolean {
-  return Boolean(secret ?? configMap ?? downwardAPI ?? projected);
+function isReadOnly({ secret, configMap, downwardAPI, projected, persistentVolumeClaim }: coreV1.Volume): boolean {
+  return Boolean(secret ?? configMap ?? downwardAPI ?? projected) || persistentVolumeClaim?.readOnly === true;
 }
 
 async function writeHosts(pod: Pod, { paths, hosts }: MountFacts): Promise<string> {

@@ -17,6 +17,8 @@ import { testPod, wordsConfig } from '../../support/bench.ts';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;
 
+const noClaims = { claim: async () => undefined, volume: async () => undefined };
+
 interface Bench {
   /** Objects by `namespace/name`. */
   readonly configMaps: Map<string, Partial<ConfigMap>>;
@@ -47,6 +49,7 @@ async function bench(t: ExecutionContext, mounter: Mounter = noMounter, logger: 
         configMaps.get(`${namespace}/${name}`) as ConfigMap | undefined,
       secret: async (namespace: string, name: string) => secrets.get(`${namespace}/${name}`) as Secret | undefined,
       services: async () => [],
+      ...noClaims,
     },
     allocatable: { cpu: '4', memory: '8Gi' },
   };
@@ -266,7 +269,7 @@ const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp]
     { projected: { sources: [{ clusterTrustBundle: { path: 'ca' } }] } },
     /clusterTrustBundle is not supported in projected volumes/,
   ],
-  ['a claim', { persistentVolumeClaim: { claimName: 'c' } }, /volumes of type persistentVolumeClaim are not supported/],
+  ['a claim', { persistentVolumeClaim: { claimName: 'c' } }, /persistentvolumeclaim "c" not found/],
   ['a medium nobody has', { emptyDir: { medium: 'Tape' } }, /medium Tape is not supported/],
 ];
 
@@ -430,7 +433,7 @@ test('network volumes are mounted with the words their servers need', async (t) 
   const secret = async () => ({ data: { key: base64('AQ==\n') } }) as Partial<Secret> as Secret;
   await volumes.provide(pod, {
     place: { nodeName: 'n', hostIps: [], podIps: [] },
-    objects: { configMap: async () => undefined, secret, services: async () => [] },
+    objects: { configMap: async () => undefined, secret, services: async () => [], ...noClaims },
     allocatable: {},
   });
   t.deepEqual(mounts, [

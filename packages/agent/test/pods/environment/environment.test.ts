@@ -34,6 +34,8 @@ for (const [text, expected] of [
 }
 
 const objects: ObjectReader = {
+  claim: async () => undefined,
+  volume: async () => undefined,
   configMap: async (_, name) =>
     name === 'map' ? { data: { colour: 'blue', 'not a name': 'x', __proto__x: 'p' } } : undefined,
   secret: async (_, name) => (name === 'safe' ? { data: { word: Buffer.from('hush').toString('base64') } } : undefined),
