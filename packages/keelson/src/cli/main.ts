@@ -12,6 +12,7 @@ import { startServer } from './serve.ts';
 import { claimServiceRange } from './service-range.ts';
 import { type NodeCounts, startNodes } from './start-node.ts';
 import { startServices } from './start-services.ts';
+import { startVolumes } from './start-volumes.ts';
 import { welcome } from './welcome.ts';
 
 /** Environment and streams of a command. */
@@ -158,9 +159,11 @@ async function serveUntilTerminated(
   const services = counts && (await startServices(options, server));
   if (counts !== undefined && options.logLevel !== 'silent')
     io.stderr(welcome(server, options.data, services?.ingressUrl));
+  const volumes = counts && (await startVolumes(options, counts, server));
   const nodes = counts && startNodes(options, counts, server, services?.dns);
   const failure = await Promise.race([terminated, server.failed]);
   await nodes?.then(({ stop }) => stop());
+  await volumes?.stop();
   await services?.stop();
   const stopped = await settledWithin(stopMs, server.stop());
   range?.release();

@@ -29,10 +29,15 @@ export function nodeFolder(data: string, index: number): string {
   return join(data, index === 0 ? 'node' : `node-${index + 1}`);
 }
 
+/** The first node has the name of the machine, the others have a number after it. */
+export function nodeName(index: number): string {
+  const machine = hostname().trim().toLowerCase();
+  return index === 0 ? machine : `${machine}-${index + 1}`;
+}
+
 /**
- * Starts the nodes of this process. The first one has the name of the machine, the others have a number after it. An
- * agent that cannot start, for example because the system is not Linux, is logged as a warning, and the server runs
- * without it.
+ * Starts the nodes of this process. An agent that cannot start, for example because the system is not Linux, is logged
+ * as a warning, and the server runs without it.
  */
 export async function startNodes(
   options: Pick<ServerOptions, 'data' | 'logLevel'>,
@@ -92,7 +97,7 @@ async function start(
     `--clusterconfig=${kubeconfig}`,
     `--root-dir=${folder}`,
     `--cert-dir=${join(folder, 'pki')}`,
-    ...(index === 0 ? [] : [`--hostname-override=${hostname().trim().toLowerCase()}-${index + 1}`]),
+    ...(index === 0 ? [] : [`--hostname-override=${nodeName(index)}`]),
     ...(dns === undefined ? [] : [`--cluster-dns=${dns.address}`, `--cluster-domain=${dns.domain}`]),
     '--address=127.0.0.1',
     '--port=0',

@@ -19,6 +19,11 @@ const concurrentWrites = 16;
 const leaseNamespace = 'kube-node-lease';
 const size = { cpu: '32', memory: '256Gi', 'ephemeral-storage': '1Ti', pods: '250' };
 
+/** The name of a fake node, from 0. */
+export function fakeNodeName(index: number): string {
+  return `fake-${index + 1}`;
+}
+
 /**
  * Nodes without machines, for tests of schedulers and controllers. One loop renews the leases of all nodes, and one
  * informer reads the pods of all nodes; an agent for each would need a dozen timers and a watch of its own. The pods
@@ -34,7 +39,7 @@ export class FakeNodes {
 
   constructor(options: FakeNodesOptions) {
     this.#options = options;
-    this.#names = Array.from({ length: options.count }, (_, index) => `fake-${index + 1}`);
+    this.#names = Array.from({ length: options.count }, (_, index) => fakeNodeName(index));
     this.#pods = new FakePods({ ...options, nodeNames: this.#names });
   }
 
