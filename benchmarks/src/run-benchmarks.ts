@@ -9,7 +9,7 @@ import { representationScenarios } from './scenarios/representations.ts';
 import { requestScenarios } from './scenarios/requests.ts';
 import type { Scenario, Stage } from './scenarios/scenario.ts';
 import { serverStart, testPlaneStart } from './scenarios/start.ts';
-import { slowWatcherTax, watchBurst, watchFanOut } from './scenarios/watch-fan-out.ts';
+import { slowWatcherTax, watchBurst, watchFanOut, watchFanOutTls } from './scenarios/watch-fan-out.ts';
 import { schedulePods, schedulePodsWithRules } from './schedule/schedule-scenario.ts';
 import { openStage } from './stage.ts';
 import { missingServer } from './stores/database.ts';
@@ -21,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   ...representationScenarios,
   ...accessScenarios,
   watchFanOut,
+  watchFanOutTls,
   watchBurst,
   slowWatcherTax,
   idleWatches,

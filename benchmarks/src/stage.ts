@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createSelfSigned } from '@keelson/certificates';
 import { Load } from './load/load.ts';
 import { Spawned } from './measure/spawned.ts';
 import type { BenchOptions } from './options.ts';
@@ -96,8 +97,11 @@ export async function openStage(
         return another;
       },
       startProgram: (command, args) => keep(Spawned.start(command, args)),
-      startWatchFloor: async (frameBytes) => {
-        const { starting, remark } = startWatchFloor(folder, frameBytes, adapter === 'lmdb');
+      startWatchFloor: async (frameBytes, tls = false) => {
+        const { starting, remark } = startWatchFloor(folder, frameBytes, {
+          log: adapter === 'lmdb' ? join(folder, 'watch-floor-log') : '',
+          keyFiles: tls ? await newKeyFiles(folder) : undefined,
+        });
         return { floor: await keep(starting), ...(remark === undefined ? {} : { remark }) };
       },
       sliceMs,
@@ -116,20 +120,39 @@ export async function openStage(
   }
 }
 
-/** `durable`: it does a durable write before it sends, as a subject must whose store is in its process. */
+/** Creates a certificate and its key for a floor with TLS. */
+async function newKeyFiles(folder: string): Promise<readonly [string, string]> {
+  const notAfter = new Date(Date.now() + 86_400_000);
+  const pair = await createSelfSigned({
+    subject: { commonName: 'floor' },
+    usages: ['server auth'],
+    notBefore: new Date(Date.now() - 60_000),
+    notAfter,
+  });
+  const files = [join(folder, 'floor.crt'), join(folder, 'floor.key')] as const;
+  await writeFile(files[0], pair.certificate);
+  await writeFile(files[1], pair.key, { mode: 0o600 });
+  return files;
+}
+
+/**
+ * `log`: a file to which it does a durable write before it sends, as a subject must whose store is in its process.
+ * `keyFiles`: it speaks TLS.
+ */
 function startWatchFloor(
   folder: string,
   frameBytes: number,
-  durable: boolean,
+  { log, keyFiles }: { readonly log: string; readonly keyFiles: readonly [string, string] | undefined },
 ): { starting: Promise<Spawned>; remark?: string } {
-  const words = [String(frameBytes), ...(durable ? [join(folder, 'watch-floor-log')] : [])];
-  const binary = join(folder, 'watch-floor');
-  const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], {
-    stdio: ['ignore', 'inherit', 'inherit'],
+  const words = [String(frameBytes), log, ...(keyFiles ?? [])];
+  const binary = join(folder, keyFiles ? 'watch-floor-tls' : 'watch-floor');
+  const library = keyFiles ? ['-DTLS', '-lssl', '-lcrypto'] : [];
+  const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource, ...library], {
+    stdio: ['ignore', 'inherit', keyFiles ? 'ignore' : 'inherit'],
   });
   if (status === 0) return { starting: Spawned.start(binary, words) };
   return {
     starting: Spawned.start(process.execPath, [watchFloorServer, ...words]),
-    remark: 'no C compiler (cc) here: the floor is a Node loop of socket.write, which costs about 1.35 of the C loop',
+    remark: `no C compiler (cc)${keyFiles ? ' or no OpenSSL headers' : ''} here: the floor is a Node loop of socket.write, which costs about 1.35 of the C loop`,
   };
 }

@@ -18,6 +18,7 @@ export type LoadJob =
   | {
       readonly kind: 'watch';
       readonly port: number;
+      readonly tls?: boolean;
       readonly watchers: number;
       /** So many more open their watch and never read what it sends. */
       readonly stalled: number;
@@ -27,6 +28,7 @@ export type LoadJob =
       /** Writes and waits for all watchers, `events` times. */
       readonly kind: 'fanOut';
       readonly port: number;
+      readonly tls?: boolean;
       readonly request: string;
       readonly events: number;
       /** Writes that are sent together before anybody is waited for. */

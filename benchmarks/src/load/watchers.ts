@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { Connection } from '@keelson/bench/internal';
 import { percentile } from '../measure/statistics.ts';
 import { type LoadJob, type LoadResult, numbered } from './protocol.ts';
@@ -38,7 +39,8 @@ export class Watchers {
 
   /** Latencies run from just before the write to the arrival at each watcher. */
   async fanOut(job: Extract<LoadJob, { kind: 'fanOut' }>): Promise<LoadResult> {
-    const writers = Array.from({ length: job.burst }, () => new Connection({ port: job.port }));
+    const tls = job.tls ? { tls: { rejectUnauthorized: false } } : {};
+    const writers = Array.from({ length: job.burst }, () => new Connection({ port: job.port, ...tls }));
     this.#latencies = [];
     let number = job.firstNumber;
     const rest = stayAwake();
@@ -66,7 +68,8 @@ export class Watchers {
 
   #open(job: Extract<LoadJob, { kind: 'watch' }>, opened: (socket: Socket) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: '127.0.0.1', port: job.port });
+      const address = { host: '127.0.0.1', port: job.port };
+      const socket = job.tls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
       socket.once('error', reject);
       // The first bytes are the headers; what a watch sends comes later.
       socket.once('data', (head) => {

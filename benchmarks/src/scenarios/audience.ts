@@ -16,7 +16,10 @@ export class Audience {
   readonly #server: Spawned;
   readonly #object: WatchedObject;
 
-  private constructor(stage: Stage, server: Spawned, object: WatchedObject) {
+  readonly #tls: boolean;
+
+  private constructor(stage: Stage, server: Spawned, object: WatchedObject, tls: boolean) {
+    this.#tls = tls;
     this.#load = stage.startLoad();
     this.#stage = stage;
     this.#server = server;
@@ -29,11 +32,13 @@ export class Audience {
     server: Spawned,
     object: WatchedObject,
     requests: readonly string[],
+    tls = false,
   ): Promise<Audience> {
-    const audience = new Audience(stage, server, object);
+    const audience = new Audience(stage, server, object, tls);
     const watchers = Math.max(1, Math.floor(stage.watchers / requests.length));
     try {
-      for (const request of requests) await audience.#load.watch({ port: server.port, watchers, stalled: 0, request });
+      for (const request of requests)
+        await audience.#load.watch({ port: server.port, tls, watchers, stalled: 0, request });
     } catch (error) {
       await audience.close();
       throw error;
@@ -42,8 +47,8 @@ export class Audience {
   }
 
   /** Writes the object so often that what is measured afterwards is not the compiler. */
-  static async warmUp(stage: Stage, { port }: Spawned, { patch }: WatchedObject): Promise<void> {
-    await stage.load.requests({ port, connections: 1, count: warmUp * stage.events, requests: [patch] });
+  static async warmUp(stage: Stage, { port }: Spawned, { patch }: WatchedObject, tls = false): Promise<void> {
+    await stage.load.requests({ port, tls, connections: 1, count: warmUp * stage.events, requests: [patch] });
   }
 
   /** One round: CPU µs per delivery, the writes included, of which `burst` are sent at once. */
@@ -51,6 +56,7 @@ export class Audience {
     const before = this.#server.cpu();
     const { requests } = await this.#load.fanOut({
       port: this.#server.port,
+      tls: this.#tls,
       request: this.#object.patch,
       events: this.#stage.events,
       burst,

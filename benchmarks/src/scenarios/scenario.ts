@@ -13,9 +13,12 @@ export interface Stage {
   readonly start: (extra: readonly string[], insecure?: boolean) => Promise<Spawned>;
   /**
    * Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark
-   * on that.
+   * on that. `tls`: to connections with TLS.
    */
-  readonly startWatchFloor: (frameBytes: number) => Promise<{ readonly floor: Spawned; readonly remark?: string }>;
+  readonly startWatchFloor: (
+    frameBytes: number,
+    tls?: boolean,
+  ) => Promise<{ readonly floor: Spawned; readonly remark?: string }>;
   /** Another load process, stopped with the run. */
   readonly startLoad: () => Load;
   /** Starts any program that prints `ready PORT`. */

@@ -1,6 +1,6 @@
 import { Audience } from './audience.ts';
 import type { Measurement, Round, Scenario, Stage } from './scenario.ts';
-import { createWatched, frameBytes, watchRequest } from './watched-object.ts';
+import { createWatched, frameBytes, watchRequest, watchRequestOf } from './watched-object.ts';
 
 async function rounds(
   stage: Stage,
@@ -20,17 +20,22 @@ async function rounds(
 
 const perDelivery = 'CPU µs per delivery';
 
-export const watchFanOut: Scenario = {
-  name: 'watch',
-  what: 'one event to 1,000 watchers, the write included, beside a loop of write() of a frame of that size',
-  goal: { form: 'times', mark: 2 },
+/** Fan-out of one event, beside a program that sends as many bytes. */
+const fanOutWith = (name: string, what: string, mark: number, tls: boolean): Scenario => ({
+  name,
+  what: `one event to 1,000 watchers, the write included, beside a loop of ${what} of a frame of that size`,
+  goal: { form: 'times', mark },
   everyAdapter: true,
   run: async (stage) => {
-    const object = await createWatched(stage, stage.subject, 'watched', 1_200);
-    const { floor, remark } = await stage.startWatchFloor(await frameBytes(stage.subject, object));
-    await Audience.warmUp(stage, stage.subject, object);
-    const below = await Audience.open(stage, floor, object, ['GET / HTTP/1.1\r\n\r\n']);
-    const audience = await Audience.open(stage, stage.subject, object, [await watchRequest(stage.subject, object)]);
+    const object = await createWatched(stage, stage.subject, tls ? 'watched-tls' : 'watched', 1_200);
+    const { floor, remark } = await stage.startWatchFloor(await frameBytes(stage.subject, object), tls);
+    const open = ['--anonymous-auth', '--authorization-mode', 'AlwaysAllow'];
+    const subject = tls ? await stage.start(open, false) : stage.subject;
+    if (tls) await createWatched(stage, subject, object.name, 1_200, true);
+    await Audience.warmUp(stage, subject, object, tls);
+    const watch = tls ? watchRequestOf(object) : await watchRequest(subject, object);
+    const below = await Audience.open(stage, floor, object, ['GET / HTTP/1.1\r\n\r\n'], tls);
+    const audience = await Audience.open(stage, subject, object, [watch], tls);
     try {
       const measured = await rounds(
         stage,
@@ -40,10 +45,13 @@ export const watchFanOut: Scenario = {
       );
       return { ...measured, notes: { watchers: stage.watchers }, ...(remark === undefined ? {} : { remark }) };
     } finally {
-      await Promise.all([below.close(), audience.close(), floor.stop()]);
+      await Promise.all([below.close(), audience.close(), floor.stop(), ...(tls ? [subject.stop()] : [])]);
     }
   },
-};
+});
+
+export const watchFanOut = fanOutWith('watch', 'write()', 2, false);
+export const watchFanOutTls = fanOutWith('watch TLS', 'SSL_write()', 1.5, true);
 
 export const watchBurst: Scenario = {
   name: 'watch burst',

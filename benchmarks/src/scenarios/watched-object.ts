@@ -17,10 +17,12 @@ export async function createWatched(
   server: Spawned,
   name: string,
   dataBytes: number,
+  tls = false,
 ): Promise<WatchedObject> {
   const body = JSON.stringify({ metadata: { name }, data: { data: 'x'.repeat(dataBytes) } });
   await stage.load.requests({
     port: server.port,
+    tls,
     connections: 1,
     count: 1,
     requests: [httpRequest('POST', path, body)],
@@ -36,12 +38,14 @@ export async function frameBytes(server: Spawned, { name }: WatchedObject): Prom
 }
 
 /** A watch of the object alone that begins now. */
-export async function watchRequest(server: Spawned, { name }: WatchedObject): Promise<string> {
+export async function watchRequest(server: Spawned, object: WatchedObject): Promise<string> {
   const list = (await (await fetch(`http://127.0.0.1:${server.port}${path}?limit=1`)).json()) as {
     metadata: { resourceVersion: string };
   };
-  return httpRequest(
-    'GET',
-    `${path}?watch=1&resourceVersion=${list.metadata.resourceVersion}&fieldSelector=metadata.name%3D${name}`,
-  );
+  return watchRequestOf(object, `resourceVersion=${list.metadata.resourceVersion}&`);
+}
+
+/** A watch of the object alone that begins with its present state, unless the parameters name a revision. */
+export function watchRequestOf({ name }: WatchedObject, parameters = ''): string {
+  return httpRequest('GET', `${path}?watch=1&${parameters}fieldSelector=metadata.name%3D${name}`);
 }
