@@ -21,8 +21,8 @@ const longestPauseMs = 20;
 
 /**
  * Serves watchers that have become readable: those of one turn of the event loop together and in fair slices. Waiting
- * for the end of the turn, and for the end of the pause after the previous pass, joins the events of several writes into
- * one send per watcher.
+ * for the end of the turn, and of the pause after the previous pass, joins the events of several writes into one send
+ * per watcher.
  */
 export class WatchScheduler {
   readonly joiner = new FrameJoiner();
