@@ -140,7 +140,7 @@ const libraries = {
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
-  '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^adapters\/runtime-cri\//, /^benchmarks\//],
+  '@grpc/grpc-js': [/^adapters\/runtime-cri\//, /^benchmarks\//],
   pino: [/^packages\/pino-logger\//],
   'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
   '@peculiar/x509': [/^packages\/certificates\//],

@@ -104,11 +104,12 @@ export class HistoryBound {
           clearTimeout(late);
           action();
         };
-        call.on('data', (frame) => {
-          if (frame.canceled) settle(() => resolve(frame.compactRevision));
+        call.listen({
+          frame: (frame) => {
+            if (frame.canceled) settle(() => resolve(frame.compactRevision));
+          },
+          ended: (error) => settle(() => reject(error ?? new Error('the stream ended'))),
         });
-        call.on('error', (error) => settle(() => reject(error)));
-        call.on('end', () => settle(() => reject(new Error('the stream ended'))));
         const start = Math.max(this.#etcd, 1);
         call.write(encodeWatchCreate({ key: missing, end: this.#keys.after(missing), start, prevKv: false }));
       });
@@ -116,7 +117,6 @@ export class HistoryBound {
     } catch (cause) {
       throw new StorageError(StorageErrorCode.Unavailable, 'etcd did not report its compacted revision', { cause });
     } finally {
-      call.on('error', () => {});
       call.cancel();
     }
   }

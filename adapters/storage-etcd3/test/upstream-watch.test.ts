@@ -1,10 +1,10 @@
-import { EventEmitter } from 'node:events';
 import type { StorageError } from '@keelson/core';
 import { noMetrics, silentLogger } from '@keelson/core/runtime';
 import type { Revision } from '@keelson/core/storage-adapter';
 import { WireReader } from '@keelson/protobuf-wire';
 import test from 'ava';
 import type { Cluster } from '../src/net/cluster.ts';
+import type { WatchHandler } from '../src/net/endpoint.ts';
 import { EtcdMetrics } from '../src/net/etcd-metrics.ts';
 import type { WatchTraits } from '../src/net/server-version.ts';
 import { ProgressSeeker, type ProgressSource } from '../src/watch/progress-seeker.ts';
@@ -18,10 +18,25 @@ const modern: WatchTraits = { progress: true, answersWhenIdle: true };
 const old: WatchTraits = { progress: false, answersWhenIdle: true };
 
 /** The server's end of a stream, played by the test. */
-class FakeCall extends EventEmitter {
+class FakeCall {
+  #handler: WatchHandler | undefined;
   readonly requests: Buffer[] = [];
   paused = false;
   canceled = false;
+
+  listen(handler: WatchHandler): void {
+    this.#handler = handler;
+  }
+
+  /** Breaks the stream. */
+  fail(error: Error): void {
+    this.#handler?.ended(error);
+  }
+
+  /** Ends the stream. */
+  end(): void {
+    this.#handler?.ended(undefined);
+  }
 
   write(request: Buffer): void {
     this.requests.push(request);
@@ -49,7 +64,7 @@ class FakeCall extends EventEmitter {
       cancelReason: '',
       fragment: false,
     };
-    this.emit('data', { ...empty, events: [], sizeBytes: 100, header, ...frame });
+    this.#handler?.frame({ ...empty, events: [], sizeBytes: 100, header, ...frame });
   }
 
   /** Where the watch was asked to start. */
@@ -118,12 +133,12 @@ test('after a break the watch begins right after the last change delivered, not 
   const first = await call(0);
   t.is(first.start, 11);
   first.send({ created: true }, 5000);
-  first.emit('error', new Error('cut'));
+  first.fail(new Error('cut'));
   const second = await call(1);
   t.is(second.start, 11, 'created says nothing of what was delivered');
   second.send({ created: true }, 5000);
   second.send({ events: [event(12), event(20)] }, 5000);
-  second.emit('end');
+  second.end();
   const third = await call(2);
   t.is(third.start, 21);
   third.send({ created: true }, 5000);
@@ -146,7 +161,7 @@ test('fragments are given on by whole revisions, and what a cut left incomplete 
     { revisions: [1], frontier: 1 },
     { revisions: [2, 2, 2, 2], frontier: 2 },
   ]);
-  first.emit('error', new Error('cut'));
+  first.fail(new Error('cut'));
   const second = await call(1);
   t.is(second.start, 3);
   second.send({ created: true });
@@ -199,7 +214,7 @@ test('a consumer that pauses holds the stream, also the next one', async (t) => 
   const first = await call(0);
   upstream.pause();
   t.true(first.paused);
-  first.emit('error', new Error('cut'));
+  first.fail(new Error('cut'));
   const second = await call(1);
   t.true(second.paused);
   upstream.resume();

@@ -3,6 +3,7 @@ import type { StorageErrorCode } from '@keelson/core';
 import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import test from 'ava';
 import { NotSentError, translateEtcdError, verdictOf } from '../src/net/etcd-errors.ts';
+import { CallError } from '../src/net/grpc-messages.ts';
 import { watchTraits } from '../src/net/server-version.ts';
 import { entryOf, expiryStamp, KeySpace } from '../src/wire/key-space.ts';
 import { decodeRange } from '../src/wire/responses.ts';
@@ -121,7 +122,7 @@ test('keys lie under the prefix, records of the store before all of them', (t) =
 });
 
 const failures: readonly (readonly [number, string, StorageErrorCode, StorageErrorCode])[] = [
-  [14, 'No connection established. Last error: connect ECONNREFUSED', 'Unavailable', 'Unavailable'],
+  [14, 'Stream refused by server', 'Unavailable', 'Unavailable'],
   [14, 'read ECONNRESET', 'OutcomeUnknown', 'Unavailable'],
   [14, 'etcdserver: request timed out', 'OutcomeUnknown', 'Unavailable'],
   [14, 'etcdserver: leader changed', 'OutcomeUnknown', 'Unavailable'],
@@ -140,7 +141,7 @@ const failures: readonly (readonly [number, string, StorageErrorCode, StorageErr
 
 test('every failure has its code, a write that may have happened its own', (t) => {
   for (const [code, details, write, read] of failures) {
-    const error = Object.assign(new Error(details), { code, details });
+    const error = new CallError(code, details);
     t.is(translateEtcdError(error, 'write', { key: '/k' }).code, write, details);
     t.is(translateEtcdError(error, 'read').code, read, details);
     t.is(translateEtcdError(error, 'write', { key: '/k' }).key, '/k');

@@ -1,6 +1,6 @@
-import type { ClientDuplexStream, ClientUnaryCall, Metadata } from '@grpc/grpc-js';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
+import type { Call } from './channel.ts';
 import { type Connected, Connection, type ConnectionOptions } from './connection.ts';
 import { NotSentError, verdictOf } from './etcd-errors.ts';
 
@@ -24,17 +24,57 @@ export interface EndpointOptions extends Omit<ConnectionOptions, 'inspect'> {
   readonly inspect: (call: InspectionCall) => Promise<void>;
 }
 
-export type WatchCall = ClientDuplexStream<Buffer, WatchFrame>;
-
-const same = (bytes: Buffer): Buffer => bytes;
 const watchMethod = '/etcdserverpb.Watch/Watch';
+
+/** What a watch receives. `ended` is called once, after all frames. */
+export interface WatchHandler {
+  frame(frame: WatchFrame): void;
+  ended(error: Error | undefined): void;
+}
+
+/** A stream for watches. */
+export class WatchCall {
+  readonly #call: Call;
+  readonly #onFailure: (error: Error) => void;
+
+  constructor(call: Call, onFailure: (error: Error) => void) {
+    this.#call = call;
+    this.#onFailure = onFailure;
+  }
+
+  listen(handler: WatchHandler): void {
+    this.#call.listen({
+      message: (bytes) => handler.frame(decodeWatchFrame(bytes)),
+      ended: (error) => {
+        if (error !== undefined) this.#onFailure(error);
+        handler.ended(error);
+      },
+    });
+  }
+
+  write(request: Buffer): void {
+    this.#call.write(request);
+  }
+
+  pause(): void {
+    this.#call.pause();
+  }
+
+  resume(): void {
+    this.#call.resume();
+  }
+
+  cancel(): void {
+    this.#call.cancel();
+  }
+}
 
 /** One member of the cluster: a connection for calls and one for watches. */
 export class Endpoint {
   readonly #calls: Connection;
   readonly #watches: Connection;
   /** Running reads. */
-  readonly #reads = new Set<ClientUnaryCall>();
+  readonly #reads = new Set<Call>();
 
   constructor(options: EndpointOptions) {
     const inspect = (connected: Connected, deadline: number) =>
@@ -47,7 +87,7 @@ export class Endpoint {
 
   /**
    * Makes one call, which is sent at most once. Rejects with NotSentError when there was no connection, otherwise with
-   * the error of grpc-js.
+   * a CallError.
    */
   unary<T>(method: string, request: Buffer, decode: (answer: Buffer) => T, options: UnaryOptions): Promise<T> {
     const { now } = this.#calls;
@@ -59,12 +99,9 @@ export class Endpoint {
 
   /** Opens a stream for watches, on a connection that calls do not use. A member that loses its leader ends it. */
   async watch(connectBy: number): Promise<WatchCall> {
-    const { client, metadata } = this.#watches.now ?? (await this.#watches.open(connectBy));
-    const own = metadata.clone();
-    own.set('hasleader', 'true');
-    const call = client.makeBidiStreamRequest(watchMethod, same, decodeWatchFrame, own);
-    call.on('error', (error) => this.#dropRefusedToken(error, metadata));
-    return call;
+    const { channel, token } = this.#watches.now ?? (await this.#watches.open(connectBy));
+    const call = channel.open(watchMethod, { token, hasLeader: true });
+    return new WatchCall(call, (error) => this.#dropRefusedToken(error, token));
   }
 
   cancelReads(): void {
@@ -77,7 +114,7 @@ export class Endpoint {
   }
 
   #send<T>(
-    { client, metadata }: Connected,
+    { channel, token }: Connected,
     method: string,
     request: Buffer,
     decode: (answer: Buffer) => T,
@@ -88,24 +125,24 @@ export class Endpoint {
         reject(new NotSentError('the call was aborted', signal.reason));
         return;
       }
-      const call = client.makeUnaryRequest(method, same, decode, request, metadata, { deadline }, (error, answer) => {
+      const abort = () => call.cancel();
+      const call = channel.unary(method, request, { token, deadline }, decode, (error, answer) => {
         removeAbortListener(signal, abort);
         if (read) this.#reads.delete(call);
-        if (error === null) {
+        if (error === undefined) {
           resolve(answer as T);
           return;
         }
-        this.#dropRefusedToken(error, metadata);
+        this.#dropRefusedToken(error, token);
         reject(error);
       });
-      const abort = () => call.cancel();
       if (read) this.#reads.add(call);
       addAbortListener(signal, abort);
     });
   }
 
-  #dropRefusedToken(error: Error, metadata: Metadata): void {
+  #dropRefusedToken(error: unknown, token: string | undefined): void {
     if (verdictOf(error) !== 'token') return;
-    for (const connection of [this.#calls, this.#watches]) connection.dropToken(metadata);
+    for (const connection of [this.#calls, this.#watches]) connection.dropToken(token);
   }
 }

@@ -1,5 +1,5 @@
-import { status } from '@grpc/grpc-js';
 import { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from '@keelson/core';
+import { CallError, status } from './grpc-messages.ts';
 
 /**
  * Thrown by the transport for a call that was never sent, so that even a write may be retried at another member. A call
@@ -18,11 +18,6 @@ export class CredentialsError extends Error {
     super(message, { cause });
     this.name = 'CredentialsError';
   }
-}
-
-interface GrpcError {
-  readonly code: number;
-  readonly details: string;
 }
 
 /** Classification of a call that failed at etcd or at the connection to it. */
@@ -46,10 +41,6 @@ export type Verdict =
   /** Refused permanently: no permission, unknown method, invalid request. */
   | 'refused';
 
-function isGrpcError(error: unknown): error is GrpcError {
-  return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
-}
-
 /** Error texts of etcd (`rpctypes/error.go`); the gRPC code alone does not distinguish them. */
 const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/required revision has been compacted/, 'compacted'],
@@ -61,29 +52,28 @@ const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/Received message larger than max/, 'answerTooLarge'],
 ];
 
-/** Error texts of grpc-js for calls that never had a connection, or that the server did not accept. */
-const notSentTexts =
-  /^(No connection established|Name resolution failed|Stream refused by server|Failed to start HTTP\/2 stream)/;
+/** Text of a call that the server did not accept, so that it was not done. */
+const notSentTexts = /^Stream refused by server/;
 
 export function verdictOf(error: unknown): Verdict {
   if (error instanceof NotSentError) return 'notDone';
   if (error instanceof CredentialsError) return 'refused';
-  if (!isGrpcError(error)) return 'noAnswer';
+  if (!(error instanceof CallError)) return 'noAnswer';
   for (const [pattern, verdict] of texts) if (pattern.test(error.details)) return verdict;
   switch (error.code) {
-    case status.CANCELLED:
+    case status.cancelled:
       return 'cancelled';
-    case status.DEADLINE_EXCEEDED:
+    case status.deadlineExceeded:
       return 'deadline';
-    case status.UNAUTHENTICATED:
+    case status.unauthenticated:
       return 'token';
-    case status.UNAVAILABLE:
+    case status.unavailable:
       return notSentTexts.test(error.details) ? 'notDone' : 'noAnswer';
-    case status.INTERNAL:
+    case status.internal:
       return notSentTexts.test(error.details) ? 'notDone' : 'noAnswer';
-    case status.UNKNOWN:
-    case status.ABORTED:
-    case status.DATA_LOSS:
+    case status.unknown:
+    case status.aborted:
+    case status.dataLoss:
       return 'noAnswer';
     default:
       return 'refused';
@@ -96,7 +86,7 @@ export function mayRetryRead(verdict: Verdict): boolean {
 }
 
 function textOf(error: unknown): string {
-  if (isGrpcError(error)) return error.details;
+  if (error instanceof CallError) return error.details;
   return error instanceof Error ? error.message : String(error);
 }
 

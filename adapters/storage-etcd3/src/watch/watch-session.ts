@@ -18,6 +18,7 @@ export class WatchSession {
   readonly #timer: NodeJS.Timeout;
   #end: (error?: unknown) => void = () => {};
   #created = false;
+  #over = false;
   #lastFrameAt = performance.now();
   #pauses = 0;
 
@@ -29,24 +30,27 @@ export class WatchSession {
     this.#timer.unref();
     this.ended = new Promise<void>((resolve, reject) => {
       this.#end = (error) => {
+        if (this.#over) return;
+        this.#over = true;
         clearInterval(this.#timer);
-        call.removeAllListeners('data');
         call.cancel();
         if (error === undefined) resolve();
         else reject(error);
       };
     });
-    call.on('data', (frame: WatchFrame) => {
-      this.#lastFrameAt = performance.now();
-      this.#created ||= frame.created;
-      try {
-        onFrame(frame);
-      } catch (error) {
-        this.#end(error);
-      }
+    call.listen({
+      frame: (frame) => {
+        if (this.#over) return;
+        this.#lastFrameAt = performance.now();
+        this.#created ||= frame.created;
+        try {
+          onFrame(frame);
+        } catch (error) {
+          this.#end(error);
+        }
+      },
+      ended: (error) => this.#end(error),
     });
-    call.on('error', (error) => this.#end(error));
-    call.on('end', () => this.#end());
     call.write(request);
   }
 
