@@ -18,6 +18,8 @@ import { cachedTokens, type TokenAuthenticator } from './token-chain.ts';
 export interface TokenWebhook {
   /** A kubeconfig with the address of the server, its authority and the credentials for it. */
   readonly configFile: string;
+  /** True: the kubeconfig is that of a cluster, to whose API reviews are posted. Default false. */
+  readonly cluster?: boolean;
   /** Version of the TokenReview that is sent. Default `v1`. */
   readonly version?: 'v1' | 'v1beta1';
   /** Time in milliseconds for which answers are cached. Default 120,000. */
@@ -36,6 +38,7 @@ const firstPauseMs = 500;
 const longestPauseMs = 2_000;
 const maxConnections = 64;
 const option = '--authentication-token-webhook-config-file';
+const clusterOption = '--authentication-kubeconfig';
 
 function texts(value: unknown, field: string): string[] {
   if (value === undefined || value === null) return [];
@@ -86,9 +89,15 @@ export interface WebhookTarget extends Required<Pick<JsonRequest, 'url' | 'tls' 
  * to loopback addresses.
  *
  * @param option the option of the file in messages
+ * @param reviews path of the reviews below the server; absent: the server is the complete address
  * @throws UsageError
  */
-export async function webhookTarget(option: string, path: string, clock: Clock): Promise<WebhookTarget> {
+export async function webhookTarget(
+  option: string,
+  path: string,
+  clock: Clock,
+  reviews?: string,
+): Promise<WebhookTarget> {
   const { options } = await loadKubeconfig({ path })
     .then((config) => kubeconfigAccess(config, { clock }))
     .catch((error: Error) => {
@@ -108,7 +117,12 @@ export async function webhookTarget(option: string, path: string, clock: Clock):
   };
   const { token, tokenProvider } = options;
   const agent = new (url.protocol === 'https:' ? Agent : HttpAgent)({ keepAlive: true, maxSockets: maxConnections });
-  return { url: server, tls, agent, bearer: async () => tokenProvider?.() ?? token };
+  return {
+    url: reviews === undefined ? server : server.replace(/\/$/, '') + reviews,
+    tls,
+    agent,
+    bearer: async () => tokenProvider?.() ?? token,
+  };
 }
 
 /**
@@ -118,10 +132,12 @@ export async function webhookTarget(option: string, path: string, clock: Clock):
  * @throws UsageError for a kubeconfig that cannot be used
  */
 export async function tokenWebhook(
-  { configFile, version = 'v1', cacheMs = defaultCacheMs, timeoutMs = defaultTimeoutMs }: TokenWebhook,
+  { configFile, cluster = false, version = 'v1', cacheMs = defaultCacheMs, timeoutMs = defaultTimeoutMs }: TokenWebhook,
   clock: Clock,
 ): Promise<TokenAuthenticator & { close(): void }> {
-  const { url, tls, agent, bearer } = await webhookTarget(option, configFile, clock);
+  const { url, tls, agent, bearer } = cluster
+    ? await webhookTarget(clusterOption, configFile, clock, `/apis/authentication.k8s.io/${version}/tokenreviews`)
+    : await webhookTarget(option, configFile, clock);
   const closing = new AbortController();
   const review = async (token: string, audiences: readonly string[]): Promise<unknown> => {
     const own = await bearer();

@@ -7,6 +7,8 @@ import { type WebhookTarget, webhookTarget } from '../authentication/token-webho
 export interface WebhookAuthorizerOptions {
   /** Kubeconfig file: the server is the URL to which reviews are sent, the user its credentials. */
   readonly kubeconfig: string;
+  /** True: the kubeconfig is that of a cluster, to whose API reviews are posted. Default false. */
+  readonly cluster?: boolean;
   /** Time for which an answer that allows is used again, in milliseconds. Default five minutes. */
   readonly authorizedTtlMs?: number;
   /** Time for which an answer that does not allow is used again, in milliseconds. Default 30 s. */
@@ -65,7 +67,7 @@ interface CachedAnswer {
  */
 export class WebhookAuthorizer implements Authorizer {
   readonly #target: WebhookTarget;
-  readonly #options: Required<Omit<WebhookAuthorizerOptions, 'kubeconfig'>>;
+  readonly #options: Required<Omit<WebhookAuthorizerOptions, 'kubeconfig' | 'cluster'>>;
   readonly #context: WebhookContext;
   readonly #answers = new Map<string, CachedAnswer>();
   readonly #pending = new Map<string, Promise<AccessDecision>>();
@@ -85,8 +87,12 @@ export class WebhookAuthorizer implements Authorizer {
 
   /** Reads the kubeconfig. @throws UsageError when it cannot be used */
   static async create(options: WebhookAuthorizerOptions, context: WebhookContext): Promise<WebhookAuthorizer> {
-    const option = '--authorization-webhook-config-file';
-    return new WebhookAuthorizer(await webhookTarget(option, options.kubeconfig, context.clock), options, context);
+    const { kubeconfig, cluster = false } = options;
+    const reviews = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const target = cluster
+      ? await webhookTarget('--authorization-kubeconfig', kubeconfig, context.clock, reviews)
+      : await webhookTarget('--authorization-webhook-config-file', kubeconfig, context.clock);
+    return new WebhookAuthorizer(target, options, context);
   }
 
   authorize(attributes: AccessAttributes, user: UserInfo): AccessDecision | Promise<AccessDecision> {

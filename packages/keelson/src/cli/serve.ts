@@ -14,6 +14,7 @@ import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import type { OpenTelemetry } from '../opentelemetry.ts';
+import { delegatedAuthentication } from '../server/authentication-config-map.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import {
   authorityFile,
@@ -71,7 +72,10 @@ export async function startServer(
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = options;
   const load = async (): Promise<Credentials> => ({
-    ...(await loadCredentials(data, options.listen.host, systemClock.now(), logger, [advertiseAddress])),
+    ...(await loadCredentials(data, options.listen.host, systemClock.now(), logger, [
+      advertiseAddress,
+      ...options.tlsExtraNames,
+    ])),
     ...(certificateFile && keyFile ? { named: await readServingCertificate(certificateFile, keyFile) } : {}),
   });
   const made = given ?? (insecure && !withAgent ? undefined : await load());
@@ -80,6 +84,13 @@ export async function startServer(
   let renewal: CredentialsRenewal | undefined;
   const localAgents = new Map<string, number>();
   const audit = auditOptions(options);
+  const { authenticationKubeconfig: kubeconfig } = options;
+  const delegated =
+    kubeconfig === undefined
+      ? undefined
+      : await delegatedAuthentication({
+          ...{ kubeconfig, directory: join(data, 'extended-cluster'), clock: systemClock, logger },
+        });
   const plane = await createControlPlane({
     kinds,
     storage: options.storage,
@@ -93,7 +104,8 @@ export async function startServer(
     disabledAdmissionPlugins: options.disableAdmissionPlugins,
     services: options,
     authorization: authorizationOptions(options),
-    authentication: authenticationOptions(options, oidcAuthority),
+    // Files that options name take precedence.
+    authentication: { ...delegated?.options, ...authenticationOptions(options, oidcAuthority) },
     ...(audit ? { audit } : {}),
     ...(options.encryptionProviderConfig ? { encryptionConfigFile: options.encryptionProviderConfig } : {}),
     logger,
@@ -116,6 +128,7 @@ export async function startServer(
     continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
     ...(signal ? { signal } : {}),
   }).catch((error: unknown) => {
+    delegated?.stop();
     // Messages name the option of the program; here it is that of the command line.
     throw error instanceof UsageError && error.message.startsWith('storage')
       ? new UsageError(`--${error.message}`)
@@ -163,10 +176,12 @@ export async function startServer(
       failed: plane.failed,
       stop: () => {
         renewal?.stop();
+        delegated?.stop();
         return plane.close();
       },
     };
   } catch (error) {
+    delegated?.stop();
     await plane.close();
     throw error;
   }

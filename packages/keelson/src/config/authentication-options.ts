@@ -20,6 +20,7 @@ export interface AuthenticationFlags {
   readonly oidcCaFile?: string;
   readonly oidcSigningAlgs?: readonly string[];
   readonly authenticationTokenWebhookConfigFile?: string;
+  readonly authenticationKubeconfig?: string;
   readonly authenticationTokenWebhookVersion?: 'v1' | 'v1beta1';
   readonly authenticationTokenWebhookCacheTtl?: number;
   readonly requestheaderClientCaFile?: string;
@@ -172,6 +173,13 @@ export const authenticationRows: {
     default: undefined,
     help: 'kubeconfig of a server that reviews bearer tokens',
   },
+  authenticationKubeconfig: {
+    flag: '--authentication-kubeconfig',
+    variable: 'KEELSON_AUTHENTICATION_KUBECONFIG',
+    type: path('FILE'),
+    default: undefined,
+    help: 'kubeconfig of a cluster that this server extends: it reviews bearer tokens, and its front proxy states users',
+  },
   authenticationTokenWebhookVersion: {
     flag: '--authentication-token-webhook-version',
     variable: 'KEELSON_AUTHENTICATION_TOKEN_WEBHOOK_VERSION',
@@ -264,7 +272,12 @@ export function checkAuthentication(options: AuthenticationFlags & { readonly in
     throw new UsageError(
       `${proxy[0]} requires --requestheader-client-ca-file: without it every client could state a user`,
     );
-  if (webhook.length > 0 && options.authenticationTokenWebhookConfigFile === undefined)
+  const { authenticationTokenWebhookConfigFile: webhookFile, authenticationKubeconfig: cluster } = options;
+  if (webhookFile !== undefined && cluster !== undefined)
+    throw new UsageError(
+      '--authentication-token-webhook-config-file and --authentication-kubeconfig exclude each other',
+    );
+  if (webhook.length > 0 && webhookFile === undefined && cluster === undefined)
     throw new UsageError(`${webhook[0]} requires --authentication-token-webhook-config-file`);
 }
 
@@ -292,7 +305,8 @@ export function authenticationOptions(
   oidcAuthority: string | undefined,
 ): AuthenticationOptions {
   const { tokenAuthFile, clientCaFile, clientCrlFile, anonymousAuth, authenticationConfig } = flags;
-  const { authenticationTokenWebhookConfigFile: configFile, requestheaderClientCaFile: authorityFile } = flags;
+  const { authenticationKubeconfig, requestheaderClientCaFile: authorityFile } = flags;
+  const configFile = authenticationKubeconfig ?? flags.authenticationTokenWebhookConfigFile;
   const { authenticationTokenWebhookVersion: version, authenticationTokenWebhookCacheTtl: cacheMs } = flags;
   const jwt = singleIssuer(flags, oidcAuthority);
   return {
@@ -307,6 +321,7 @@ export function authenticationOptions(
       : {
           webhook: {
             configFile,
+            cluster: authenticationKubeconfig !== undefined,
             ...(version === undefined ? {} : { version }),
             ...(cacheMs === undefined ? {} : { cacheMs }),
           },

@@ -31,6 +31,7 @@ export interface AuthorizationConfig {
   readonly authorizationMode: readonly AuthorizationMode[];
   readonly authorizationPolicyFile?: string;
   readonly authorizationWebhookConfigFile?: string;
+  readonly authorizationKubeconfig?: string;
   readonly authorizationWebhookCacheAuthorizedTtl: number;
   readonly authorizationWebhookCacheUnauthorizedTtl: number;
   readonly authorizationWebhookTimeout: number;
@@ -78,6 +79,13 @@ export const authorizationRows: {
     default: undefined,
     help: 'kubeconfig of the mode Webhook: URL of the service and credentials',
   },
+  authorizationKubeconfig: {
+    flag: '--authorization-kubeconfig',
+    variable: 'KEELSON_AUTHORIZATION_KUBECONFIG',
+    type: path('FILE'),
+    default: undefined,
+    help: 'kubeconfig of a cluster that this server extends: the mode Webhook asks its API by SubjectAccessReview',
+  },
   authorizationWebhookCacheAuthorizedTtl: {
     flag: '--authorization-webhook-cache-authorized-ttl',
     variable: 'KEELSON_AUTHORIZATION_WEBHOOK_CACHE_AUTHORIZED_TTL',
@@ -110,7 +118,10 @@ export const authorizationRows: {
 
 /** The authorization that the options of the command line describe. */
 export function authorizationOptions(config: AuthorizationConfig): AuthorizationOptions {
-  const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile: kubeconfig } = config;
+  const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile, authorizationKubeconfig } = config;
+  if (authorizationWebhookConfigFile !== undefined && authorizationKubeconfig !== undefined)
+    throw new UsageError('--authorization-webhook-config-file and --authorization-kubeconfig exclude each other');
+  const kubeconfig = authorizationKubeconfig ?? authorizationWebhookConfigFile;
   return {
     modes: config.authorizationMode,
     ...(policyFile === undefined ? {} : { policyFile }),
@@ -119,6 +130,7 @@ export function authorizationOptions(config: AuthorizationConfig): Authorization
       : {
           webhook: {
             kubeconfig,
+            cluster: authorizationKubeconfig !== undefined,
             authorizedTtlMs: config.authorizationWebhookCacheAuthorizedTtl,
             unauthorizedTtlMs: config.authorizationWebhookCacheUnauthorizedTtl,
             timeoutMs: config.authorizationWebhookTimeout,

@@ -54,6 +54,8 @@ export interface ServerOptions
   readonly agentCertificateAuthority?: string;
   /** File with a serving certificate for names that the server's own certificate does not contain, and its key. */
   readonly tlsCertFile?: string;
+  /** Further names and addresses in the certificate that the server issues for itself. */
+  readonly tlsExtraNames: readonly string[];
   readonly tlsPrivateKeyFile?: string;
   /** False: the serving certificates of node agents are not verified. */
   readonly verifyAgentCertificates: boolean;
@@ -182,6 +184,13 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: path('FILE'),
     default: undefined,
     help: 'certificate (PEM, with intermediates) for clients that connect to a name which server.crt does not contain',
+  },
+  tlsExtraNames: {
+    flag: '--tls-extra-names',
+    variable: 'KEELSON_TLS_EXTRA_NAMES',
+    type: hosts,
+    default: [],
+    help: 'further names and addresses in server.crt, such as the name of a service of another cluster',
   },
   tlsPrivateKeyFile: {
     flag: '--tls-private-key-file',

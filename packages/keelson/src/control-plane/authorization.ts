@@ -46,9 +46,13 @@ function checkAuthorization({ modes = [], webhook, policyFile }: AuthorizationOp
     if (modes.indexOf(mode) !== i) throw new UsageError(`--authorization-mode contains ${mode} more than once`);
   }
   if (modes.includes('Webhook') && webhook === undefined)
-    throw new UsageError('--authorization-mode Webhook requires --authorization-webhook-config-file');
+    throw new UsageError(
+      '--authorization-mode Webhook requires --authorization-webhook-config-file or --authorization-kubeconfig',
+    );
   if (!modes.includes('Webhook') && webhook !== undefined)
-    throw new UsageError('--authorization-webhook-config-file requires --authorization-mode with Webhook');
+    throw new UsageError(
+      `--authorization-${webhook.cluster ? 'kubeconfig' : 'webhook-config-file'} requires --authorization-mode with Webhook`,
+    );
   if (modes.includes('Policy') && policyFile === undefined)
     throw new UsageError('--authorization-mode Policy requires --authorization-policy-file');
   if (!modes.includes('Policy') && policyFile !== undefined)
