@@ -79,7 +79,8 @@ h2 { margin: 2em 0 0 } h3 { font-size: 13px; margin: 1em 0 .2em; color: #555 } .
 <body>
 <h1>keelson bench</h1>
 <p>${escaped(report.date)}, Node ${escaped(report.node)}, ${escaped(report.machine)}. ${escaped(plan.object)};
-${plan.objects} objects, ${plan.clients} clients, ${plan.watchers} watchers, ${plan.rounds} rounds of ${plan.roundMs} ms.
+${plan.objects} objects, ${plan.clients} clients, ${plan.watchers} watchers,
+${plan.rounds} rounds of ${plan.roundMs} ms.
 The load generator runs on the same machine.</p>
 ${names
   .map((name) =>

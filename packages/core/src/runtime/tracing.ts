@@ -26,8 +26,8 @@ export interface ActiveSpan {
  */
 export interface Tracing {
   /**
-   * Runs an operation in a span, which is active during the operation and ends with it, or with its promise. Errors of the
-   * operation mark the span and are thrown.
+   * Runs an operation in a span, which is active during the operation and ends with it, or with its promise. Errors of
+   * the operation mark the span and are thrown.
    */
   span<T>(options: SpanOptions, operation: (span: ActiveSpan) => T): T;
   /** Headers that carry the active span to another process (W3C trace context); none without one. */
