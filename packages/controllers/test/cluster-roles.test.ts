@@ -37,5 +37,7 @@ test('a cluster role collects the rules of the roles that it selects, each once,
   await collects('whole', 'nodes', 'pods', 'secrets', 'jobs');
   await roles.delete('part-b');
   await collects('whole', 'nodes', 'pods', 'jobs');
+  await roles.patch('part-c', 'merge', { metadata: { labels: { part: 'no' } } });
+  await collects('whole', 'nodes', 'pods');
   t.deepEqual(await resourcesOf('unselected'), ['events']);
 });

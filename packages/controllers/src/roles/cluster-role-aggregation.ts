@@ -9,11 +9,12 @@ const collecting = ({ aggregationRule }: ClusterRole) => (aggregationRule ? ['ye
 export const clusterRoleAggregation: ControllerDefinition<ClusterRole> = {
   name: 'clusterrole-aggregation-controller',
   kind: ClusterRole,
-  // Any change of a role may concern every role that collects rules; the queue combines bursts.
+  // Most roles are collected by none, so that their changes cost a few comparisons of labels.
   related: [
-    relatedKind(ClusterRole, (_role, _before, read) =>
+    relatedKind(ClusterRole, (role, before, read) =>
       read(ClusterRole)
         .by(collecting, 'yes')
+        .filter((collector) => selects(collector, role) || (before !== undefined && selects(collector, before)))
         .map(({ metadata }) => metadata?.name ?? ''),
     ),
   ],
@@ -30,17 +31,22 @@ export const clusterRoleAggregation: ControllerDefinition<ClusterRole> = {
   },
 };
 
+function selects({ aggregationRule }: ClusterRole, { metadata }: ClusterRole): boolean {
+  const selectors = aggregationRule?.clusterRoleSelectors ?? [];
+  return selectors.some((entry) => labelSelectorOf(entry).matches(metadata?.labels));
+}
+
 /** The rules in the order of selectors and names, each once. */
 function collectedBy(role: ClusterRole, roles: ObjectReader<ClusterRole>): PolicyRule[] {
   const nameOf = ({ metadata }: ClusterRole) => metadata?.name ?? '';
-  const sorted = roles.list().sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const collected = new Map<string, PolicyRule>();
   for (const entry of role.aggregationRule?.clusterRoleSelectors ?? []) {
     const selector = labelSelectorOf(entry);
-    for (const other of sorted) {
-      if (nameOf(other) === nameOf(role) || !selector.matches(other.metadata?.labels)) continue;
-      for (const rule of other.rules ?? []) collected.set(JSON.stringify(rule), rule);
-    }
+    const others = roles
+      .list()
+      .filter((other) => nameOf(other) !== nameOf(role) && selector.matches(other.metadata?.labels))
+      .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+    for (const { rules = [] } of others) for (const rule of rules) collected.set(JSON.stringify(rule), rule);
   }
   return [...collected.values()];
 }
