@@ -14,7 +14,7 @@ export type JsonPath = readonly Step[];
 /** Values that one path visits at most; `..` would otherwise visit a large object once for each of its levels. */
 const maxVisited = 10_000;
 
-const token =
+const tokenPattern =
   /\.\.|\.\*|\.((?:[^.[\]\\]|\\.)+)|\[\*\]|\[(-?\d+)\]|\[(-?\d*):(-?\d*)(?::(-?\d+))?\]|\[((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?:\s*,\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))*)\]|\[\?\(\s*@((?:\.[^\s=<>!)]+|\[[^\]]+\])+)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?)\s*)?\)\]/sy;
 
 const unescaped = (text: string) => text.replace(/\\(.)/gs, '$1');
@@ -23,7 +23,8 @@ const unescaped = (text: string) => text.replace(/\\(.)/gs, '$1');
 export function parseJsonPath(path: string): JsonPath | undefined {
   const steps: Step[] = [];
   if (path === '.') return steps;
-  token.lastIndex = 0;
+  // A filter contains a path of its own, so that each call has its own position.
+  const token = new RegExp(tokenPattern);
   while (token.lastIndex < path.length) {
     const found = token.exec(path);
     if (found === null) return undefined;
