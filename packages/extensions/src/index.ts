@@ -3,6 +3,11 @@ export { LocalApiServices, type LocalApiServicesOptions } from './aggregation/lo
 export * from './cel/index.ts';
 /** @experimental */
 export { CheckedDefinition, CustomResources, type CustomResourcesOptions } from './custom-resources/index.ts';
+export {
+  type AdmissionPolicies,
+  type AdmissionPoliciesOptions,
+  admissionPolicies,
+} from './policies/policy-admission.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
 export {
   type AdmissionWebhooks,

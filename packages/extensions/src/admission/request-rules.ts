@@ -1,5 +1,12 @@
-import type { AdmissionRequest, GroupVersionResource, KindDefinition, LabelMap } from '@keelson/core';
+import {
+  type AdmissionRequest,
+  type GroupVersionResource,
+  type KindDefinition,
+  type LabelMap,
+  statusErrors,
+} from '@keelson/core';
 import { storageKindOf } from '@keelson/core/internal';
+import type { Clock } from '@keelson/core/runtime';
 import type { RuleWithOperations } from '@keelson/kinds';
 
 /** What rules of webhooks and policies are compared with. */
@@ -112,6 +119,25 @@ export function namespaceLabelsOf(
   const named = isNamespace ? name : namespace;
   if (!named) return undefined;
   return read(named).then((labels) => labels ?? {});
+}
+
+/** Longest wait of a request for the first list of webhooks or policies. */
+const readyTimeoutMs = 10_000;
+
+/** Waits until webhooks or policies are known. @throws StatusError 403 when that takes too long */
+export async function waitUntilSynced(
+  index: { start(): Promise<void>; readonly synced: boolean },
+  { kind, name }: AdmissionRequest,
+  clock: Clock,
+): Promise<void> {
+  let cancel = () => {};
+  const late = new Promise<void>((resolve) => {
+    cancel = clock.after(readyTimeoutMs, resolve);
+  });
+  await Promise.race([index.start(), late]).finally(() => cancel());
+  if (index.synced) return;
+  const resource = { group: kind.group, resource: kind.names.plural };
+  throw statusErrors.forbidden(resource, name, 'not yet ready to handle request');
 }
 
 const exempt: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { CelBudgetError, CelCompileError, CelEvaluationError, CelResultTypeError, Fault } from './base/errors.ts';
 import { Functions, hasType } from './base/functions.ts';
-import { type CelType, formatType, sameType } from './base/types.ts';
+import { type CelType, sameType, typeText } from './base/types.ts';
 import type { CelValue } from './base/values.ts';
 import { type Checked, checkExpression } from './checker.ts';
 import { Frame, planExpression, type Run } from './interpreter.ts';
@@ -130,6 +130,6 @@ export function compileExpression(source: string, options: CompileOptions): Comp
   if (issues.length > 0) throw new CelCompileError(source, issues);
   const { resultTypes } = options;
   const fits = resultTypes?.some((type) => type.kind === 'dyn' || sameType(type, checked.type)) ?? true;
-  if (!fits) throw new CelResultTypeError(resultTypes?.map(formatType) ?? []);
+  if (!fits) throw new CelResultTypeError(resultTypes?.map(typeText) ?? [], typeText(checked.type));
   return new CompiledExpression(source, checked, variables);
 }

@@ -1,4 +1,4 @@
-export { CelBudgetError, CelCompileError, CelEvaluationError, CelResultTypeError } from './base/errors.ts';
+export { CelBudgetError, CelCompileError, CelEvaluationError, CelResultTypeError, Fault } from './base/errors.ts';
 export {
   boolType,
   type CelField,
@@ -11,8 +11,9 @@ export {
   optionalType,
   stringType,
   structType,
+  timestampType,
 } from './base/types.ts';
-export type { CelValue } from './base/values.ts';
+export { type CelValue, MapValue, type Result, typeNameOf } from './base/values.ts';
 export {
   CompiledExpression,
   type CompileOptions,

@@ -17,7 +17,7 @@ import { unsupportedKey } from './library/operators.ts';
 import { notIterable, notOptional, optionallySelected, present, selectedByKey, through } from './selection.ts';
 
 /** The longest time of one evaluation, which costs do not measure exactly. */
-const maxMs = 1000;
+const maxMs = 5000;
 /** Steps of macros between two looks at the clock. */
 const clockInterval = 256;
 /** The cost of a call that may take milliseconds. */

@@ -24,14 +24,14 @@ function optionsObject(options: OperationOptions): Record<string, unknown> {
   return { ...head, ...dryRun, ...others };
 }
 
-/** The members of `request` without the uid, as JSON text. All webhooks of a request with one view share it. */
-export function requestText(request: AdmissionRequest, { target, kind, object, oldObject }: RequestView): string {
+/** The members of `request` without the uid and the objects. */
+export function requestFields(request: AdmissionRequest, { target, kind }: RequestView): Record<string, unknown> {
   const { operation, name, namespace, subresource, dryRun, options, context } = request;
   const { group, version } = request.kind;
   const requestSubResource = subresource === undefined ? {} : { requestSubResource: subresource };
   const isNamespace = group === '' && request.kind.kind === 'Namespace';
   const { name: username, uid, groups, extra } = context.user;
-  const text = jsonText({
+  return {
     kind: { group: kind.group, version: kind.version, kind: kind.kind },
     resource: { group: target.group, version: target.version, resource: target.names.plural },
     ...(subresource === undefined ? {} : { subResource: subresource }),
@@ -42,12 +42,15 @@ export function requestText(request: AdmissionRequest, { target, kind, object, o
     ...(namespace === undefined && !isNamespace ? {} : { namespace: namespace ?? name }),
     operation: operation.toUpperCase(),
     userInfo: { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) },
-    object: object ?? null,
-    oldObject: oldObject ?? null,
     dryRun,
     options: options === undefined ? null : optionsObject(options),
-  });
-  return text.slice(1);
+  };
+}
+
+/** The members of `request` without the uid, as JSON text. All webhooks of a request with one view share it. */
+export function requestText(request: AdmissionRequest, view: RequestView): string {
+  const { object = null, oldObject = null } = view;
+  return jsonText({ ...requestFields(request, view), object, oldObject }).slice(1);
 }
 
 /** The body of a call. */

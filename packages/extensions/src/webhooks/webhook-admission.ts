@@ -12,7 +12,13 @@ import {
 import { AdmissionChain, applyJsonPatch, isPatchError, parseJson } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import { Namespace } from '@keelson/kinds';
-import { EquivalentKinds, isExempt, matchingKind, namespaceLabelsOf } from '../admission/request-rules.ts';
+import {
+  EquivalentKinds,
+  isExempt,
+  matchingKind,
+  namespaceLabelsOf,
+  waitUntilSynced,
+} from '../admission/request-rules.ts';
 import { serviceResolver } from '../services/resolve-service.ts';
 import { type ReviewResponse, requestText } from './admission-review.ts';
 import { CallFailure, denial, WebhookCaller } from './call-webhook.ts';
@@ -36,9 +42,6 @@ export interface AdmissionWebhooks {
   readonly plugin: AdmissionPlugin;
   readonly service: Service;
 }
-
-/** Longest wait of a request for the first list of webhooks. */
-const readyTimeoutMs = 10_000;
 
 /** Creates the admission by webhooks: see docs/how-to/use-admission-webhooks.md. */
 export function admissionWebhooks(options: AdmissionWebhooksOptions): AdmissionWebhooks {
@@ -128,21 +131,11 @@ class WebhookDispatcher {
 
   /** Webhooks are called one after the other, and again as their reinvocation policy requires. */
   mutate(request: AdmissionRequest): Promise<void> | undefined {
-    if (!this.index.synced) return this.#synced(request).then(() => this.mutate(request));
+    if (!this.index.synced) {
+      return waitUntilSynced(this.index, request, this.#options.clock).then(() => this.mutate(request));
+    }
     const { mutating } = this.index;
     return mutating.length === 0 ? undefined : this.#mutate(mutating, request);
-  }
-
-  /** Waits until the webhooks are known. @throws StatusError 403 when that takes too long */
-  async #synced({ kind, name }: AdmissionRequest): Promise<void> {
-    let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
-      cancel = this.#options.clock.after(readyTimeoutMs, resolve);
-    });
-    await Promise.race([this.index.start(), late]).finally(() => cancel());
-    if (this.index.synced) return;
-    const resource = { group: kind.group, resource: kind.names.plural };
-    throw statusErrors.forbidden(resource, name, 'not yet ready to handle request');
   }
 
   async #mutate(webhooks: readonly Webhook[], request: AdmissionRequest): Promise<void> {

@@ -87,8 +87,8 @@ for (const [source, first] of [
 test('the result has the type that its place requires', (t) => {
   const options = { variables: { object: dynType }, resultTypes: [boolType] };
   t.is(formatType(compileExpression('object.a == 1', options).type), 'bool');
-  t.throws(() => compileExpression('object.a', options), { message: 'must evaluate to bool' });
+  t.throws(() => compileExpression('object.a', options), { message: 'must evaluate to bool but got dyn' });
   t.throws(() => compileExpression('1', { variables: {}, resultTypes: [stringType, boolType] }), {
-    message: 'must evaluate to one of string, bool',
+    message: 'must evaluate to one of [string bool] but got int',
   });
 });

@@ -36,7 +36,7 @@ import {
   systemClock,
   type Tracing,
 } from '@keelson/core/runtime';
-import { AggregatedApis, admissionWebhooks, LocalApiServices } from '@keelson/extensions';
+import { AggregatedApis, admissionPolicies, admissionWebhooks, LocalApiServices } from '@keelson/extensions';
 import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
 import { withDisruptionBudgets } from '../admission/eviction.ts';
@@ -217,7 +217,10 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const webhooks = withBuiltin
     ? admissionWebhooks({ client: () => api, registry: () => registry, reinvoked: plugins, ...context })
     : undefined;
-  const allPlugins = [...plugins, ...(webhooks ? [webhooks.plugin] : [])];
+  const policies = withBuiltin
+    ? admissionPolicies({ client: () => api, registry: () => registry, authorizer, ...context })
+    : undefined;
+  const allPlugins = [...plugins, ...(policies?.plugins ?? []), ...(webhooks ? [webhooks.plugin] : [])];
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
@@ -248,6 +251,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
         waitingFor: () => stores.waitingFor(),
       },
       ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
+      ...(policies ? [startedInTime(policies.service, context)] : []),
       ...(withBuiltin
         ? [systemObjects(api), customResources(stores, { client: api, ...context }, () => registry)]
         : []),

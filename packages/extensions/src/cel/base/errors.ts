@@ -41,8 +41,9 @@ export class CelCompileError extends Error {
 export class CelResultTypeError extends Error {
   override readonly name = 'CelResultTypeError';
 
-  constructor(expected: readonly string[]) {
-    super(`must evaluate to ${expected.length === 1 ? '' : 'one of '}${expected.join(', ')}`);
+  constructor(expected: readonly string[], found: string) {
+    const one = expected.length === 1 ? expected[0] : `one of [${expected.join(' ')}]`;
+    super(`must evaluate to ${one} but got ${found}`);
   }
 }
 

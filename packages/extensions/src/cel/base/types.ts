@@ -101,6 +101,11 @@ export function formatType(type: CelType): string {
   return type.params.length === 0 ? name : `${name}(${type.params.map(formatType).join(', ')})`;
 }
 
+/** The type as messages about results show it, and as `type(x)` names it. */
+export function typeText(type: CelType): string {
+  return type.params.length === 0 ? type.name : `${type.name}(${type.params.map(typeText).join(', ')})`;
+}
+
 export function isDynOrError({ kind }: CelType): boolean {
   return kind === 'dyn' || kind === 'any' || kind === 'error';
 }

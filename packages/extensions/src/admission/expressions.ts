@@ -1,0 +1,197 @@
+import type { AdmissionRequest, Authorizer, KubeObject } from '@keelson/core';
+import type { MatchCondition } from '@keelson/kinds';
+import {
+  AuthorizerValue,
+  authorizerType,
+  boolType,
+  CelBudgetError,
+  CelCompileError,
+  CelEvaluationError,
+  type CelField,
+  CelResultTypeError,
+  type CelType,
+  type CelValue,
+  type CompiledExpression,
+  CostBudget,
+  compileExpression,
+  dynType,
+  intType,
+  listType,
+  mapType,
+  resourceCheckType,
+  stringType,
+  structType,
+  timestampType,
+} from '../cel/index.ts';
+
+function struct(name: string, fields: Readonly<Record<string, CelType>>): CelType {
+  const entries = Object.entries(fields).map(([field, type]): [string, CelField] => [field, { property: field, type }]);
+  return structType(`kubernetes.${name}`, new Map(entries));
+}
+
+const texts = listType(stringType);
+const labels = mapType(stringType, stringType);
+const kindType = struct('GroupVersionKind', { group: stringType, version: stringType, kind: stringType });
+const resourceType = struct('GroupVersionResource', { group: stringType, version: stringType, resource: stringType });
+const userType = struct('UserInfo', {
+  ...{ username: stringType, uid: stringType, groups: texts },
+  extra: mapType(stringType, texts),
+});
+const requestType = struct('AdmissionRequest', {
+  ...{ kind: kindType, resource: resourceType, subResource: stringType },
+  ...{ requestKind: kindType, requestResource: resourceType, requestSubResource: stringType },
+  ...{ name: stringType, namespace: stringType, operation: stringType, userInfo: userType },
+  ...{ dryRun: boolType, options: dynType },
+});
+const namespaceType = struct('Namespace', {
+  metadata: struct('NamespaceMetadata', {
+    ...{ name: stringType, generateName: stringType, namespace: stringType, labels, annotations: labels },
+    ...{ UID: stringType, creationTimestamp: timestampType, deletionTimestamp: timestampType },
+    ...{ deletionGracePeriodSeconds: intType, generation: intType, resourceVersion: stringType, finalizers: texts },
+  }),
+  spec: struct('NamespaceSpec', { finalizers: texts }),
+  status: struct('NamespaceStatus', {
+    conditions: listType(
+      struct('NamespaceCondition', {
+        ...{ status: stringType, type: stringType, lastTransitionTime: timestampType },
+        ...{ message: stringType, reason: stringType },
+      }),
+    ),
+    phase: stringType,
+  }),
+});
+
+const withoutAuthorizer = { object: dynType, oldObject: dynType, request: requestType, namespaceObject: namespaceType };
+
+/** The variables of expressions about requests, and their types. */
+export const admissionVariables = {
+  ...withoutAuthorizer,
+  authorizer: authorizerType,
+  'authorizer.requestResource': resourceCheckType,
+};
+
+/** Those of expressions that cannot ask the authorizer. */
+export const messageVariables = withoutAuthorizer;
+
+/** The request that expressions examine. */
+export interface ExaminedRequest {
+  readonly request: AdmissionRequest;
+  /** In the version that the rules name. */
+  readonly object: KubeObject | undefined;
+  readonly oldObject: KubeObject | undefined;
+  /** The members of `request` in an AdmissionReview. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** The values of {@link admissionVariables}. */
+export function admissionBindings(
+  { request, object, oldObject, fields }: ExaminedRequest,
+  authorizer: Authorizer,
+  namespace?: KubeObject,
+): Record<string, unknown> {
+  const user = new AuthorizerValue(request.context.user, authorizer);
+  const { kind, name, subresource = '' } = request;
+  return {
+    object: object ?? null,
+    oldObject: oldObject ?? null,
+    request: fields,
+    namespaceObject: namespace ?? null,
+    authorizer: user,
+    'authorizer.requestResource': user.resource({
+      ...{ apiGroup: kind.group, resource: kind.names.plural, subresource, name },
+      namespace: request.namespace ?? '',
+    }),
+  };
+}
+
+/** An expression of a configuration. One that cannot be compiled fails whenever it is evaluated. */
+export interface AdmissionExpression {
+  readonly source: string;
+  readonly compiled: CompiledExpression | undefined;
+  /** What is wrong with the expression. */
+  readonly problem: string;
+}
+
+export function compileAdmission(
+  source: string,
+  variables: Readonly<Record<string, CelType>>,
+  resultTypes?: readonly CelType[],
+): AdmissionExpression {
+  try {
+    const compiled = compileExpression(source, { variables, ...(resultTypes ? { resultTypes } : {}) });
+    return { source, compiled, problem: '' };
+  } catch (error) {
+    if (error instanceof CelCompileError) {
+      return { source, compiled: undefined, problem: `compilation failed: ${error.message}` };
+    }
+    if (error instanceof CelResultTypeError) return { source, compiled: undefined, problem: error.message };
+    throw error;
+  }
+}
+
+/** All expressions of a request together cost too much. */
+export class OutOfBudget extends Error {
+  constructor() {
+    super('validation failed due to running out of cost budget, no further validation rules will be run');
+  }
+}
+
+export type Evaluation = { readonly value: CelValue } | { readonly error: string };
+
+/** The value of an expression, or why there is none. Throws {@link OutOfBudget}. */
+export async function evaluateAdmission(
+  { source, compiled, problem }: AdmissionExpression,
+  bindings: Readonly<Record<string, unknown>>,
+  budget: CostBudget,
+): Promise<Evaluation> {
+  if (compiled === undefined) return { error: `compilation error: ${problem}` };
+  try {
+    const value = await compiled.evaluateAsync(bindings, budget);
+    if (budget.remaining < 0) throw new OutOfBudget();
+    return { value };
+  } catch (error) {
+    if (error instanceof CelBudgetError && budget.remaining < 0) throw new OutOfBudget();
+    if (error instanceof CelEvaluationError) {
+      return { error: `expression '${source}' resulted in error: ${error.message}` };
+    }
+    throw error;
+  }
+}
+
+/** The cost of all match conditions of one webhook or policy, as in Kubernetes. */
+const matchConditionsBudget = 2_500_000;
+
+/** The match conditions of a webhook or policy. */
+export class MatchConditions {
+  readonly expressions: readonly AdmissionExpression[];
+  readonly #ignoreFailure: boolean;
+
+  constructor(
+    conditions: readonly MatchCondition[] = [],
+    failurePolicy: string | undefined,
+    variables: Readonly<Record<string, CelType>> = admissionVariables,
+  ) {
+    this.expressions = conditions.map(({ expression }) => compileAdmission(expression, variables, [boolType]));
+    this.#ignoreFailure = failurePolicy === 'Ignore';
+  }
+
+  /** A condition that is false decides, even after failures. The error is that of a request that must be denied. */
+  async match(bindings: Readonly<Record<string, unknown>>): Promise<{ matches: boolean; error?: string }> {
+    const budget = new CostBudget(matchConditionsBudget);
+    const errors: string[] = [];
+    try {
+      for (const expression of this.expressions) {
+        const result = await evaluateAdmission(expression, bindings, budget);
+        if ('error' in result) errors.push(result.error);
+        else if (result.value === false) return { matches: false };
+      }
+    } catch (error) {
+      if (!(error instanceof OutOfBudget)) throw error;
+      errors.splice(0, errors.length, error.message);
+    }
+    if (errors.length === 0) return { matches: true };
+    if (this.#ignoreFailure) return { matches: false };
+    const unique = [...new Set(errors)];
+    return { matches: false, error: unique.length === 1 ? (unique[0] ?? '') : `[${unique.join(', ')}]` };
+  }
+}

@@ -1,0 +1,312 @@
+import { missingIsUndefined } from '@keelson/client';
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type ApiClient,
+  type Authorizer,
+  type FieldError,
+  fieldError,
+  type KindDefinition,
+  type KubeObject,
+  labelSelectorOf,
+  type ResourceClient,
+  StatusError,
+  type StatusReason,
+  statusErrors,
+} from '@keelson/core';
+import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
+import { Namespace, type policiesV1, type ValidatingAdmissionPolicy } from '@keelson/kinds';
+import { admissionBindings } from '../admission/expressions.ts';
+import {
+  EquivalentKinds,
+  isExempt,
+  matchingKind,
+  namespaceLabelsOf,
+  waitUntilSynced,
+} from '../admission/request-rules.ts';
+import { requestFields } from '../webhooks/admission-review.ts';
+import { viewOf } from '../webhooks/request-view.ts';
+import {
+  type CompiledBinding,
+  type CompiledMatch,
+  type CompiledPolicy,
+  compilePolicy,
+  paramsValue,
+} from './compiled-policy.ts';
+import { evaluatePolicy, type Violation } from './evaluate-policy.ts';
+import { type ActivePolicy, PolicyIndex } from './policy-index.ts';
+
+export interface AdmissionPoliciesOptions {
+  readonly client: () => ApiClient;
+  /** The kinds of the server. */
+  readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
+  readonly authorizer: Authorizer;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The admission by policies: plugins, and the service that keeps the policies. */
+export interface AdmissionPolicies {
+  readonly plugins: readonly AdmissionPlugin[];
+  readonly service: Service;
+}
+
+/** Creates the admission by policies: see docs/how-to/write-admission-policies.md. */
+export function admissionPolicies(options: AdmissionPoliciesOptions): AdmissionPolicies {
+  let running: PolicyDispatcher | undefined;
+  const service: Service = {
+    name: 'admission-policies',
+    start: async () => {
+      running = new PolicyDispatcher(options);
+      await running.index.start();
+    },
+    stop: async () => {
+      await running?.index.stop();
+    },
+  };
+  const plugin: AdmissionPlugin = {
+    name: 'ValidatingAdmissionPolicy',
+    // Without bound policies a request costs this check.
+    handles: (request) =>
+      running !== undefined &&
+      (running.index.active.length > 0 || !running.index.synced) &&
+      !isExempt(request) &&
+      !isReview(request),
+    validate: (request) => running?.validate(request),
+  };
+  return { plugins: [expressionCheck, plugin], service };
+}
+
+/** Reviews of access and of tokens decide about requests themselves. */
+function isReview({ kind }: AdmissionRequest): boolean {
+  return (
+    kind.group === 'authorization.k8s.io' || (kind.group === 'authentication.k8s.io' && kind.kind.endsWith('Review'))
+  );
+}
+
+/** Rejects policies with expressions that cannot be evaluated. */
+const expressionCheck: AdmissionPlugin = {
+  name: 'PolicyExpressions',
+  resources: ['validatingadmissionpolicies.admissionregistration.k8s.io'],
+  handles: ({ operation, subresource, object }) =>
+    operation !== 'delete' && subresource === undefined && object !== undefined,
+  validate: ({ object, oldObject, name }) => {
+    const known = new Set(
+      (oldObject ? compilePolicy(oldObject as ValidatingAdmissionPolicy).expressions : []).map(
+        ([, { source }]) => source,
+      ),
+    );
+    const errors: FieldError[] = [];
+    for (const [path, { source, compiled, problem }] of compilePolicy(object as ValidatingAdmissionPolicy)
+      .expressions) {
+      // What was stored before remains possible, so that other fields can be changed.
+      if (compiled === undefined && !known.has(source)) errors.push(fieldError.invalid(path, source, problem));
+    }
+    const gk = { group: 'admissionregistration.k8s.io', kind: 'ValidatingAdmissionPolicy' };
+    if (errors.length > 0) throw statusErrors.invalid(gk, name, errors);
+  },
+};
+
+const failureKey = 'validation.policy.admission.k8s.io/validation_failure';
+
+/** The codes of the reasons that a validation can have. */
+const codes: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+};
+
+class PolicyDispatcher {
+  readonly index: PolicyIndex;
+  readonly #options: AdmissionPoliciesOptions;
+  readonly #client: ApiClient;
+  readonly #equivalent: EquivalentKinds;
+  readonly #checks;
+
+  constructor(options: AdmissionPoliciesOptions) {
+    this.#options = options;
+    this.#client = options.client();
+    const logger = options.logger.child({ component: 'admission-policies' });
+    this.index = new PolicyIndex({ client: this.#client, clock: options.clock, logger });
+    this.#equivalent = new EquivalentKinds(options.registry());
+    this.#checks = options.metrics.counter({
+      name: 'apiserver_validating_admission_policy_check_total',
+      help: 'Requests that violated a policy, by policy, binding and enforcement action.',
+      labels: ['policy', 'policy_binding', 'enforcement_action'],
+    });
+  }
+
+  /** All policies examine a request; the first denial in their order is the answer. */
+  async validate(request: AdmissionRequest): Promise<void> {
+    if (!this.index.synced) await waitUntilSynced(this.index, request, this.#options.clock);
+    const denials: StatusError[] = [];
+    for (const active of this.index.active) denials.push(...(await this.#examine(active, request)));
+    if (denials[0]) throw denials[0];
+  }
+
+  async #examine({ policy, bindings }: ActivePolicy, request: AdmissionRequest): Promise<StatusError[]> {
+    const target = await this.#target(policy.match, request, true);
+    if (target === undefined) return [];
+    const view = viewOf(request, target);
+    const fields = requestFields(request, view);
+    const { object, oldObject } = view;
+    const denials: StatusError[] = [];
+    const annotations = new Map<string, Set<string>>();
+    for (const binding of bindings) {
+      if ((await this.#target(binding.match, request, false)) === undefined) continue;
+      let params: readonly (KubeObject | undefined)[];
+      try {
+        params = await this.#params(policy, binding, request);
+      } catch (error) {
+        if (!(error instanceof ConfigurationError)) throw error;
+        const message = `failed to configure binding: ${error.message}`;
+        if (!policy.ignoreFailure)
+          denials.push(denial(request, policy, binding, { message, reason: 'Invalid', index: 0 }));
+        continue;
+      }
+      const namespace = policy.usesNamespace ? await this.#namespace(request) : undefined;
+      for (const param of params) {
+        const examined = { request, object, oldObject, fields };
+        const values = admissionBindings(examined, this.#options.authorizer, namespace);
+        const params = paramsValue(param, policy.paramKind);
+        const result = await evaluatePolicy(policy, { ...values, params });
+        for (const violation of result.violations) denials.push(...this.#enforce(request, policy, binding, violation));
+        for (const { key, value } of result.annotations) {
+          annotations.set(key, (annotations.get(key) ?? new Set()).add(value));
+        }
+        for (const message of result.annotationErrors) {
+          denials.push(denial(request, policy, binding, { message, reason: 'Invalid', index: 0 }));
+        }
+      }
+    }
+    for (const [key, values] of annotations)
+      request.context.annotate?.(`${policy.name}/${key}`, [...values].join(', '));
+    return denials;
+  }
+
+  #enforce(
+    request: AdmissionRequest,
+    policy: CompiledPolicy,
+    binding: CompiledBinding,
+    violation: Violation,
+  ): StatusError[] {
+    const denials: StatusError[] = [];
+    for (const action of binding.actions) {
+      const labels = { policy: policy.name, policy_binding: binding.name, enforcement_action: action.toLowerCase() };
+      this.#checks.add(1, labels);
+      if (action === 'Deny') denials.push(denial(request, policy, binding, violation));
+      if (action === 'Warn') {
+        const where = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`;
+        request.context.warn(`Validation failed for ${where}: ${violation.message}`);
+      }
+      if (action === 'Audit') {
+        const failure = {
+          ...{ message: violation.message, policy: policy.name, binding: binding.name },
+          ...{ expressionIndex: violation.index, validationActions: binding.actions },
+        };
+        request.context.annotate?.(failureKey, JSON.stringify([failure]));
+      }
+    }
+    return denials;
+  }
+
+  /** The kind in whose form a policy or binding examines a request; undefined: it does not. */
+  async #target(
+    match: CompiledMatch,
+    request: AdmissionRequest,
+    required: boolean,
+  ): Promise<KindDefinition | undefined> {
+    const equivalent = match.exact ? undefined : this.#equivalent;
+    const named = ({ resourceNames = [] }: { resourceNames?: readonly string[] }): boolean =>
+      resourceNames.length === 0 || resourceNames.includes(request.name);
+    if (matchingKind(match.excluded.filter(named), request, equivalent)) return undefined;
+    const anything = !required && match.rules.length === 0;
+    const target = anything ? request.kind : matchingKind(match.rules.filter(named), request, equivalent);
+    if (target === undefined) return undefined;
+    const { object, oldObject } = request;
+    const selected = [object, oldObject].some(
+      (one) => one !== undefined && match.objects.matches(one.metadata?.labels),
+    );
+    if (!match.objects.empty && !selected) return undefined;
+    if (match.namespaces.empty) return target;
+    const labels = await namespaceLabelsOf(request, async (name) => (await this.#readNamespace(name)).metadata?.labels);
+    return labels === undefined || match.namespaces.matches(labels) ? target : undefined;
+  }
+
+  async #readNamespace(name: string): Promise<KubeObject> {
+    const namespaces = this.#client.resource(Namespace);
+    const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
+    return cached ?? (await namespaces.get(name));
+  }
+
+  async #namespace({ kind, namespace }: AdmissionRequest): Promise<KubeObject | undefined> {
+    if (!namespace || (kind.group === '' && kind.kind === 'Namespace')) return undefined;
+    return this.#readNamespace(namespace);
+  }
+
+  /** The objects with which a policy is evaluated, one after the other; undefined for none. */
+  async #params(
+    { paramKind }: CompiledPolicy,
+    { paramRef }: CompiledBinding,
+    request: AdmissionRequest,
+  ): Promise<readonly (KubeObject | undefined)[]> {
+    if (paramKind === undefined || paramRef === undefined) return [undefined];
+    const { apiVersion, kind: kindName } = paramKind;
+    const kind = this.#options
+      .registry()
+      .kinds()
+      .find((known) => known.apiVersion === apiVersion && known.kind === kindName);
+    if (kind === undefined) {
+      throw new ConfigurationError(
+        `failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kindName}'`,
+      );
+    }
+    const namespace = paramNamespace(kind, paramRef.namespace, request.namespace);
+    const all = this.#client.resource<KubeObject>(kind);
+    const client = namespace === undefined ? all : all.namespace(namespace);
+    const found = await paramObjects(client, paramRef);
+    if (found.length === 0 && paramRef.parameterNotFoundAction === 'Deny') {
+      throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
+    }
+    return found;
+  }
+}
+
+async function paramObjects(client: ResourceClient<KubeObject>, ref: policiesV1.ParamRef): Promise<KubeObject[]> {
+  const { name, selector = {} } = ref;
+  if (name) {
+    const found = await client.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
+    return found ? [found] : [];
+  }
+  const { items } = await client.list({ resourceVersion: '0' });
+  const chosen = labelSelectorOf(selector);
+  return items.filter(({ metadata }) => chosen.matches(metadata?.labels));
+}
+
+/** A policy and a binding do not fit each other, the kinds of the server, or the request. */
+class ConfigurationError extends Error {}
+
+function paramNamespace(kind: KindDefinition, given: string | undefined, own: string | undefined): string | undefined {
+  if (kind.scope === 'Cluster') {
+    if (!given) return undefined;
+    throw new ConfigurationError('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
+  }
+  const namespace = given || own;
+  if (namespace) return namespace;
+  throw new ConfigurationError(
+    'cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
+  );
+}
+
+function denial(
+  { kind, name }: AdmissionRequest,
+  policy: CompiledPolicy,
+  binding: CompiledBinding,
+  { message, reason }: Violation,
+): StatusError {
+  const text = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}' denied request: ${message}`;
+  const resource = { group: kind.group, resource: kind.names.plural };
+  const { status } = statusErrors.forbidden(resource, name, text, [{ message: text }]);
+  return new StatusError({ ...status, reason: reason as StatusReason, code: codes[reason] ?? 422 });
+}

@@ -1,0 +1,84 @@
+import { Informer } from '@keelson/client';
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
+import type { Clock, Logger } from '@keelson/core/runtime';
+import { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@keelson/kinds';
+import { type CompiledBinding, type CompiledPolicy, compileBinding, compilePolicy } from './compiled-policy.ts';
+
+export interface PolicyIndexOptions {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A policy with the bindings that apply it, ordered by name. */
+export interface ActivePolicy {
+  readonly policy: CompiledPolicy;
+  readonly bindings: readonly CompiledBinding[];
+}
+
+function byName<T extends { readonly name: string }>(a: T, b: T): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+/** The policies that are bound, with their expressions compiled once, updated by watches. */
+export class PolicyIndex {
+  readonly #policies = new Map<string, CompiledPolicy>();
+  readonly #bindings = new Map<string, CompiledBinding>();
+  readonly #informers: readonly { start(): Promise<void>; stop(): Promise<void>; readonly synced: boolean }[];
+  #active: readonly ActivePolicy[] = [];
+
+  constructor({ client, clock, logger }: PolicyIndexOptions) {
+    const follow = <T extends KubeObject, K>(kind: KindDefinition<T>, keep: (object: T) => K, into: Map<string, K>) => {
+      const put = (kept: K, key: string) => {
+        into.set(key, kept);
+        this.#order();
+      };
+      return new Informer<T, K>({
+        ...{ client: client.resource(kind), keep, clock, logger },
+        handlers: {
+          added: put,
+          updated: (kept, _before, key) => put(kept, key),
+          deleted: (_kept, key) => {
+            into.delete(key);
+            this.#order();
+          },
+        },
+      });
+    };
+    this.#informers = [
+      follow(ValidatingAdmissionPolicy, compilePolicy, this.#policies),
+      follow(ValidatingAdmissionPolicyBinding, compileBinding, this.#bindings),
+    ];
+  }
+
+  #order(): void {
+    const byPolicy = new Map<string, CompiledBinding[]>();
+    for (const binding of [...this.#bindings.values()].sort(byName)) {
+      const known = byPolicy.get(binding.policyName);
+      if (known) known.push(binding);
+      else byPolicy.set(binding.policyName, [binding]);
+    }
+    this.#active = [...this.#policies.values()].sort(byName).flatMap((policy) => {
+      const bindings = byPolicy.get(policy.name);
+      return bindings ? [{ policy, bindings }] : [];
+    });
+  }
+
+  /** The policies that have bindings. */
+  get active(): readonly ActivePolicy[] {
+    return this.#active;
+  }
+
+  /** True when all policies have been loaded once. */
+  get synced(): boolean {
+    return this.#informers.every(({ synced }) => synced);
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.#informers.map((informer) => informer.start()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
+  }
+}
