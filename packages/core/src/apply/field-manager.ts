@@ -13,6 +13,7 @@ import {
   readOwners,
   timeText,
   withoutTimes,
+  withSet,
   writeOwners,
 } from './managed-fields.ts';
 import { mergeObjects } from './merge-objects.ts';
@@ -92,10 +93,14 @@ export function managedFieldsAfterUpdate(
   const wanted = kind.subresource === undefined ? given : stored;
   if (wanted === undefined && stored === undefined) return undefined;
   if (isReset(wanted)) return undefined;
+  const [before, after] = [content(live), content(object)];
+  const isSameRecord = wanted === undefined || wanted === stored || equalJson(wanted, stored);
+  const changes = filtered(compareObjects(kind.type, before, after), kind.resetFields);
+  if (stored !== undefined && isSameRecord && isNothing(changes)) return stored;
   let owners = readOwners(wanted);
   if (owners === undefined || owners.size === 0) owners = readOwners(stored) ?? noOwners;
   if (owners.size === 0) return undefined;
-  return writeOwners(update(kind, content(live), content(object), owners, writer));
+  return writeOwners(update(kind, { live: before, next: after, changes }, owners, writer));
 }
 
 /** Restores the times of the owners when a write changes nothing else: such a write is not stored. */
@@ -106,10 +111,20 @@ export function keepTimes(object: AnyObject, live: AnyObject): void {
     object.metadata.managedFields = was;
 }
 
-function update(kind: TrackedKind, live: JsonObject, next: JsonObject, owners: Owners, writer: Writer): Owners {
-  const { owners: others, comparison } = transfer(kind, live, next, reconcileAll(kind, live, owners), undefined);
-  const changed = comparison.modified.union(comparison.added);
-  const set = changed.recursiveDifference(kind.resetFields).difference(unowned);
+/** Two states of an object, and in which fields they differ. */
+interface Change {
+  readonly live: JsonObject;
+  readonly next: JsonObject;
+  readonly changes: Changes;
+}
+
+function isNothing({ added, modified, removed }: Changes): boolean {
+  return [added, modified, removed].every((set) => set.difference(unowned).empty);
+}
+
+function update(kind: TrackedKind, change: Change, owners: Owners, writer: Writer): Owners {
+  const others = transfer(kind, change, reconcileAll(kind, change.live, owners), undefined);
+  const set = change.changes.modified.union(change.changes.added).difference(unowned);
   if (set.empty) return capUpdaters(others);
   const { apiVersion, subresource } = kind;
   const entry = { manager: writer.manager, operation: 'Update' as const, apiVersion };
@@ -133,7 +148,7 @@ function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owne
     }
     if (type === null) continue;
     const set = reconciled(type, owned.set);
-    result.set(id, set === owned.set ? owned : { ...owned, set });
+    result.set(id, withSet(owned, set));
   }
   return result;
 }
@@ -144,14 +159,12 @@ function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owne
  */
 function transfer(
   kind: TrackedKind,
-  live: JsonObject,
-  next: JsonObject,
+  { live, next, changes: own }: Change,
   owners: Owners,
   self: string | undefined,
   conflicts?: FieldConflict[],
-): { readonly owners: Owners; readonly comparison: Changes } {
-  const comparison = filtered(compareObjects(kind.type, live, next), kind.resetFields);
-  const versions = new Map<string, Changes | undefined>([[kind.apiVersion, comparison]]);
+): Owners {
+  const versions = new Map<string, Changes | undefined>([[kind.apiVersion, own]]);
   const result = new Map<string, Owned>();
   for (const [id, owned] of owners) {
     if (id === self) {
@@ -165,9 +178,9 @@ function transfer(
     const taken = owned.set.intersection(changes.modified.union(changes.added));
     if (conflicts !== undefined) for (const path of taken.paths()) conflicts.push({ owner: owned, path });
     const set = owned.set.difference(taken).difference(changes.removed);
-    if (!set.empty) result.set(id, { ...owned, set });
+    if (!set.empty) result.set(id, withSet(owned, set));
   }
-  return { owners: result, comparison };
+  return result;
 }
 
 function compareInVersion(
@@ -204,6 +217,11 @@ export function applyObject(
   force: boolean,
 ): Applied {
   const before = content(live);
+  const unchanged = applyAgain(kind, before, live.metadata?.managedFields, config, writer.manager);
+  if (unchanged !== undefined) {
+    if (writer.manager === 'kubectl') renewLastApplied(unchanged.object, config);
+    return unchanged;
+  }
   let owners = readOwners(live.metadata?.managedFields) ?? noOwners;
   if (owners.size === 0) owners = ownersBeforeFirstApply(kind, before, live, writer.nowMs);
   const conflicts: FieldConflict[] = [];
@@ -216,6 +234,28 @@ export function applyObject(
   const { object, owners: after } = applied;
   if (writer.manager === 'kubectl') renewLastApplied(object, config);
   return { object, managedFields: writeOwners(after) };
+}
+
+/** The usual apply, which repeats the one before: neither the object nor its owners change. */
+function applyAgain(
+  kind: TrackedKind,
+  live: JsonObject,
+  stored: ManagedFieldsEntry[] | undefined,
+  config: AnyObject,
+  manager: string,
+): Extract<Applied, { readonly object: AnyObject }> | undefined {
+  const own = stored?.find(
+    (entry) =>
+      entry.manager === manager &&
+      entry.operation === 'Apply' &&
+      entry.apiVersion === kind.apiVersion &&
+      entry.subresource === kind.subresource,
+  );
+  if (own === undefined) return undefined;
+  const object = mergeObjects(kind.type, live, config);
+  if (!equalJson(object, live)) return undefined;
+  const set = fieldsOf(kind.type, config).recursiveDifference(kind.resetFields).difference(unowned);
+  return equalJson(set.toFieldsV1(), own.fieldsV1) ? { object: object as AnyObject, managedFields: stored } : undefined;
 }
 
 function apply(
@@ -235,7 +275,8 @@ function apply(
   owners.set(id, { ...self, set, ...(last?.time === undefined ? {} : { time: last.time }) });
   const merged = mergeObjects(kind.type, live, config);
   const object = last === undefined ? merged : prune(kind, merged, owners, last, set);
-  const { owners: others } = transfer(kind, live, object, owners, id, conflicts);
+  const changes = filtered(compareObjects(kind.type, live, object), kind.resetFields);
+  const others = transfer(kind, { live, next: object, changes }, owners, id, conflicts);
   const isChanged = !equalJson(live, object);
   const result = new Map(others);
   const own = set.difference(unowned);
@@ -301,17 +342,18 @@ function objectOf(value: unknown): JsonObject {
  * still has the value of that time, so that kubectl can take it over; the rest belongs to `before-first-apply`.
  */
 function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: AnyObject, nowMs: number): Owners {
-  const owners = update(kind, {}, before, noOwners, { manager: beforeFirstApply, nowMs });
+  const changes = filtered(compareObjects(kind.type, {}, before), kind.resetFields);
+  const owners = update(kind, { live: {}, next: before, changes }, noOwners, { manager: beforeFirstApply, nowMs });
   const [id, rest] = [...owners][0] ?? [];
   const applied = kind.subresource === undefined ? lastAppliedFields(kind, live) : undefined;
   if (id === undefined || rest === undefined || applied === undefined) return owners;
   const set = applied.union(FieldSet.of(['f:metadata', 'f:annotations', `f:${lastAppliedAnnotation}`]));
   const own = withContainers(set).recursiveDifference(kind.resetFields).intersection(rest.set);
   if (own.empty) return owners;
-  const entry = { ...rest, manager: clientSideApply, set: own };
+  const entry: Owned = { ...withSet(rest, own), manager: clientSideApply };
   const result = new Map<string, Owned>([[ownerId(entry), entry]]);
   const others = rest.set.difference(own);
-  if (!others.empty) result.set(id, { ...rest, set: others });
+  if (!others.empty) result.set(id, withSet(rest, others));
   return result;
 }
 

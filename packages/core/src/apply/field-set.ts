@@ -36,9 +36,9 @@ function readElement(text: string): PathElement | undefined {
     case 'f':
       return text;
     case 'v':
-      return valueElement(readJson(rest));
+      return valueElement(jsonOf(text));
     case 'k': {
-      const keys = readJson(rest);
+      const keys = jsonOf(text);
       if (!isJsonObject(keys)) throw new FieldSetError(`expected an object: ${text}`);
       return keyElement(Object.entries(keys));
     }
@@ -50,12 +50,25 @@ function readElement(text: string): PathElement | undefined {
   }
 }
 
-function readJson(text: string): unknown {
+/** Values of elements: the same few keys occur in the owners of all objects. */
+const values = new Map<string, unknown>();
+const maxValues = 4096;
+const maxTextOfValue = 256;
+
+/** The JSON in an element. @throws FieldSetError */
+function jsonOf(element: string): unknown {
+  const known = values.get(element);
+  if (known !== undefined) return known;
+  let value: unknown;
   try {
-    return parseJsonText(text);
+    value = parseJsonText(element.slice(2));
   } catch (error) {
-    throw new FieldSetError(`expected JSON: ${text}`, { cause: error });
+    throw new FieldSetError(`expected JSON: ${element.slice(2)}`, { cause: error });
   }
+  if (element.length > maxTextOfValue) return value;
+  if (values.size >= maxValues) values.clear();
+  values.set(element, value);
+  return value;
 }
 
 /** An element as messages show it: `.name`, `[name="x"]`, `[="x"]`, `[0]`. */
@@ -65,7 +78,7 @@ function elementText(element: PathElement): string {
     case 'f':
       return `.${rest}`;
     case 'k': {
-      const keys = Object.entries(parseJsonText(rest) as JsonObject);
+      const keys = Object.entries(jsonOf(element) as JsonObject);
       return `[${keys.map(([name, value]) => `${name}=${jsonText(value)}`).join(',')}]`;
     }
     case 'v':
@@ -107,7 +120,7 @@ function sortElements(elements: PathElement[]): PathElement[] {
   const read = elements.map((element) => ({
     element,
     type: typeOrder.indexOf(element[0] ?? ''),
-    value: element[0] === 'f' ? element : parseJsonText(element.slice(2)),
+    value: element[0] === 'f' ? element : jsonOf(element),
   }));
   read.sort((a, b) => {
     if (a.type !== b.type) return a.type - b.type;
@@ -222,13 +235,19 @@ export class FieldSet {
   #without(other: FieldSet, recursive: boolean): FieldSet {
     if (this.empty || other.empty) return this;
     const result = new FieldSet();
-    for (const element of this.memberElements()) if (!other.has(element)) result.add(element);
-    for (const [element, set] of this.childElements()) {
-      if (recursive && other.has(element)) continue;
-      const theirs = other.child(element);
-      result.attach(element, theirs === undefined ? set : set.#without(theirs, recursive));
+    let isSame = true;
+    for (const element of this.memberElements()) {
+      if (other.has(element)) isSame = false;
+      else result.add(element);
     }
-    return result;
+    for (const [element, set] of this.childElements()) {
+      const theirs = other.child(element);
+      const isRemoved = recursive && other.has(element);
+      const rest = isRemoved ? undefined : theirs === undefined ? set : set.#without(theirs, recursive);
+      if (rest !== set) isSame = false;
+      result.attach(element, rest);
+    }
+    return isSame ? this : result;
   }
 
   /** All members, in the order of {@link toFieldsV1}, parents first. */

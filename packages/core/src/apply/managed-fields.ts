@@ -15,6 +15,14 @@ export interface Owned {
   readonly subresource?: string;
   readonly time?: string;
   readonly set: FieldSet;
+  /** The set as it is stored; absent when it has changed. */
+  readonly fieldsV1?: Record<string, unknown>;
+}
+
+/** The owner of other fields. */
+export function withSet({ fieldsV1, ...owned }: Owned, set: FieldSet): Owned {
+  const isSame = set === owned.set && fieldsV1 !== undefined;
+  return { ...owned, set, ...(isSame ? { fieldsV1 } : {}) };
 }
 
 /** The owners of the fields of an object, by {@link ownerId}. */
@@ -56,6 +64,7 @@ export function readOwners(entries: readonly ManagedFieldsEntry[] | undefined): 
       operation,
       apiVersion,
       set,
+      ...(fieldsV1 === undefined ? {} : { fieldsV1 }),
       ...(subresource ? { subresource } : {}),
       ...(time === undefined ? {} : { time }),
     };
@@ -84,13 +93,13 @@ export function writeOwners(owners: Owners): ManagedFieldsEntry[] | undefined {
       order(a.apiVersion, b.apiVersion) ||
       order(a.subresource, b.subresource),
   );
-  return sorted.map(({ manager, operation, apiVersion, time, set, subresource }) => ({
+  return sorted.map(({ manager, operation, apiVersion, time, set, fieldsV1, subresource }) => ({
     manager,
     operation,
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: set.toFieldsV1(),
+    fieldsV1: fieldsV1 ?? set.toFieldsV1(),
     ...(subresource === undefined ? {} : { subresource }),
   }));
 }

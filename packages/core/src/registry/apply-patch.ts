@@ -88,12 +88,13 @@ export function applyConfig(binding: ResourceBinding, live: AnyObject, request: 
   }
   const writer = { manager: parameters.fieldManager ?? '', nowMs: binding.services.clock.now() };
   const kind = binding.fields.through(subresource);
-  const applied = mergeable(() => applyObject(kind, live, copyJson(config), writer, parameters.force ?? false));
+  const applied = mergeable(() => applyObject(kind, live, config, writer, parameters.force ?? false));
   if ('conflicts' in applied) {
     const { message, causes } = conflictTexts(applied.conflicts);
     throw statusErrors.applyConflict(message, causes);
   }
-  const decoded = decodeObject(binding.bodyType, applied.object);
+  // Decoding shares values without schema, which hooks may change, with the stored object and the configuration.
+  const decoded = decodeObject(binding.bodyType, copyJson(applied.object));
   const { object } = decoded;
   if (object.metadata !== undefined && applied.managedFields !== undefined)
     object.metadata.managedFields = applied.managedFields;

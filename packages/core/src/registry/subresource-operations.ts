@@ -176,8 +176,8 @@ export class SubresourceOperations {
       mode: part.mode,
       dryRun: parameters.dryRun,
       options: { kind: 'PatchOptions', parameters },
-      propose: (_old, current) => {
-        const applied = applyConfig(binding, binding.read(current), request);
+      propose: (old, current) => {
+        const applied = applyConfig(binding, old, request);
         if (isProjection) {
           part.apply(applied.object, subresource.read(applied.object) as AnyObject);
           return applied;

@@ -109,7 +109,7 @@ export class UpdateOperations {
       mode,
       dryRun: parameters.dryRun,
       options: { kind: 'PatchOptions', parameters },
-      propose: (_old, current) => applyConfig(binding, binding.read(current), request),
+      propose: (old) => applyConfig(binding, old, request),
       ...(subresource === undefined ? { create } : { subresource }),
     });
     return this.#writer.answer(written);
