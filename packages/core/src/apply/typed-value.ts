@@ -117,7 +117,13 @@ const maxErrors = 100;
  */
 export function typeErrors(type: SchemaNode, value: JsonObject): string[] {
   const errors: string[] = [];
-  check(type, value, '', errors);
+  check(type, value, '', errors, true);
+  const form = type.type === 'message' ? type.json : undefined;
+  if (form !== undefined && errors.length === 0) {
+    form.complete(value, (path) => {
+      if (errors.length < maxErrors) errors.push(`.${path}: field not declared in schema`);
+    });
+  }
   return errors;
 }
 
@@ -145,22 +151,25 @@ function mismatch(type: SchemaNode, value: unknown): string | undefined {
   }
 }
 
-function check(type: NodeType, value: unknown, path: string, errors: string[]): void {
+/** `isClosed`: undeclared fields are errors. The fields of a JSON Schema do not tell, because some objects are open. */
+function check(type: NodeType, value: unknown, path: string, errors: string[], isClosed: boolean): void {
   if (type === undefined || value === null || errors.length >= maxErrors) return;
   const why = mismatch(type, value);
   if (why !== undefined) errors.push(path === '' ? why : `${path}: ${why}`);
-  else if (type.type === 'list') checkList(type, value as readonly unknown[], path, errors);
+  else if (type.type === 'list') checkList(type, value as readonly unknown[], path, errors, isClosed);
   else if (type.type === 'message' || type.type === 'map') {
     const map = value as JsonObject;
+    const form = type.type === 'message' ? type.json : undefined;
     for (const name of Object.keys(map)) {
+      const closed = form === undefined ? isClosed : name === 'metadata';
       const isDeclared = type.type === 'map' || jsonFields(type).has(name);
-      if (isDeclared) check(fieldType(type, name), map[name], `${path}.${name}`, errors);
-      else if (errors.length < maxErrors) errors.push(`${path}.${name}: field not declared in schema`);
+      if (isDeclared) check(fieldType(type, name), map[name], `${path}.${name}`, errors, closed);
+      else if (closed && errors.length < maxErrors) errors.push(`${path}.${name}: field not declared in schema`);
     }
   }
 }
 
-function checkList(type: ListNode, list: readonly unknown[], path: string, errors: string[]): void {
+function checkList(type: ListNode, list: readonly unknown[], path: string, errors: string[], isClosed: boolean): void {
   const items = openType(type.items.node);
   const granular = isGranularList(type);
   const seen = new Set<PathElement>();
@@ -180,7 +189,7 @@ function checkList(type: ListNode, list: readonly unknown[], path: string, error
       if (seen.has(element)) errors.push(`${path}: duplicate entries for key ${at}`);
       seen.add(element);
     }
-    check(items, item, `${path}${at}`, errors);
+    check(items, item, `${path}${at}`, errors, isClosed);
   }
 }
 
