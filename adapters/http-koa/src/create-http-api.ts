@@ -164,7 +164,12 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     return false;
   };
   return {
-    listener: pipeline.listener(handleResource, throughKoa, throughMiddleware),
+    listener: pipeline.listener(
+      handleResource,
+      throughKoa,
+      throughMiddleware,
+      (attributes) => aggregatedServer(attributes) !== undefined,
+    ),
     upgrade,
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {

@@ -98,12 +98,13 @@ export class Pipeline {
   /**
    * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to
    * `handleResource` after the filters, or to `through`, which is to call {@link run}; all others are passed to
-   * `handleOther`.
+   * `handleOther`. `forwarded` are the requests that another server answers.
    */
   listener(
     handleResource: Handler,
     handleOther: (request: IncomingMessage, response: ServerResponse) => void,
-    through?: (exchange: Exchange) => void,
+    through: ((exchange: Exchange) => void) | undefined,
+    forwarded: (attributes: RequestAttributes) => boolean,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
       const attributes = attributesOf(request);
@@ -112,7 +113,7 @@ export class Pipeline {
         return handleOther(whole.request, whole.response);
       }
       const exchange =
-        through !== undefined || this.#isConnect(attributes)
+        through !== undefined || this.#isConnect(attributes) || forwarded(attributes)
           ? this.#openWhole(request, response, attributes)
           : this.open(request, response, attributes);
       const work = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
@@ -139,7 +140,7 @@ export class Pipeline {
     );
   }
 
-  /** Other programs receive the messages of connect requests, and middleware those of every request. */
+  /** Forwarded requests are piped, and middleware may do anything with those that it receives. */
   #openWhole(request: IncomingMessage, response: ServerResponse, attributes: RequestAttributes): Exchange {
     const whole = withAllMembers(request, response);
     return this.open(whole.request, whole.response, attributes);

@@ -1,5 +1,7 @@
 // Process of its own: it starts servers.
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -260,4 +262,31 @@ test('every version that the server itself serves has a local APIService', async
   t.like(apps.status?.conditions?.[0], { type: 'Available', status: 'True', reason: 'Local' });
   t.is(apps.metadata?.labels?.['kube-aggregator.kubernetes.io/automanaged'], 'onstart');
   t.truthy(await front.client(APIService).get('v1.'));
+});
+
+test('requests over HTTP/2 are forwarded with their bodies', async (t) => {
+  const { listening, credentials, call } = t.context;
+  await until(
+    async () => (await call('/apis/shop.example.com/v1/namespaces/default/toys')).status === 200,
+    'the shop is available',
+  );
+  const { certificate, key } = credentials.admin;
+  const session = connectHttp2(listening.url, { ca: credentials.authority, cert: certificate, key });
+  t.teardown(() => session.destroy());
+  const ask = async (method: string, path: string, body?: string) => {
+    const target = { ':method': method, ':path': `/apis/shop.example.com/v1/namespaces/default/toys${path}` };
+    const stream = session.request(
+      { ...target, 'content-type': 'application/json' },
+      { endStream: body === undefined },
+    );
+    if (body !== undefined) stream.end(body);
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    const text = Buffer.concat((await stream.toArray()) as Buffer[]).toString();
+    return { status: Number(headers[':status']), text };
+  };
+  t.is((await ask('POST', '', JSON.stringify({ metadata: { name: 'train' } }))).status, 201);
+  const read = await ask('GET', '/train');
+  t.is(read.status, 200);
+  t.is(JSON.parse(read.text).kind, 'Toy');
+  t.is((await ask('DELETE', '/train')).status, 200);
 });
