@@ -9,14 +9,18 @@ import { rolldown } from 'rolldown';
 const outside = (id) => /^[^./\\]/.test(id);
 
 /** Entries of a package by the name of their file in `dist/bundle`; none when it is not bundled. */
-function entriesOf({ exports, bin = {} }) {
+function entriesOf({ exports, bin = {}, imports = {} }) {
   const named = (files, folder) =>
     files
       .filter((file) => file?.startsWith('./dist/bundle/'))
       .map((file) => basename(file, '.js'))
       .map((name) => [name, `${folder}/${name}.ts`]);
   const entryPoints = Object.values(exports ?? {}).map((target) => target.default);
-  return Object.fromEntries([...named(entryPoints, 'src'), ...named(Object.values(bin), 'src/bin')]);
+  const threads = Object.values(imports).map(({ default: bundle, 'keelson-modules': module }) => [
+    basename(bundle, '.js'),
+    module.replace('./dist/', '').replace(/\.js$/, '.ts'),
+  ]);
+  return Object.fromEntries([...named(entryPoints, 'src'), ...named(Object.values(bin), 'src/bin'), ...threads]);
 }
 
 async function bundlePackage(folder, entries) {

@@ -12,6 +12,8 @@ export interface FaultServerOptions {
   readonly storage?: string;
   /** Storage as a config file says it, in place of a URL. */
   readonly adapter?: Readonly<Record<string, unknown>>;
+  /** Threads that serve connections. Default 0. */
+  readonly workers?: number;
   /** Default {@link narrowWindow}. */
   readonly watchWindow?: WatchWindow;
 }
@@ -85,7 +87,7 @@ export class FaultServer {
 }
 
 async function launch(options: FaultServerOptions, port = 0): Promise<KeelsonProcess> {
-  const { data, storage, adapter, watchWindow = narrowWindow } = options;
+  const { data, storage, adapter, workers = 0, watchWindow = narrowWindow } = options;
   const config = join(data, 'keelson.json');
   await writeFile(config, JSON.stringify({ watchWindow, ...(adapter === undefined ? {} : { storage: adapter }) }));
   const words = [
@@ -98,6 +100,8 @@ async function launch(options: FaultServerOptions, port = 0): Promise<KeelsonPro
     `127.0.0.1:${port}`,
     '--config',
     config,
+    '--workers',
+    String(workers),
   ];
   return startKeelson(data, [...words, ...(storage === undefined ? [] : ['--storage', storage])]);
 }

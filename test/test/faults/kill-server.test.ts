@@ -4,35 +4,37 @@ import { directoryFor, faults, progress, seed, sleep, startRun, until } from '..
 import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
-const kills = faults(12, 200);
-
-test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
-  t.timeout(120_000 + kills * 10_000);
-  const data = await directoryFor(t);
-  const server = await FaultServer.start({ data, adapter: compactedLmdb(data) });
-  t.teardown(() => server.stop());
-  const run = await startRun(t, { servers: [server.url], callTimeoutMs: 2000, pauseMs: 6 });
-  const { workload, random } = run;
-  const restarts: number[] = [];
-  for (let kill = 1; kill <= kills; kill++) {
-    await run.traffic(10 + random.below(60));
-    await sleep(random.below(20));
-    workload.recorder.mark(`kill ${kill}`);
-    await server.kill();
-    restarts.push(await server.restart());
-    workload.recorder.mark('ready');
-    progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
-  }
-  const { counts } = await run.judge({
-    faults: kills,
-    retention: shortHistory,
-    minWrites: kills * 10,
-    minEvents: kills * 20,
+for (const [title, workers, kills] of [
+  ['the server', 0, faults(12, 200)],
+  ['the server with workers', 2, faults(5, 200)],
+] as const)
+  test(`kill -9 of ${title} at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
+    t.timeout(120_000 + kills * 10_000);
+    const data = await directoryFor(t);
+    const server = await FaultServer.start({ data, adapter: compactedLmdb(data), workers });
+    t.teardown(() => server.stop());
+    const run = await startRun(t, { servers: [server.url], callTimeoutMs: 2000, pauseMs: 6 });
+    const { workload, random } = run;
+    const restarts: number[] = [];
+    for (let kill = 1; kill <= kills; kill++) {
+      await run.traffic(10 + random.below(60));
+      await sleep(random.below(20));
+      workload.recorder.mark(`kill ${kill}`);
+      await server.kill();
+      restarts.push(await server.restart());
+      workload.recorder.mark('ready');
+      progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
+    }
+    const { counts } = await run.judge({
+      faults: kills,
+      retention: shortHistory,
+      minWrites: kills * 10,
+      minEvents: kills * 20,
+    });
+    t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches were told 410`);
+    t.true(counts.resumed > kills, 'watches were resumed');
+    t.true(counts.unknown > 0, 'kills met writes under way');
   });
-  t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches were told 410`);
-  t.true(counts.resumed > kills, 'watches were resumed');
-  t.true(counts.unknown > 0, 'kills met writes under way');
-});
 
 test('the same run finds out a server that forgets', async (t) => {
   t.timeout(60_000);

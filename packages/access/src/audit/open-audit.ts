@@ -21,14 +21,23 @@ export interface Audit {
   close(): Promise<void>;
 }
 
-/** Reads the policy and opens the places where events are stored. @throws UsageError */
-export async function openAudit({ policyFile, log, webhookConfigFile }: AuditOptions, context: AuditContext) {
+/**
+ * Reads the policy and opens the places where events are stored.
+ *
+ * @param sharedLog the log of several threads, in place of one that is opened here
+ * @throws UsageError
+ */
+export async function openAudit(
+  { policyFile, log, webhookConfigFile }: AuditOptions,
+  context: AuditContext,
+  sharedLog?: AuditSink,
+) {
   const option = '--audit-policy-file';
   const policy = parseAuditPolicy(await readConfigFile(policyFile, option), `${option} ${policyFile}`);
   if (log === undefined && webhookConfigFile === undefined)
     throw new UsageError(`${option} requires --audit-log-path or --audit-webhook-config-file`);
   const webhook = webhookConfigFile === undefined ? [] : [await openAuditWebhook(webhookConfigFile, context)];
-  const sinks: AuditSink[] = [...(log === undefined ? [] : [new AuditLog(log, context)]), ...webhook];
+  const sinks: AuditSink[] = [...(log === undefined ? [] : [sharedLog ?? new AuditLog(log, context)]), ...webhook];
   const audit: Audit = {
     auditor: createAuditor({ policy, sinks, ...context }),
     close: async () => {

@@ -100,6 +100,8 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
     if (command === 'up') {
+      if (options.workers > 0)
+        throw new UsageError('--workers is an option of keelson serve; keelson up serves in its main thread');
       const { agent = true, nodes = 1, fakeNodes = 0, controllers = ['*'] } = options;
       return await serve({ ...options, controllers }, { nodes: agent ? nodes : 0, fakeNodes }, io);
     }

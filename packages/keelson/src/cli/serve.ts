@@ -1,19 +1,13 @@
 import { join } from 'node:path';
-import type { CertificateSigner } from '@keelson/controllers';
 import type { ApiClient } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
-import { auditOptions } from '../config/audit-options.ts';
-import { authenticationOptions } from '../config/authentication-options.ts';
-import { authorizationOptions } from '../config/authorization-options.ts';
-import { loadControllers, loadKinds } from '../config/load-modules.ts';
+import { loadControllers } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
-import { createControlPlane } from '../control-plane/create-control-plane.ts';
-import { readCertificates } from '../nodes/api-node-dialer.ts';
+import { createPlane } from '../control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
-import type { OpenTelemetry } from '../opentelemetry.ts';
 import { delegatedAuthentication } from '../server/authentication-config-map.ts';
 import { defaultAdvertisedAddress } from '../server/kubernetes-service.ts';
 import {
@@ -25,7 +19,7 @@ import {
 } from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
 import { CredentialsRenewal } from '../tls/renew-credentials.ts';
-import { loadServiceAccounts } from '../tls/service-account-keys.ts';
+import { listenOptions, planeOptions, type ServerContext, telemetryOf } from '../workers/server-context.ts';
 
 /** A running server. */
 export interface RunningServer {
@@ -59,16 +53,11 @@ export async function startServer(
   signal?: AbortSignal,
   given?: Credentials,
 ): Promise<RunningServer> {
-  const { data, insecure, agentCertificateAuthority } = options;
+  const { data, insecure } = options;
   const logger = createPinoLogger(options.logLevel);
   const controllers = await loadControllers(options.controllers ?? ['api']);
   // Checked before anything is created.
   chooseControllers(controllers, '--controllers');
-  const kinds = await loadKinds(options.kinds);
-  const oidcAuthority = options.oidcCaFile && (await readCertificates('--oidc-ca-file', options.oidcCaFile));
-  const authority =
-    agentCertificateAuthority && (await readCertificates('--agent-certificate-authority', agentCertificateAuthority));
-  const verified = options.verifyAgentCertificates && (authority !== undefined || !insecure);
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = options;
   const load = async (): Promise<Credentials> => ({
@@ -80,10 +69,10 @@ export async function startServer(
   });
   const made = given ?? (insecure && !withAgent ? undefined : await load());
   const credentials = insecure ? undefined : made;
-  const { metrics, ...tracing } = await telemetryOf(options);
+  const ownMetrics = createPromMetrics();
+  const { metrics, ...tracing } = await telemetryOf(options, ownMetrics);
   let renewal: CredentialsRenewal | undefined;
   const localAgents = new Map<string, number>();
-  const audit = auditOptions(options);
   const { authenticationKubeconfig: kubeconfig } = options;
   const delegated =
     kubeconfig === undefined
@@ -91,43 +80,35 @@ export async function startServer(
       : await delegatedAuthentication({
           ...{ kubeconfig, directory: join(data, 'extended-cluster'), clock: systemClock, logger },
         });
-  const plane = await createControlPlane({
-    kinds,
-    storage: options.storage,
-    reads: options.reads,
-    ...(options.history ? { history: options.history } : {}),
-    ...(options.watchWindow ? { watchWindow: options.watchWindow } : {}),
-    ...(options.memoryBudgets ? { memoryBudgets: options.memoryBudgets } : {}),
-    data,
-    acceptNewStore: options.acceptNewStore,
-    controllers,
-    disabledAdmissionPlugins: options.disableAdmissionPlugins,
-    services: options,
-    authorization: authorizationOptions(options),
-    // Files that options name take precedence.
-    authentication: { ...delegated?.options, ...authenticationOptions(options, oidcAuthority) },
-    ...(audit ? { audit } : {}),
-    ...(options.encryptionProviderConfig ? { encryptionConfigFile: options.encryptionProviderConfig } : {}),
-    logger,
-    metrics,
-    ...tracing,
-    ...(credentials
-      ? {
-          ...(given
-            ? {}
-            : {
-                certificateSigner: (async (order) =>
-                  (await credentialsSigner(renewal?.current ?? credentials))(order)) satisfies CertificateSigner,
-              }),
-          serviceAccounts: {
-            ...(await loadServiceAccounts(options, logger)),
-            certificateAuthority: () => (renewal?.current ?? credentials).authority,
-          },
-        }
-      : {}),
-    continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
-    ...(signal ? { signal } : {}),
-  }).catch((error: unknown) => {
+  const context: ServerContext = {
+    ...{ options, logger, metrics, credentials, localAgents, advertiseAddress },
+    current: () => renewal?.current ?? credentials,
+    agentClient: made && insecure ? made.agentClient : undefined,
+    delegated: delegated?.options,
+  };
+  const listen = await listenOptions(context);
+  // Loaded on demand: a server without workers does not need it.
+  const threads =
+    options.workers === 0
+      ? undefined
+      : new (await import('../workers/worker-threads.ts')).WorkerThreads(context, ownMetrics);
+  const { audit, ...ownOptions } = await planeOptions(context);
+  const plane = await createPlane(
+    {
+      ...ownOptions,
+      ...tracing,
+      // Requests are served, and recorded, by the workers.
+      ...(audit && threads === undefined ? { audit } : {}),
+      data,
+      acceptNewStore: options.acceptNewStore,
+      controllers,
+      ...(credentials && given === undefined
+        ? { certificateSigner: async (order) => (await credentialsSigner(context.current() ?? credentials))(order) }
+        : {}),
+      ...(signal ? { signal } : {}),
+    },
+    threads?.parts ?? {},
+  ).catch((error: unknown) => {
     delegated?.stop();
     // Messages name the option of the program; here it is that of the command line.
     throw error instanceof UsageError && error.message.startsWith('storage')
@@ -135,18 +116,7 @@ export async function startServer(
       : error;
   });
   try {
-    const listening = await plane.listen({
-      address: options.listen,
-      brand: options.brand,
-      ...(options.connectionLimits ? { limits: options.connectionLimits } : {}),
-      ...(options.flowControl ? { flowControl: options.flowControl } : {}),
-      ...(credentials ? { credentials, advertiseAddress } : { allowedHosts: options.allowedHosts }),
-      agents: {
-        ...(made && insecure ? { identity: made.agentClient } : {}),
-        ...(verified ? { authority: () => authority ?? renewal?.current.authority ?? credentials?.authority } : {}),
-        local: localAgents,
-      },
-    });
+    const listening = await (threads?.listen() ?? plane.listen(listen));
     const write = (current: Credentials | undefined) =>
       writeKubeconfig(data, { url: clientUrl(listening.url), credentials: current }, logger).catch((err: unknown) => {
         // A server on a full disk still reads and deletes. The config of an earlier start is valid unless the address
@@ -173,32 +143,19 @@ export async function startServer(
       kubeconfig,
       authorityFile: join(data, authorityFile),
       localAgents,
-      failed: plane.failed,
-      stop: () => {
+      failed: threads === undefined ? plane.failed : Promise.race([plane.failed, threads.failed]),
+      stop: async () => {
         renewal?.stop();
         delegated?.stop();
-        return plane.close();
+        await threads?.close();
+        await plane.close();
       },
     };
   } catch (error) {
     delegated?.stop();
+    await threads?.close();
     await plane.close();
     throw error;
-  }
-}
-
-/** The metrics of the path `/metrics`, and with the option those of OpenTelemetry, which is loaded on demand. */
-async function telemetryOf({
-  openTelemetry: wanted,
-}: ServerOptions): Promise<Partial<OpenTelemetry> & Pick<OpenTelemetry, 'metrics'>> {
-  const metrics = createPromMetrics();
-  if (!wanted) return { metrics };
-  try {
-    const { openTelemetry } = await import('../opentelemetry.ts');
-    return openTelemetry({ metrics });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new UsageError('--opentelemetry requires the package @opentelemetry/api; install it with the SDK');
   }
 }
 

@@ -60,6 +60,8 @@ export interface ServerOptions
   /** False: the serving certificates of node agents are not verified. */
   readonly verifyAgentCertificates: boolean;
   readonly listen: ListenAddress;
+  /** Threads that serve the connections. 0: the main thread serves them. */
+  readonly workers: number;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
   /** Built-in admission plugins that are left out. */
@@ -212,6 +214,13 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     type: listenAddress,
     default: { host: '127.0.0.1', port: 6443 },
     help: 'address to serve on; with port 0 the system chooses the port',
+  },
+  workers: {
+    flag: '--workers',
+    variable: 'KEELSON_WORKERS',
+    type: integer('N', 0, 256),
+    default: 0,
+    help: 'keelson serve only: threads that serve the connections; 0: the main thread serves them',
   },
   insecure: {
     flag: '--insecure',

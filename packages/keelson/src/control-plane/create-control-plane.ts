@@ -1,5 +1,6 @@
 import {
   type AuditOptions,
+  type AuditSink,
   Authentication,
   type AuthenticationOptions,
   createServiceAccounts,
@@ -46,6 +47,7 @@ import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import { NodeMetricsSource } from '../metrics/node-metrics-source.ts';
 import { tracedPlugin } from '../observe/traced-plane.ts';
+import type { SharedSocket } from '../server/listen.ts';
 import type { HandlerOptions, Listening, ListenOptions, PlaneHandler, ServedPlane } from '../server/listen-plane.ts';
 import type { PlaneAccess } from '../server/request-state.ts';
 import type { ServiceServerOptions } from '../service-addresses/address-range.ts';
@@ -57,7 +59,7 @@ import { builtinAdmission } from './builtin-admission.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
-import { makeStores } from './make-stores.ts';
+import { makeStores, type StoreWrapper } from './make-stores.ts';
 import { processAnchor, systemObjects } from './plane-services.ts';
 
 export interface ControlPlaneOptions {
@@ -175,8 +177,22 @@ export interface ControlPlane extends PlaneAccess, AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** What the threads of one server share. */
+export interface PlaneParts {
+  readonly wrapStore?: StoreWrapper;
+  /** The audit log of all threads. */
+  readonly auditLog?: AuditSink;
+  /** The socket that the server of this thread accepts connections from. */
+  readonly socket?: SharedSocket;
+}
+
 /** Creates and starts a control plane; resolves when it is ready. */
-export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+export function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  return createPlane(options, {});
+}
+
+/** {@link createControlPlane} for one of several threads. */
+export async function createPlane(options: ControlPlaneOptions, parts: PlaneParts): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
   const nodeMetrics = withBuiltin ? new NodeMetricsSource({ clock, logger }) : undefined;
@@ -192,7 +208,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     api: () => api,
     pods: () => stores.forKind(Pod),
   });
-  const stores = await makeStores(options, allKinds, context, encryption);
+  const stores = await makeStores(options, allKinds, context, encryption, parts.wrapStore);
   const accounts =
     withBuiltin && options.serviceAccounts ? createServiceAccounts(options.serviceAccounts, stores, clock) : undefined;
   const authentication = await Authentication.open(options.authentication ?? {}, {
@@ -204,7 +220,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     secrets: withBuiltin ? () => api.resource(Secret) : undefined,
   });
   const kinds = allKinds.map((kind) => completeKind(withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores)));
-  const audit = options.audit && (await openAudit(options.audit, context));
+  const audit = options.audit && (await openAudit(options.audit, context, parts.auditLog));
   const addresses = withBuiltin
     ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
     : undefined;
@@ -307,7 +323,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     listen: async (listenOptions = {}) => {
       // Loaded on demand: a plane without HTTP never loads the server.
       const { listenPlane } = await import('../server/listen-plane.ts');
-      const server = await listenPlane(served(), listenOptions);
+      const server = await listenPlane(served(), listenOptions, parts.socket);
       listening.add(server);
       return server;
     },

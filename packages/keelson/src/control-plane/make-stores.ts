@@ -1,6 +1,7 @@
 import type { Encryption } from '@keelson/access';
 import type { KindDefinition } from '@keelson/core';
 import { StorageMemory } from '@keelson/core/internal';
+import type { Store } from '@keelson/core/storage-adapter';
 import { tracedStore } from '../observe/traced-plane.ts';
 import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
@@ -10,12 +11,16 @@ import { PlaneStores } from '../storage/plane-stores.ts';
 import { planStorage } from '../storage/storage-plan.ts';
 import type { ControlPlaneOptions } from './create-control-plane.ts';
 
+/** Replaces a store that was created and not opened, for example by one that threads share. */
+export type StoreWrapper = (name: string, store: Store) => Store;
+
 /** Creates the stores of the options without opening them. @throws UsageError for invalid options */
 export async function makeStores(
   options: ControlPlaneOptions,
   kinds: readonly KindDefinition[],
   context: StoreContext,
   encryption: Encryption | undefined,
+  wrap: StoreWrapper | undefined,
 ): Promise<PlaneStores> {
   const {
     history,
@@ -42,7 +47,8 @@ export async function makeStores(
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const opened = await makeStore({ name, reads: storeReads, ...rest }, context);
     const plain = tracing ? { ...opened, store: tracedStore(opened.store, tracing, opened.adapter, name) } : opened;
-    const made = encryption === undefined ? plain : { ...plain, store: encryption.wrap(name, plain.store) };
+    const store = wrap?.(name, plain.store) ?? plain.store;
+    const made = { ...plain, store: encryption?.wrap(name, store) ?? store };
     stores.push(
       new PlaneStore({
         name,

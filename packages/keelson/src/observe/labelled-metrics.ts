@@ -25,6 +25,7 @@ export function labelledMetrics(inner: Metrics, fixed: Labels): Metrics {
       const histogram = inner.histogram(withNames(options));
       return { observe: (value, labels) => histogram.observe(value, all(labels)) };
     },
+    beforeRead: (report) => inner.beforeRead?.(report),
     text: () => inner.text(),
   };
 }

@@ -1,3 +1,4 @@
+import { isMainThread } from 'node:worker_threads';
 import type { Labels, MetricOptions, Metrics } from '@keelson/core/runtime';
 import type { Metric } from 'prom-client';
 
@@ -6,6 +7,21 @@ export interface MetricSample {
   readonly metricName?: string;
   readonly labels: Record<string, string | number>;
   readonly value: number;
+}
+
+/** A metric with its values. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly values: readonly MetricSample[];
+  /** How values of several threads are combined. */
+  readonly aggregator: 'sum';
+}
+
+/** Metrics that can be combined with those of other threads. */
+export interface PromMetrics extends Metrics {
+  families(): Promise<readonly MetricFamily[]>;
 }
 
 /**
@@ -101,8 +117,9 @@ interface Amount {
  * and formatted by prom-client, which is loaded when the text is requested: loading it is a twentieth of a server's
  * start.
  */
-export function createPromMetrics(): Metrics {
-  const registered: Metric[] = [];
+export function createPromMetrics(): PromMetrics {
+  const registered: (Pick<MetricFamily, 'name'> & { get(): Promise<MetricFamily> })[] = [];
+  const updates: (() => void)[] = [];
   const made = new Map<string, unknown>();
   const once = <T>(options: MetricOptions, make: () => T): T => {
     if (!made.has(options.name)) made.set(options.name, make());
@@ -113,9 +130,7 @@ export function createPromMetrics(): Metrics {
     type: 'counter' | 'gauge' | 'histogram',
     samples: () => MetricSample[],
   ) => {
-    const metric = { name, help, type, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) };
-    // The registry reads only `name` and `get`.
-    registered.push(metric as unknown as Metric);
+    registered.push({ name, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) });
   };
   const amounts = (options: MetricOptions, type: 'counter' | 'gauge') =>
     once(options, () => {
@@ -131,7 +146,7 @@ export function createPromMetrics(): Metrics {
       };
     });
   const reached: ProcessTimes = { cpuSeconds: 0, activeSeconds: 0 };
-  const own: Metrics = {
+  const own: PromMetrics = {
     counter: (options) => amounts(options, 'counter'),
     gauge: (options) => amounts(options, 'gauge'),
     histogram: (options) =>
@@ -142,14 +157,21 @@ export function createPromMetrics(): Metrics {
         );
         return { observe: (value: number, labels = noLabels) => series.of(labels).observe(value) };
       }),
+    beforeRead: (update) => updates.push(update),
+    families: () => {
+      for (const update of updates) update();
+      return Promise.all(registered.map((metric) => metric.get()));
+    },
     text: async () => {
       const { Registry } = await import('prom-client');
-      measureProcess(own, reached);
+      for (const update of updates) update();
       const registry = new Registry();
-      for (const metric of registered) registry.registerMetric(metric);
+      // The registry reads only `name` and `get`.
+      for (const metric of registered) registry.registerMetric(metric as unknown as Metric);
       return registry.metrics();
     },
   };
+  updates.push(() => measureProcess(own, reached));
   return own;
 }
 
@@ -159,7 +181,10 @@ interface ProcessTimes {
   activeSeconds: number;
 }
 
-/** Updates the metrics of the process, under the names of prom-client. They cost nothing until their text is requested. */
+/**
+ * Updates the metrics of the process, under the names of prom-client. They cost nothing until their text is requested.
+ * Those of the whole process are reported by the main thread, the others are sums over all threads.
+ */
 function measureProcess(metrics: Metrics, reached: ProcessTimes): void {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, external } = process.memoryUsage();
@@ -167,17 +192,25 @@ function measureProcess(metrics: Metrics, reached: ProcessTimes): void {
     cpuSeconds: (user + system) / 1e6,
     activeSeconds: performance.eventLoopUtilization().active / 1000,
   };
-  const cpu = metrics.counter({ name: 'process_cpu_seconds_total', help: 'CPU time of the process.' });
-  cpu.add(times.cpuSeconds - reached.cpuSeconds);
   const loop = metrics.counter({
     name: 'nodejs_eventloop_active_seconds_total',
     help: 'Time of the event loop at work.',
   });
   loop.add(times.activeSeconds - reached.activeSeconds);
-  Object.assign(reached, times);
-  const start = metrics.gauge({ name: 'process_start_time_seconds', help: 'Start of the process, since 1970.' });
-  start.set(Math.round(performance.timeOrigin / 1000));
-  metrics.gauge({ name: 'process_resident_memory_bytes', help: 'Memory of the process in RAM.' }).set(rss);
   metrics.gauge({ name: 'nodejs_heap_size_used_bytes', help: 'Memory of JavaScript objects.' }).set(heapUsed);
   metrics.gauge({ name: 'nodejs_external_memory_bytes', help: 'Memory outside of the heap.' }).set(external);
+  if (isMainThread) {
+    const cpu = metrics.counter({ name: 'process_cpu_seconds_total', help: 'CPU time of the process.' });
+    cpu.add(times.cpuSeconds - reached.cpuSeconds);
+    const start = metrics.gauge({ name: 'process_start_time_seconds', help: 'Start of the process, since 1970.' });
+    start.set(Math.round(performance.timeOrigin / 1000));
+    metrics.gauge({ name: 'process_resident_memory_bytes', help: 'Memory of the process in RAM.' }).set(rss);
+  }
+  Object.assign(reached, times);
+}
+
+/** The text of the metrics of several threads: values with the same labels are added up. */
+export async function metricsText(threads: readonly (readonly MetricFamily[])[]): Promise<string> {
+  const { AggregatorRegistry } = await import('prom-client');
+  return AggregatorRegistry.aggregate(threads as Parameters<typeof AggregatorRegistry.aggregate>[0]).metrics();
 }

@@ -26,7 +26,7 @@ import type { Credentials } from '../tls/credentials.ts';
 import { publishAuthenticationConfig } from './authentication-config-map.ts';
 import { serveEncryption } from './encryption-endpoint.ts';
 import { defaultAdvertisedAddress, KubernetesService } from './kubernetes-service.ts';
-import { type ListeningServer, listenOn } from './listen.ts';
+import { type ListeningServer, listenOn, type SharedSocket } from './listen.ts';
 import { ownRoutes, type PlaneAccess, type RouteOptions } from './request-state.ts';
 
 /** Options of `listen`. */
@@ -222,8 +222,12 @@ async function publishAuthentication({ serviceAccounts, logger }: ServedPlane, c
   });
 }
 
-/** Starts a server for a plane. */
-export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
+/** Starts a server for a plane. With `socket` it accepts the connections of a socket that listens already. */
+export async function listenPlane(
+  plane: ServedPlane,
+  options: ListenOptions,
+  socket: SharedSocket | undefined,
+): Promise<Listening> {
   const { clock, logger, serviceAccounts } = plane;
   const listenAddress = options.address ?? { host: '127.0.0.1', port: 0 };
   // The port is known when the server listens.
@@ -244,6 +248,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     limits: options.limits,
     logger: logger.child({ component: 'listener' }),
     prepare: api.acceptUpgrades,
+    socket,
   });
   address = server.url;
   let published: KubernetesService | undefined;

@@ -15,7 +15,7 @@ import { createTlsServer, type ServerTls } from './secure-server.ts';
  * Length of the accept queue; the system may reduce it. After a restart thousands of clients reconnect at once, and a
  * rejected client retries a second later.
  */
-const backlog = 4096;
+export const backlog = 4096;
 
 /** A listening server. */
 export interface ListeningServer {
@@ -31,6 +31,12 @@ export interface ListeningServer {
   close(deadlineMs: number): Promise<void>;
 }
 
+/** A socket that listens already, for one of several threads that accept its connections. */
+export interface SharedSocket {
+  /** A descriptor of this process that belongs to the server, which closes it. */
+  readonly descriptor: number;
+}
+
 /** Settings of a server. */
 export interface ServerSettings {
   readonly http: HttpOptions;
@@ -39,6 +45,8 @@ export interface ServerSettings {
   readonly logger?: Logger;
   /** Called with the server before it listens. */
   readonly prepare?: (server: Server) => void;
+  /** Absent: the server listens on the address itself. */
+  readonly socket?: SharedSocket | undefined;
 }
 
 /** Serves HTTP, or HTTPS with `tls`. Rejects with the error of the system when the address is in use. */
@@ -46,7 +54,7 @@ export async function listenOn(
   address: ListenAddress,
   listener: RequestListener,
   tls: ServerTls | undefined,
-  { http, limits: given, logger = silentLogger, prepare }: ServerSettings,
+  { http, limits: given, logger = silentLogger, prepare, socket }: ServerSettings,
 ): Promise<ListeningServer> {
   const limits = connectionLimits(given);
   const connections = new Connections(limits, logger);
@@ -64,7 +72,7 @@ export async function listenOn(
   connections.attach(server, tls !== undefined);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port: address.port, host: address.host, backlog }, () => {
+    server.listen(socket ? { fd: socket.descriptor } : { port: address.port, host: address.host, backlog }, () => {
       server.off('error', reject);
       resolve();
     });

@@ -1,0 +1,282 @@
+import type { MessagePort } from 'node:worker_threads';
+import { StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
+import {
+  type KeyRange,
+  type ListChunk,
+  LogWatchStream,
+  type ReadOptions,
+  type Revision,
+  type Store,
+  type StoreCapabilities,
+  throwIfAborted,
+  type WatchBatch,
+  type WatchStream,
+  type WriteOp,
+  type WriteResult,
+} from '@keelson/core/storage-adapter';
+import {
+  Outbox,
+  type SentError,
+  type StoreAccess,
+  type StoreRequest,
+  type StoreResponse,
+  sharedBytes,
+} from './store-messages.ts';
+
+interface Waiting {
+  /** What the call fails with when the channel closes. */
+  readonly lost: StorageErrorCode;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+interface Signalled {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A distributive `Omit`. */
+type WithoutId<R> = R extends unknown ? Omit<R, 'id'> : never;
+
+/** The store of the main thread, used by a worker thread: see `SharedStore`. */
+export class WorkerStore implements Store {
+  readonly capabilities: StoreCapabilities;
+  readonly #channel: Channel;
+  readonly #revision: BigInt64Array;
+
+  constructor({ port, revision, capabilities }: StoreAccess) {
+    this.capabilities = capabilities;
+    this.#channel = new Channel(port);
+    this.#revision = new BigInt64Array(revision);
+  }
+
+  ready(): Promise<void> {
+    return this.#call<void>('ready', []);
+  }
+
+  identity(): ReturnType<Store['identity']> {
+    return this.#call('identity', []);
+  }
+
+  async write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}) {
+    // The owner keeps the bytes: in shared memory they are copied once, not once per thread.
+    const shared = op.op === 'put' ? { ...op, value: sharedBytes(op.value) } : op;
+    return this.#call<WriteResult>('write', [shared], options, StorageErrorCode.OutcomeUnknown);
+  }
+
+  get(...[key, options = {}]: Parameters<Store['get']>): ReturnType<Store['get']> {
+    return this.#call('get', [key], options);
+  }
+
+  count(...[range, options = {}]: Parameters<Store['count']>): ReturnType<Store['count']> {
+    return this.#call('count', [range], options);
+  }
+
+  compact(upTo: Revision): Promise<void> {
+    return this.#call('compact', [upTo]);
+  }
+
+  compactedRevision(): Promise<Revision> {
+    return this.#call('compactedRevision', []);
+  }
+
+  async currentRevision({ signal }: ReadOptions = {}): Promise<Revision> {
+    this.#channel.assertOpen();
+    throwIfAborted(signal);
+    return Number(Atomics.load(this.#revision, 0));
+  }
+
+  async *list(...[range, options = {}]: Parameters<Store['list']>): AsyncGenerator<ListChunk, void, undefined> {
+    const { signal, ...rest } = options;
+    const id = await this.#channel.call<number>({ open: 'list', args: [range, rest] }, signal);
+    let ended = false;
+    try {
+      for (;;) {
+        const chunk = await this.#channel.call<ListChunk | undefined>({ next: id }, signal);
+        ended = chunk === undefined;
+        if (chunk === undefined) return;
+        yield chunk;
+      }
+    } finally {
+      if (!ended) this.#channel.send({ abort: id });
+    }
+  }
+
+  async watch(range: KeyRange, { signal, ...options }: Parameters<Store['watch']>[1]): Promise<WatchStream> {
+    const id = await this.#channel.call<number>({ open: 'watch', args: [range, options] }, signal);
+    return new WorkerWatchStream(this.#channel, id, options.after, signal);
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  #call<T>(
+    method: Extract<StoreRequest, { readonly call: unknown }>['call'],
+    args: readonly unknown[],
+    { signal, ...options }: Signalled = {},
+    lost: StorageErrorCode = StorageErrorCode.Closed,
+  ): Promise<T> {
+    return this.#channel.call({ call: method, args: [...args, options] }, signal, lost);
+  }
+}
+
+/** Requests of a worker and their responses. */
+class Channel {
+  readonly #port: MessagePort;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #outbox: Outbox<StoreRequest>;
+  readonly #streams = new Map<number, WorkerWatchStream>();
+  #lastId = 0;
+  #open = true;
+  #idle: (() => void) | undefined;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+    this.#outbox = new Outbox(port);
+    port.on('message', (responses: readonly StoreResponse[]) => {
+      for (const response of responses) this.#receive(response);
+      if (this.#waiting.size === 0) this.#idle?.();
+    });
+    port.once('close', () => {
+      this.#open = false;
+      this.#fail();
+    });
+  }
+
+  /** @throws StorageError `Closed` */
+  assertOpen(): void {
+    if (!this.#open) throw storeClosed();
+  }
+
+  /**
+   * The response to a request.
+   *
+   * @param lost code of the error when the channel closes before the response
+   * @throws StorageError of the store, or `Timeout` when the signal aborted before the call
+   */
+  async call<T>(
+    request: WithoutId<StoreRequest>,
+    signal?: AbortSignal,
+    lost: StorageErrorCode = StorageErrorCode.Closed,
+  ): Promise<T> {
+    this.assertOpen();
+    throwIfAborted(signal);
+    const id = ++this.#lastId;
+    const response = new Promise<unknown>((resolve, reject) => {
+      this.#waiting.set(id, { lost, resolve, reject });
+    });
+    const abort = () => this.send({ abort: id });
+    addAbortListener(signal, abort);
+    this.#outbox.send({ ...request, id } as StoreRequest);
+    try {
+      return (await response) as T;
+    } finally {
+      removeAbortListener(signal, abort);
+    }
+  }
+
+  /** Sends a request without a response. */
+  send(request: WithoutId<StoreRequest>): void {
+    if (this.#open) this.#outbox.send({ ...request, id: 0 } as StoreRequest);
+  }
+
+  attach(id: number, stream: WorkerWatchStream): void {
+    this.#streams.set(id, stream);
+  }
+
+  detach(id: number): void {
+    this.#streams.delete(id);
+  }
+
+  /** Ends the streams, waits for running calls, and closes the channel. Idempotent. */
+  async close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    for (const stream of [...this.#streams.values()]) stream.fail(storeClosed());
+    this.#outbox.send({ id: 0, abort: 'reads' });
+    while (this.#waiting.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    }
+    this.#port.close();
+  }
+
+  #receive(response: StoreResponse): void {
+    if ('watch' in response) {
+      const stream = this.#streams.get(response.watch);
+      if ('batch' in response) stream?.receive(response.batch);
+      else stream?.fail(response.error === undefined ? storeClosed() : received(response.error));
+      return;
+    }
+    const waiting = this.#waiting.get(response.id);
+    this.#waiting.delete(response.id);
+    if ('error' in response) waiting?.reject(received(response.error));
+    else waiting?.resolve(response.value);
+  }
+
+  #fail(): void {
+    for (const stream of [...this.#streams.values()]) stream.fail(storeClosed());
+    for (const { lost, reject } of this.#waiting.values())
+      reject(lost === StorageErrorCode.Closed ? storeClosed() : new StorageError(lost, 'the store was closed'));
+    this.#waiting.clear();
+  }
+}
+
+/** Batches that the main thread sends before the worker has taken one. */
+const window = 32;
+
+/** A watch of the store. */
+class WorkerWatchStream extends LogWatchStream {
+  readonly #channel: Channel;
+  readonly #id: number;
+  readonly #batches: WatchBatch[] = [];
+  /** Batches that may still arrive. */
+  #granted = 0;
+
+  constructor(channel: Channel, id: number, after: Revision, signal: AbortSignal | undefined) {
+    super(after, signal);
+    this.#channel = channel;
+    this.#id = id;
+    channel.attach(id, this);
+  }
+
+  receive(batch: WatchBatch): void {
+    this.#granted -= 1;
+    this.#batches.push(batch);
+    this.pump();
+  }
+
+  protected read(): WatchBatch | undefined {
+    return this.#batches.shift();
+  }
+
+  /** Nothing is sent before the consumer waits for it. */
+  protected setWaiting(waiting: boolean): void {
+    if (!waiting || this.#granted > window / 2) return;
+    this.#channel.send({ grant: this.#id, batches: window - this.#granted });
+    this.#granted = window;
+  }
+
+  protected override requestAdvance(revision: Revision): void {
+    this.#channel.send({ advance: this.#id, revision });
+  }
+
+  protected release(): void {
+    this.#channel.detach(this.#id);
+    this.#channel.send({ abort: this.#id });
+  }
+}
+
+function storeClosed(): StorageError {
+  return new StorageError(StorageErrorCode.Closed, 'the store is closed');
+}
+
+function received({ code, message, key, revision }: SentError): Error {
+  if (code === undefined) return new Error(message);
+  return new StorageError(code, message, {
+    ...(key === undefined ? {} : { key }),
+    ...(revision === undefined ? {} : { revision }),
+  });
+}

@@ -1,0 +1,188 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { memoryDirectory, removeDirectory, runKeelson, startKeelson } from '../../src/keelson-process.ts';
+import { readKubeconfig } from '../../src/read-kubeconfig.ts';
+
+interface Answer {
+  readonly code: number;
+  readonly text: string;
+}
+
+interface Watched {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
+
+/** A client with a connection of its own for each number. */
+async function connections(url: string, kubeconfig: string) {
+  const { authority: ca, certificate: cert, key } = await readKubeconfig(kubeconfig);
+  const agents = new Map<number, Agent>();
+  const agentOf = (connection: number) => {
+    const agent = agents.get(connection) ?? new Agent({ keepAlive: true, maxSockets: 1, ca, cert, key });
+    agents.set(connection, agent);
+    return agent;
+  };
+  return {
+    call: (connection: number, method: string, path: string, body?: unknown) =>
+      new Promise<Answer>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json' };
+        const sent = request(`${url}${path}`, { agent: agentOf(connection), method, headers }, (response) => {
+          let text = '';
+          response.setEncoding('utf8');
+          response.on('data', (chunk: string) => {
+            text += chunk;
+          });
+          response.on('end', () => resolve({ code: response.statusCode ?? 0, text }));
+          response.on('error', reject);
+        });
+        sent.on('error', reject);
+        sent.end(body === undefined ? undefined : JSON.stringify(body));
+      }),
+    /** The metadata of this many chosen events of a watch, which then ends. */
+    events: (connection: number, path: string, count: number, chosen: (metadata: Watched['metadata']) => boolean) =>
+      new Promise<Watched['metadata'][]>((resolve, reject) => {
+        const found: Watched['metadata'][] = [];
+        const sent = request(`${url}${path}`, { agent: agentOf(connection) }, (response) => {
+          let rest = '';
+          response.setEncoding('utf8');
+          response.on('error', () => {});
+          response.on('data', (chunk: string) => {
+            const lines = (rest + chunk).split('\n');
+            rest = lines.pop() ?? '';
+            const changed = lines.map((line) => (JSON.parse(line) as { readonly object: Watched }).object.metadata);
+            found.push(...changed.filter(chosen));
+            if (found.length < count) return;
+            resolve(found);
+            sent.destroy();
+          });
+        });
+        sent.on('error', reject);
+        sent.end();
+      }),
+    close: () => {
+      for (const agent of agents.values()) agent.destroy();
+    },
+  };
+}
+
+async function started(t: ExecutionContext, args: readonly string[]) {
+  const data = await memoryDirectory();
+  t.teardown(() => removeDirectory(data));
+  const server = await startKeelson(data, ['--workers', '3', ...args]);
+  t.teardown(() => server.kill());
+  const clients = await connections(server.url, server.kubeconfig);
+  t.teardown(() => clients.close());
+  return { data, server, ...clients };
+}
+
+const path = '/api/v1/namespaces/default/configmaps';
+const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+const wide = 12;
+
+for (const storage of ['memory:', 'lmdb'] as const) {
+  test(`${storage} with workers: a write is visible at once on every connection, and metrics are those of all workers`, async (t) => {
+    const { server, call } = await started(t, storage === 'lmdb' ? [] : ['--storage', storage]);
+    for (let i = 0; i < 20; i++) {
+      const created = await call(i % wide, 'POST', path, configMap(`c-${i}`));
+      t.is(created.code, 201, created.text);
+      const reads = await Promise.all(Array.from({ length: wide }, (_, j) => call(j, 'GET', `${path}/c-${i}`)));
+      t.deepEqual(
+        reads.map(({ code }) => code),
+        reads.map(() => 200),
+      );
+      const listed = await call((i + 1) % wide, 'GET', path);
+      const { items } = JSON.parse(listed.text) as {
+        readonly items: readonly { readonly metadata: { name: string } }[];
+      };
+      t.true(items.some(({ metadata }) => metadata.name === `c-${i}`));
+    }
+    const { text } = await call(0, 'GET', '/metrics');
+    const counts = text.matchAll(/^keelson_http_requests_total\{(.*)\} (\d+)$/gm);
+    const gets = [...counts].filter(
+      ([, labels = '']) => /resource="configmaps"/.test(labels) && /verb="get"/i.test(labels),
+    );
+    t.is(
+      gets.reduce((sum, [, , count]) => sum + Number(count), 0),
+      20 * wide,
+    );
+    t.is(await server.stop(), 0, server.output().stderr);
+  });
+}
+
+test('a watch on one connection receives the writes of all others, in order', async (t) => {
+  const { server, call, events } = await started(t, ['--storage', 'memory:']);
+  const watched = events(100, `${path}?watch=1&resourceVersion=1`, 60, ({ name }) => name.startsWith('w-'));
+  const revisions: string[] = [];
+  for (let i = 0; i < 60; i++) {
+    const { text } = await call(i % wide, 'POST', path, configMap(`w-${i}`));
+    revisions.push((JSON.parse(text) as Watched).metadata.resourceVersion);
+  }
+  t.deepEqual(
+    (await watched).map(({ resourceVersion }) => resourceVersion),
+    revisions,
+  );
+  t.is(await server.stop(), 0, server.output().stderr);
+});
+
+test('all workers write one audit log', async (t) => {
+  const data = await memoryDirectory();
+  t.teardown(() => removeDirectory(data));
+  const policy = join(data, 'policy.yaml');
+  const log = join(data, 'audit.log');
+  await writeFile(
+    policy,
+    'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{ level: Metadata, verbs: [create] }]\n',
+  );
+  const { server, call } = await started(t, [
+    '--storage',
+    'memory:',
+    '--audit-policy-file',
+    policy,
+    '--audit-log-path',
+    log,
+  ]);
+  await Promise.all(Array.from({ length: 50 }, (_, i) => call(i % wide, 'POST', path, configMap(`a-${i}`))));
+  t.is(await server.stop(), 0, server.output().stderr);
+  const lines = (await readFile(log, 'utf8')).trim().split('\n');
+  const names = lines.map(
+    (line) => (JSON.parse(line) as { readonly objectRef: { readonly name: string } }).objectRef.name,
+  );
+  t.deepEqual(
+    names.filter((name) => name.startsWith('a-')).sort(),
+    Array.from({ length: 50 }, (_, i) => `a-${i}`).sort(),
+  );
+});
+
+for (const [title, args, message] of [
+  ['keelson up', ['up', '--workers', '2'], /^keelson: --workers is an option of keelson serve; /],
+  [
+    'an audit log that blocks requests',
+    [
+      'serve',
+      '--workers',
+      '2',
+      '--audit-policy-file',
+      'POLICY',
+      '--audit-log-path',
+      '-',
+      '--audit-log-mode',
+      'blocking',
+    ],
+    /^keelson: --audit-log-mode blocking excludes --workers; use batch\n$/,
+  ],
+] as const) {
+  test(`workers exclude ${title}, in one sentence`, async (t) => {
+    const data = await memoryDirectory();
+    t.teardown(() => removeDirectory(data));
+    const policy = join(data, 'policy.yaml');
+    await writeFile(policy, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n');
+    const { code, stderr } = await runKeelson([
+      ...args.map((arg) => (arg === 'POLICY' ? policy : arg)),
+      '--data',
+      data,
+    ]);
+    t.is(code, 2, stderr);
+    t.regex(stderr, message);
+  });
+}
