@@ -54,6 +54,8 @@ const sharedGroupBytes = 1024 * 1024;
 const sliceMs = 2;
 /** Number of items between two checks of the clock. */
 const stride = 32;
+/** The same for blocks of up to a megabyte. */
+const blockStride = 4;
 
 /** The high water mark makes every piece wait until the previous one is compressed. */
 const gzipOptions: ZlibOptions & TransformOptions = { level: 1, chunkSize: 64 * 1024, writableHighWaterMark: 1 };
@@ -192,14 +194,22 @@ async function streamGzip(
 }
 
 /**
- * The pieces of a list that exists as bytes, and their total size; undefined for a list that is encoded while it is
- * sent.
+ * The pieces of a list that exists as bytes, and their total size. Yields to other requests after every slice of work,
+ * because leaves that are listed again copy their objects into a block.
  */
-function measured(body: ListBody): { pieces: Buffer[]; size: number } | undefined {
-  if (!body.ready) return undefined;
-  const pieces = [body.head, ...body.items, body.tail];
-  let size = 0;
-  for (const piece of pieces) size += piece.length;
+async function measured(exchange: Exchange, body: ListBody, clock: Clock): Promise<{ pieces: Buffer[]; size: number }> {
+  const pieces = [body.head];
+  let size = body.head.length + body.tail.length;
+  let until = clock.monotonic() + sliceMs;
+  for (const piece of body.items) {
+    pieces.push(piece);
+    size += piece.length;
+    if (pieces.length % blockStride !== 0 || clock.monotonic() < until) continue;
+    await eventLoopTurns.pass();
+    if (exchange.response.destroyed) throw new ClientGone();
+    until = clock.monotonic() + sliceMs;
+  }
+  pieces.push(body.tail);
   return { pieces, size };
 }
 
@@ -228,7 +238,7 @@ export async function sendList(
   body: ListBody,
   options: ListSendOptions,
 ): Promise<void> {
-  const known = measured(body);
+  const known = body.ready ? await measured(exchange, body, options.clock) : undefined;
   let source: AsyncIterable<Buffer[]>;
   let length: number | undefined;
   let large: boolean;
