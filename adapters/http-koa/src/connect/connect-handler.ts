@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import { type ConnectSubresource, statusErrors } from '@keelson/core';
+import { type ConnectSubresource, isStatusError, StatusReason, statusErrors } from '@keelson/core';
 import type { RequestAttributes, Target } from '@keelson/core/internal';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
 import { type AggregatedServer, identityHeaders } from '../exchange/aggregated-apis.ts';
@@ -100,6 +100,9 @@ export class ConnectHandler {
       }
       exchange.cacheControl = undefined;
       return await relayAnswer(exchange, answered.answer, judgeApiAnswer(answered.answer, call));
+    } catch (error) {
+      if (isStatusError(error, StatusReason.ServiceUnavailable)) server.failed();
+      throw error;
     } finally {
       this.#open.delete(exchange);
     }

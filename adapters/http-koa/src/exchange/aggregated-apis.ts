@@ -11,6 +11,8 @@ export interface AggregatedServer {
   readonly available: boolean;
   /** Where one call is sent to. @throws StatusError */
   upstream(): Promise<Upstream>;
+  /** Called when a call did not reach the server, so that it is examined again at once. */
+  failed(): void;
 }
 
 /** A version of an API group that another server serves. */

@@ -44,6 +44,7 @@ class Entry {
   resources: APIResourceList | undefined;
   openApiHash: string | undefined;
   cancel: () => void = () => {};
+  checking = false;
   stopped = false;
 
   constructor(service: APIService) {
@@ -127,6 +128,11 @@ export class AggregatedApis implements Service {
         label: `the server of APIService ${JSON.stringify(keyOf(entry.service))}`,
         available: entry.availability.available,
         upstream: () => this.#upstream(entry),
+        failed: () => {
+          if (entry.checking) return;
+          entry.cancel();
+          void this.#check(entry);
+        },
       }
     );
   }
@@ -171,8 +177,11 @@ export class AggregatedApis implements Service {
 
   /** Examines a server, now and then at intervals. */
   async #check(entry: Entry): Promise<void> {
+    entry.checking = true;
     const availability = await this.#examine(entry).catch((error: unknown) => unavailable(entry, error));
+    entry.checking = false;
     if (entry.stopped) return;
+    entry.cancel();
     const changed = availability.available !== entry.availability.available;
     entry.availability = availability;
     if (changed) this.#generation += 1;
