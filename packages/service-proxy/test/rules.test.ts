@@ -26,7 +26,13 @@ async function addServices(here: Cluster): Promise<void> {
   await addService(
     here,
     'web',
-    { clusterIP: '10.96.0.5', type: 'NodePort', sessionAffinity: 'ClientIP', ports: [{ port: 80, nodePort: 30_080 }] },
+    {
+      clusterIP: '10.96.0.5',
+      externalIPs: ['198.51.100.7'],
+      type: 'NodePort',
+      sessionAffinity: 'ClientIP',
+      ports: [{ port: 80, nodePort: 30_080 }],
+    },
     [
       { port: 8080, addresses: ['192.0.2.1'], nodeName: 'here' },
       { port: 8080, addresses: ['192.0.2.2'], nodeName: 'there' },
@@ -63,6 +69,8 @@ test('rules lead addresses and node ports to the endpoints, and reject what has 
   const expected = [
     /^-A KEELSON-REJECT -d 10\.96\.0\.6\/32 -p tcp .* --dport 80 -j REJECT$/m,
     /^-A KEELSON-SERVICES -d 10\.96\.0\.5\/32 -p tcp -m comment --comment "default\/web" -m tcp --dport 80 -j KEELSON-SVC-/m,
+    /^-A KEELSON-SERVICES -d 198\.51\.100\.7\/32 -p tcp .* --dport 80 -j KEELSON-MARK$/m,
+    /^-A KEELSON-SERVICES -d 198\.51\.100\.7\/32 -p tcp .* --dport 80 -j KEELSON-SVC-/m,
     /^-A KEELSON-NODEPORTS -p tcp .* --dport 30080 -j KEELSON-MARK$/m,
     /^-A KEELSON-SVC-\w+ -m recent --name KEELSON-SEP-\w+ --rcheck --seconds 10800 --reap -j KEELSON-SEP-/m,
     /^-A KEELSON-SVC-\w+ -m statistic --mode random --probability 0\.5000000000 -j KEELSON-SEP-/m,

@@ -41,29 +41,32 @@ async function read(address: string, port: number): Promise<string> {
 }
 
 onNetwork(
-  'cluster addresses and node ports lead to the endpoints, and are free after the service is deleted',
+  'cluster addresses, external addresses and node ports lead to the endpoints, and are free after the service is deleted',
   async (t) => {
     const here = await cluster(t);
     const { proxy } = await start(t, here);
     const ip = clusterIp();
     const nodePort = await freePort('127.0.0.1');
-    await addService(here, 'web', { clusterIP: ip, type: 'NodePort', ports: [{ port: 8080, nodePort }] }, [
+    const externalIPs = [machineAddress ?? ''];
+    const port = await freePort(externalIPs[0] ?? '');
+    await addService(here, 'web', { clusterIP: ip, externalIPs, type: 'NodePort', ports: [{ port, nodePort }] }, [
       { port: await listen(t, say('a')) },
       { port: await listen(t, say('b')) },
     ]);
-    await until(() => proxy.addresses.length === 2);
-    const answers = () => Promise.all(Array.from({ length: 4 }, () => read(ip, 8080)));
+    await until(() => proxy.addresses.length === 3);
+    const answers = () => Promise.all(Array.from({ length: 4 }, () => read(ip, port)));
     await until(async () => new Set(await answers()).size === 2);
     t.deepEqual((await answers()).sort(), ['a', 'a', 'b', 'b'], 'in turn');
     t.regex(await read('127.0.0.1', nodePort), /^[ab]$/);
+    t.regex(await read(externalIPs[0] ?? '', port), /^[ab]$/);
     await here.api.resource(EndpointSlice).namespace('default').delete('web-1');
     await until(async () => (await answers()).join('') === 'aaaa');
     await here.api.resource(EndpointSlice).namespace('default').delete('web-0');
-    await until(async () => (await read(ip, 8080)) === 'ECONNREFUSED');
+    await until(async () => (await read(ip, port)) === 'ECONNREFUSED');
     t.is(proxy.addresses.length, 0, 'ports without endpoints are closed');
     await here.api.resource(Service).namespace('default').delete('web');
     await until(() => proxy.addresses.length === 0);
-    t.is(await read(ip, 8080), 'ECONNREFUSED');
+    t.is(await read(ip, port), 'ECONNREFUSED');
     t.is(await read('127.0.0.1', nodePort), 'ECONNREFUSED');
   },
 );

@@ -9,6 +9,8 @@ export interface ServedPort {
   readonly address: string;
   readonly port: number;
   readonly isNodePort: boolean;
+  /** Clients outside of the cluster use it: answers must come back through this machine. */
+  readonly isExternal: boolean;
   /** Only endpoints of the own nodes are used, because of a traffic policy. */
   readonly onlyLocal: boolean;
   readonly targets: readonly Target[];
@@ -36,17 +38,19 @@ export function* servedPorts(
     const inside = usableTargets(all, onlyLocal ? isLocal : undefined);
     const common = { service, protocol, affinityMs } as const;
     for (const address of spec.clusterIPs ?? [spec.clusterIP])
-      yield { ...common, address, port, isNodePort: false, onlyLocal, targets: inside };
+      yield { ...common, address, port, isNodePort: false, isExternal: false, onlyLocal, targets: inside };
     local = Math.max(local, usableTargets(all, isLocal).length);
-    if (!nodePort) continue;
     const localOutside = spec.externalTrafficPolicy === 'Local';
     const outside = usableTargets(all, localOutside ? isLocal : undefined);
-    for (const address of nodePortAddresses)
-      yield { ...common, address, port: nodePort, isNodePort: true, onlyLocal: localOutside, targets: outside };
+    const external = { ...common, isExternal: true, onlyLocal: localOutside, targets: outside };
+    for (const address of spec.externalIPs ?? []) yield { ...external, address, port, isNodePort: false };
+    if (!nodePort) continue;
+    for (const address of nodePortAddresses) yield { ...external, address, port: nodePort, isNodePort: true };
   }
   if (!spec.healthCheckNodePort) return;
   const targets = Array.from({ length: local }, () => noTarget);
-  const health = { service, protocol: 'health', isNodePort: true, onlyLocal: true, affinityMs: undefined } as const;
+  const place = { isNodePort: true, isExternal: true, onlyLocal: true } as const;
+  const health = { service, protocol: 'health', ...place, affinityMs: undefined } as const;
   for (const address of nodePortAddresses) yield { ...health, address, port: spec.healthCheckNodePort, targets };
 }
 

@@ -66,7 +66,7 @@ export function ruleText(ports: readonly ServedPort[], stale: Iterable<string>):
     const chain = chainOf('SVC', `${protocol} ${port.address} ${port.port}`);
     chains.add(chain);
     const from = port.isNodePort ? nodePorts : services;
-    if (port.isNodePort && !port.onlyLocal) rules.push(`-A ${from} ${match} -j ${mark}`);
+    if (port.isExternal && !port.onlyLocal) rules.push(`-A ${from} ${match} -j ${mark}`);
     rules.push(`-A ${from} ${match} -j ${chain}`);
     const endpoints = targets.map((target) => ({ target, chain: chainOf('SEP', `${chain} ${textOf(target)}`) }));
     if (port.affinityMs !== undefined)
