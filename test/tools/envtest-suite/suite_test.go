@@ -13,6 +13,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,9 +30,11 @@ import (
 const namespace = "default"
 
 var (
-	environment = &envtest.Environment{}
-	config      *rest.Config
-	api         client.Client
+	environment = &envtest.Environment{
+		CRDInstallOptions: envtest.CRDInstallOptions{Paths: []string{"widgets.yaml"}, ErrorIfPathMissing: true},
+	}
+	config *rest.Config
+	api    client.Client
 )
 
 func TestMain(m *testing.M) {
@@ -148,6 +152,37 @@ func TestManagerReconcilesOwnedObjects(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestCustomResourcesOfTheSuite(t *testing.T) {
+	widget := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(0)}}}
+	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "suite.example.com", Version: "v1", Kind: "Widget"})
+	widget.SetNamespace(namespace)
+	widget.SetName("first")
+	if err := api.Create(t.Context(), widget.DeepCopy()); !apierrors.IsInvalid(err) {
+		t.Fatalf("size 0: %v", err)
+	}
+	if err := unstructured.SetNestedField(widget.Object, int64(3), "spec", "size"); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Create(t.Context(), widget); err != nil {
+		t.Fatal(err)
+	}
+	if colour, _, _ := unstructured.NestedString(widget.Object, "spec", "colour"); colour != "green" {
+		t.Fatalf("default: %q", colour)
+	}
+	if err := unstructured.SetNestedField(widget.Object, true, "status", "ready"); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Status().Update(t.Context(), widget); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(widget), widget); err != nil {
+		t.Fatal(err)
+	}
+	if ready, _, _ := unstructured.NestedBool(widget.Object, "status", "ready"); !ready || widget.GetGeneration() != 1 {
+		t.Fatalf("ready %v, generation %d", ready, widget.GetGeneration())
 	}
 }
 

@@ -60,7 +60,8 @@ import { type ControllerChoice, type ControllersOption, chooseControllers } from
 import { controllerServices, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
 import { makeStores, type StoreWrapper } from './make-stores.ts';
-import { processAnchor, systemObjects } from './plane-services.ts';
+import { withOptionNames } from './option-names.ts';
+import { processAnchor, processWarnings, systemObjects } from './plane-services.ts';
 
 export interface ControlPlaneOptions {
   /** Kinds to serve in addition to the built-in ones. */
@@ -186,12 +187,19 @@ export interface PlaneParts {
   readonly socket?: SharedSocket;
 }
 
-/** Creates and starts a control plane; resolves when it is ready. */
+/**
+ * Creates and starts a control plane; resolves when it is ready. While a store cannot be reached it retries, and reports
+ * that after three seconds: to the option `logger`, or without one as a warning of the process.
+ *
+ * @throws UsageError for invalid options; the message names the option
+ */
 export function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  return createPlane(options, {});
+  return createPlane(options, {}).catch((error: unknown) => {
+    throw withOptionNames(error);
+  });
 }
 
-/** {@link createControlPlane} for one of several threads. */
+/** The same for the command, whose messages name flags, and for one of several threads. */
 export async function createPlane(options: ControlPlaneOptions, parts: PlaneParts): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
@@ -279,7 +287,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options, accounts) : []),
     ],
     clock,
-    logger,
+    options.logger ?? processWarnings,
   );
   await host.start(options.signal).catch(async (error: unknown) => {
     await Promise.all([audit?.close(), encryption?.stop()]);

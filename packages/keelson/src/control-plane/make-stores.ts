@@ -1,6 +1,6 @@
 import type { Encryption } from '@keelson/access';
 import type { KindDefinition } from '@keelson/core';
-import { StorageMemory } from '@keelson/core/internal';
+import { StorageMemory, withoutPassword } from '@keelson/core/internal';
 import type { Store } from '@keelson/core/storage-adapter';
 import { tracedStore } from '../observe/traced-plane.ts';
 import { routeKinds } from '../storage/kind-routes.ts';
@@ -8,11 +8,17 @@ import { KnownStores } from '../storage/known-stores.ts';
 import { makeStore, type StoreContext } from '../storage/open-storage.ts';
 import { PlaneStore } from '../storage/plane-store.ts';
 import { PlaneStores } from '../storage/plane-stores.ts';
-import { planStorage } from '../storage/storage-plan.ts';
+import { planStorage, type StorePlan } from '../storage/storage-plan.ts';
 import type { ControlPlaneOptions } from './create-control-plane.ts';
 
 /** Replaces a store that was created and not opened, for example by one that threads share. */
 export type StoreWrapper = (name: string, store: Store) => Store;
+
+/** The option with the URL of its store; undefined for a store that was made by the program. */
+function addressOf({ choice, source }: Pick<StorePlan, 'choice' | 'source'>): string | undefined {
+  const url = typeof choice === 'string' ? choice : 'url' in choice ? choice.url : undefined;
+  return typeof url === 'string' ? `${source}: ${withoutPassword(url)}` : undefined;
+}
 
 /** Creates the stores of the options without opening them. @throws UsageError for invalid options */
 export async function makeStores(
@@ -53,6 +59,7 @@ export async function makeStores(
       new PlaneStore({
         name,
         made,
+        address: addressOf(rest),
         reads: storeReads,
         watchWindow,
         memory,

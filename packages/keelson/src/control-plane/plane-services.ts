@@ -1,5 +1,5 @@
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
-import type { Service } from '@keelson/core/runtime';
+import { type Logger, type Service, silentLogger } from '@keelson/core/runtime';
 import { Namespace, PriorityClass, systemPriorityClasses } from '@keelson/kinds';
 
 /** Longest interval of a timer. */
@@ -19,6 +19,16 @@ export function processAnchor(): Service {
     stop: async () => clearInterval(timer),
   };
 }
+
+/** Reports what delays or disturbs the start and the end of a plane whose program gives no logger. */
+export const processWarnings: Logger = {
+  ...silentLogger,
+  warn: (message, { component, reason, err } = {}) =>
+    process.emitWarning(
+      `${String(component)}: ${message}${reason === undefined && err === undefined ? '' : `: ${String(reason ?? err)}`}`,
+      'KeelsonWarning',
+    ),
+};
 
 const names = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 

@@ -1,4 +1,4 @@
-import type { StorageError } from '@keelson/core';
+import { isStorageError, type StorageError, StorageErrorCode } from '@keelson/core';
 import { createCachedStorages, type ResourceStorages, type StorageMemory } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import type { Revision, Store, StoreIdentity } from '@keelson/core/storage-adapter';
@@ -11,6 +11,8 @@ import { StoreTokens, sharedSecret } from './store-tokens.ts';
 export interface PlaneStoreOptions {
   readonly name: string;
   readonly made: MadeStore;
+  /** The option and the URL without a password, for messages. */
+  readonly address?: string | undefined;
   readonly reads: ReadMode;
   readonly watchWindow: WatchWindow;
   /** Shared by all stores of the plane. */
@@ -25,6 +27,8 @@ export interface PlaneStoreOptions {
   readonly tokens?: { readonly secret?: Uint8Array; readonly lifetimeMs?: number } | undefined;
 }
 
+/** Pause between attempts to open a store that cannot be reached, in milliseconds. */
+const reopenMs = 1000;
 /** Interval at which a changed revision is recorded, in milliseconds. */
 const recordEveryMs = 1000;
 
@@ -42,6 +46,8 @@ export class PlaneStore implements Service {
   readonly #store: GuardedStore;
   /** The step that the start waits for. */
   #phase: string | undefined;
+  /** Why it could not be opened yet. */
+  #failure: string | undefined;
   #noted = 0;
   #cancelRecord: (() => void) | undefined;
   #stopping = false;
@@ -84,7 +90,7 @@ export class PlaneStore implements Service {
   /** Opens the store, checks its identity, and starts its watch cache. */
   async start(): Promise<void> {
     this.#phase = 'is being opened';
-    await this.#store.ready();
+    await this.#open();
     try {
       this.#phase = 'is being identified';
       const identity = await this.#recognized();
@@ -101,14 +107,34 @@ export class PlaneStore implements Service {
     }
   }
 
+  /** Retries while the store cannot be reached: a database may start later than its servers. */
+  async #open(): Promise<void> {
+    const { clock } = this.#options;
+    for (;;) {
+      try {
+        return await this.#store.ready();
+      } catch (error) {
+        if (this.#stopping || !isStorageError(error) || error.code !== StorageErrorCode.Unavailable) throw error;
+        this.#failure = error.message;
+      }
+      await new Promise<void>((resolve) => {
+        clock.after(reopenMs, resolve);
+      });
+      if (this.#stopping) throw new Error(`the store ${this.name} was closed before it could be opened`);
+    }
+  }
+
   waitingFor(): string | undefined {
-    return this.#phase === undefined ? undefined : `the store ${this.name} ${this.#phase}`;
+    if (this.#phase === undefined) return undefined;
+    const { address } = this.#options;
+    const store = `the store ${this.name}${address === undefined ? '' : ` (${address})`}`;
+    return `${store} ${this.#phase}${this.#failure === undefined ? '' : `; ${this.#failure}`}`;
   }
 
   async stop(): Promise<void> {
+    this.#stopping = true;
     try {
       await this.storages.stop();
-      this.#stopping = true;
       this.#cancelRecord?.();
       await this.#note();
     } finally {

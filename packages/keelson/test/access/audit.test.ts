@@ -158,6 +158,6 @@ test('options of the audit that would record nothing are refused', async (t) => 
   await refused(['--audit-webhook-config-file', 'x'], /^--audit-webhook-config-file requires --audit-policy-file/);
   await t.throwsAsync(createControlPlane({ audit: { policyFile: '/nonexistent' } }), {
     name: 'UsageError',
-    message: /^--audit-policy-file \/nonexistent cannot be read/,
+    message: /^audit.policyFile \/nonexistent cannot be read/,
   });
 });

@@ -326,12 +326,12 @@ test('a start adds what default roles and bindings lack, and keeps what users ha
 });
 
 const wrongOptions: readonly (readonly [ControlPlaneOptions, RegExp])[] = [
-  [{ authorization: { modes: ['RBAC', 'Node', 'RBAC'] } }, /^--authorization-mode contains RBAC more than once$/],
-  [{ authorization: { modes: ['ABAC' as 'RBAC'] } }, /^--authorization-mode: unknown mode ABAC; the modes are Node, /],
-  [{ authorization: { modes: ['Webhook'] } }, /^--authorization-mode Webhook requires --authorization-webhook-config-/],
-  [{ authorization: { policyFile: 'x' } }, /^--authorization-policy-file requires --authorization-mode with Policy$/],
-  [{ authorization: { modes: ['Policy'], policyFile: '/no' } }, /^--authorization-policy-file \/no cannot be read: /],
-  [{ authorization: { webhook: { kubeconfig: 'x' } } }, /requires --authorization-mode with Webhook$/],
+  [{ authorization: { modes: ['RBAC', 'Node', 'RBAC'] } }, /^authorization.modes contains RBAC more than once$/],
+  [{ authorization: { modes: ['ABAC' as 'RBAC'] } }, /^authorization.modes: unknown mode ABAC; the modes are Node, /],
+  [{ authorization: { modes: ['Webhook'] } }, /^authorization.modes Webhook requires authorization.webhook/],
+  [{ authorization: { policyFile: 'x' } }, /^authorization.policyFile requires authorization.modes with Policy$/],
+  [{ authorization: { modes: ['Policy'], policyFile: '/no' } }, /^authorization.policyFile \/no cannot be read: /],
+  [{ authorization: { webhook: { kubeconfig: 'x' } } }, /requires authorization.modes with Webhook$/],
   [
     { authorization: {}, authorizer: mastersAuthorizer },
     /^the options authorization and authorizer exclude each other$/,
