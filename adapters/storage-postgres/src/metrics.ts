@@ -31,7 +31,11 @@ export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
     help: 'Number of times that polling found writes that a notification should have reported.',
     labels,
   });
-  const connected = metrics.gauge({ name: 'keelson_postgres_listener_connected', help: '1 while notifications arrive.', labels });
+  const connected = metrics.gauge({
+    name: 'keelson_postgres_listener_connected',
+    help: '1 while notifications arrive.',
+    labels,
+  });
   const lag = metrics.gauge({
     name: 'keelson_postgres_lag_revisions',
     help: 'Revisions that exist and were not yet read for watchers.',

@@ -34,7 +34,6 @@ export interface ReconcileRun {
 }
 
 /** `void`, because older compilers infer it for functions that return nothing. */
-// biome-ignore lint/suspicious/noConfusingVoidType: see above
 export type Reconcile<T extends KubeObject> = (object: Stored<T>, run: ReconcileRun) => Promise<ReconcileResult | void>;
 
 /** Another kind whose changes lead to runs. */

@@ -66,8 +66,8 @@ const options = [
 /** The help text. */
 export const help = `Usage: npm create keelson NAME -- [options]
 
-Creates a project in the folder NAME: kinds, controllers, a configuration, tests and a README. Without options a terminal
-is asked for them.
+Creates a project in the folder NAME: kinds, controllers, a configuration, tests and a README. Without options a
+terminal is asked for them.
 
 ${flagsHelp(options)}`;
 

@@ -70,8 +70,8 @@ export interface KindOptions<S extends Schema<unknown>> {
 type SchemaObject<S extends Schema<unknown>> = KubeObject & Infer<S>;
 
 /**
- * Static type of the objects of a kind, from its declaration or its schema: `ObjectOf<typeof Backup>`. The metadata of an
- * object that was read from a server is not optional: {@link Stored}.
+ * Static type of the objects of a kind, from its declaration or its schema: `ObjectOf<typeof Backup>`. The metadata of
+ * an object that was read from a server is not optional: {@link Stored}.
  */
 export type ObjectOf<K extends KindDefinition | Schema<unknown>> =
   K extends KindDefinition<infer T> ? T : K extends Schema<unknown> ? SchemaObject<K> : never;

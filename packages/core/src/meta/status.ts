@@ -17,7 +17,8 @@ import type { ListMeta } from './types.ts';
  * - `RequestEntityTooLarge`: 413; the body exceeds the limits of the server, or the object those of the store.
  * - `UnsupportedMediaType`: 415; the media type of the body or of the patch is not supported.
  * - `Invalid`: 422; the object is well-formed but not valid; `details.causes` names each field.
- * - `TooManyRequests`: 429; a limit of requests was reached, or an eviction is not allowed now; retry after the time given.
+ * - `TooManyRequests`: 429; a limit of requests was reached, or an eviction is not allowed now; retry after the given
+ *   time.
  * - `InternalError`: 500; the server failed; its log has the cause, with the `Audit-Id` of the response.
  * - `ServerTimeout`: 500; the store cannot be reached; nothing was changed, and the request may be repeated.
  * - `ServiceUnavailable`: 503; the server is starting, ending or overloaded; repeat the request.
