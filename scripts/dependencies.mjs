@@ -51,7 +51,14 @@ const packages = {
   'packages/pino-logger': ['@keelson/core'],
   'packages/protobuf-wire': [],
   'packages/test-support': [],
-  'packages/create-keelson': ['@keelson/core'],
+  // The generated sources import the other packages.
+  'packages/create-keelson': [
+    '@keelson/core',
+    '@keelson/controller-kit',
+    '@keelson/kinds',
+    '@keelson/testing',
+    'keelson',
+  ],
   'packages/conformance': ['@keelson/core', '@keelson/container-runtime'],
   'adapters/storage-memory': ['@keelson/core'],
   'adapters/storage-lmdb': ['@keelson/core'],
@@ -91,6 +98,9 @@ const packages = {
   'examples/own-runtime': ['@keelson/core', '@keelson/container-runtime'],
   'examples/own-kind': '*',
   'examples/guestbook': '*',
+  'examples/saas-plane': '*',
+  'examples/fleet': '*',
+  'examples/bench-adapters': '*',
   'packages/keelson': '*',
   'packages/keelson-agent': '*',
   'packages/testing': '*',
@@ -136,7 +146,12 @@ const variableImports = [
 /** Libraries that only certain files may import. */
 const libraries = {
   koa: [/^adapters\/http-koa\//, /^benchmarks\//, /^packages\/keelson\/test\//],
-  '@koa/router': [/^adapters\/http-koa\//, /^packages\/keelson\/test\//],
+  '@koa/router': [
+    /^adapters\/http-koa\//,
+    /^test\/test\/packages\//,
+    /^examples\/saas-plane\//,
+    /^packages\/keelson\/test\//,
+  ],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
