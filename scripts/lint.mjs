@@ -22,6 +22,7 @@ const checks = [
   ['dependencies', process.execPath, ['scripts/dependencies.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
   ['packages', process.execPath, ['scripts/check-packages.mjs']],
+  ['runtime closure', process.execPath, ['scripts/closure.mjs', '--check']],
   ['structure', process.execPath, ['scripts/structure.mjs', '--check']],
 ];
 
