@@ -129,6 +129,11 @@ export function compileAdmission(
   }
 }
 
+/** A condition of a webhook. */
+export function compileCondition(source: string): AdmissionExpression {
+  return compileAdmission(source, admissionVariables, [boolType]);
+}
+
 /** All expressions of a request together cost too much. */
 export class OutOfBudget extends Error {
   constructor() {

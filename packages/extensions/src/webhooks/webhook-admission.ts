@@ -4,14 +4,19 @@ import {
   type AdmissionPlugin,
   type AdmissionRequest,
   type ApiClient,
+  type Authorizer,
+  type FieldError,
+  fieldError,
   isStatusError,
   type KindDefinition,
+  type KubeObject,
   type LabelMap,
   statusErrors,
 } from '@keelson/core';
 import { AdmissionChain, applyJsonPatch, isPatchError, parseJson } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import { Namespace } from '@keelson/kinds';
+import { admissionBindings, compileCondition, type MatchConditions } from '../admission/expressions.ts';
 import {
   EquivalentKinds,
   isExempt,
@@ -20,10 +25,10 @@ import {
   waitUntilSynced,
 } from '../admission/request-rules.ts';
 import { serviceResolver } from '../services/resolve-service.ts';
-import { type ReviewResponse, requestText } from './admission-review.ts';
+import { type ReviewResponse, requestFields, requestText } from './admission-review.ts';
 import { CallFailure, denial, WebhookCaller } from './call-webhook.ts';
 import { type RequestView, viewOf } from './request-view.ts';
-import { type Webhook, WebhookIndex } from './webhook-index.ts';
+import { type Webhook, type WebhookFields, WebhookIndex } from './webhook-index.ts';
 import { WebhookMetrics, type WebhookType } from './webhook-metrics.ts';
 
 export interface AdmissionWebhooksOptions {
@@ -32,14 +37,16 @@ export interface AdmissionWebhooksOptions {
   readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
   /** Plugins that run before the webhooks; their mutating steps run again when a webhook has changed an object. */
   readonly reinvoked: readonly AdmissionPlugin[];
+  /** Answers the checks of match conditions. */
+  readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** The admission by webhooks: a plugin, and the service that keeps their configurations. */
+/** The admission by webhooks: plugins, and the service that keeps their configurations. */
 export interface AdmissionWebhooks {
-  readonly plugin: AdmissionPlugin;
+  readonly plugins: readonly AdmissionPlugin[];
   readonly service: Service;
 }
 
@@ -66,7 +73,36 @@ export function admissionWebhooks(options: AdmissionWebhooksOptions): AdmissionW
     mutate: (request) => running?.mutate(request),
     validate: (request) => running?.validate(request),
   };
-  return { plugin, service };
+  return { plugins: [conditionCheck, plugin], service };
+}
+
+/** Rejects configurations with match conditions that cannot be evaluated. */
+const conditionCheck: AdmissionPlugin = {
+  name: 'WebhookMatchConditions',
+  resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'].map(
+    (resource) => `${resource}.admissionregistration.k8s.io`,
+  ),
+  handles: ({ operation, object }) => operation !== 'delete' && object !== undefined,
+  validate: ({ object, oldObject, kind, name }) => {
+    // What was stored before remains possible, so that other fields can be changed.
+    const known = new Set(conditionsOf(oldObject).map(([, source]) => source));
+    const errors: FieldError[] = [];
+    for (const [path, source] of conditionsOf(object)) {
+      if (known.has(source)) continue;
+      const { problem } = compileCondition(source);
+      if (problem !== '') errors.push(fieldError.invalid(path, source, problem));
+    }
+    if (errors.length > 0) throw statusErrors.invalid(kind, name, errors);
+  },
+};
+
+function conditionsOf(object: KubeObject | undefined): (readonly [path: string, source: string])[] {
+  const { webhooks = [] } = (object ?? {}) as { readonly webhooks?: readonly WebhookFields[] };
+  return webhooks.flatMap(({ matchConditions = [] }, i) =>
+    matchConditions.map(
+      ({ expression }, j) => [`webhooks[${i}].matchConditions[${j}].expression`, expression] as const,
+    ),
+  );
 }
 
 /** A webhook that examines a request, in the version that its rules name. */
@@ -118,15 +154,19 @@ class WebhookDispatcher {
       const labels = namespaceLabelsOf(request, this.#namespaceLabels);
       if (labels !== undefined && !namespaces.matches(await labels)) return undefined;
     }
-    if (fields.matchConditions?.length) {
-      const { group, names } = request.kind;
-      throw statusErrors.forbidden(
-        { group, resource: names.plural },
-        request.name,
-        'match conditions are not supported',
-      );
-    }
+    if (webhook.conditions !== undefined && !(await this.#meets(webhook.conditions, request, target))) return undefined;
     return { webhook, target };
+  }
+
+  /** @throws StatusError 403 when the conditions cannot be decided */
+  async #meets(conditions: MatchConditions, request: AdmissionRequest, target: KindDefinition): Promise<boolean> {
+    const view = viewOf(request, target);
+    const { object, oldObject } = view;
+    const examined = { request, object, oldObject, fields: requestFields(request, view) };
+    const { matches, error } = await conditions.match(admissionBindings(examined, this.#options.authorizer));
+    if (error === undefined) return matches;
+    const { group, names } = request.kind;
+    throw statusErrors.forbidden({ group, resource: names.plural }, request.name, error);
   }
 
   /** Webhooks are called one after the other, and again as their reinvocation policy requires. */

@@ -8,6 +8,7 @@ import {
 } from '@keelson/core';
 import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { MutatingWebhookConfiguration, ValidatingWebhookConfiguration, type webhooksV1 } from '@keelson/kinds';
+import { MatchConditions } from '../admission/expressions.ts';
 
 /** The fields of both types of webhooks. */
 export type WebhookFields = webhooksV1.ValidatingWebhook & Pick<webhooksV1.MutatingWebhook, 'reinvocationPolicy'>;
@@ -18,6 +19,8 @@ export interface Webhook {
   readonly configuration: string;
   readonly namespaces: LabelSelector;
   readonly objects: LabelSelector;
+  /** Undefined without conditions. */
+  readonly conditions: MatchConditions | undefined;
 }
 
 interface Configuration extends KubeObject {
@@ -73,6 +76,9 @@ function webhooksOf({ metadata, webhooks = [] }: Configuration): readonly Webhoo
     configuration: metadata?.name ?? '',
     namespaces: labelSelectorOf(fields.namespaceSelector ?? {}),
     objects: labelSelectorOf(fields.objectSelector ?? {}),
+    conditions: fields.matchConditions?.length
+      ? new MatchConditions(fields.matchConditions, fields.failurePolicy)
+      : undefined,
   }));
 }
 

@@ -239,12 +239,14 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     ...(options.admission ?? []),
   ];
   const webhooks = withBuiltin
-    ? admissionWebhooks({ client: () => api, registry: () => registry, reinvoked: plugins, ...context })
+    ? admissionWebhooks({
+        ...{ client: () => api, registry: () => registry, reinvoked: plugins, authorizer, ...context },
+      })
     : undefined;
   const policies = withBuiltin
     ? admissionPolicies({ client: () => api, registry: () => registry, authorizer, ...context })
     : undefined;
-  const allPlugins = [...plugins, ...(policies?.plugins ?? []), ...(webhooks ? [webhooks.plugin] : [])];
+  const allPlugins = [...plugins, ...(policies?.plugins ?? []), ...(webhooks?.plugins ?? [])];
   const registry = createResourceRegistry({
     kinds,
     storages: stores,

@@ -328,6 +328,53 @@ test('selectors compare the labels of namespaces, and of both states of an objec
   t.is(server.reviews.get('/selected1')?.length, 2);
 });
 
+test('match conditions decide which requests a webhook examines', async (t) => {
+  const { plane, server } = t.context;
+  server.on('/conditions', () => ({ allowed: false }));
+  const condition = (name: string, expression: string) => ({ name, expression });
+  await install(
+    t,
+    'conditions',
+    {
+      matchConditions: [
+        condition('named', "object.metadata.name == 'guarded'"),
+        condition('user', "request.userInfo.username == 'system:apiserver' && request.operation == 'CREATE'"),
+        condition('may-read', "authorizer.group('').resource('pods').namespace('default').check('get').allowed()"),
+      ],
+    },
+    {
+      name: 'failing.example.com',
+      objectSelector: { matchLabels: { test: 'conditions-f' } },
+      matchConditions: [condition('missing', "object.data.missing == 'x'")],
+    },
+    {
+      name: 'ignored.example.com',
+      failurePolicy: 'Ignore',
+      objectSelector: { matchLabels: { test: 'conditions-i' } },
+      matchConditions: [condition('missing', "object.data.missing == 'x'")],
+    },
+  );
+  await maps(t).create(configMap('unguarded', 'conditions'));
+  t.is((await failure(maps(t).create(configMap('guarded', 'conditions')))).code, 400);
+  t.is(server.reviews.get('/conditions')?.length, 1);
+  const failed = await failure(maps(t).create(configMap('f', 'conditions-f', { a: 'b' })));
+  t.is(failed.code, 403);
+  t.regex(failed.message, /^configmaps "f" is forbidden: .*no such key: missing/);
+  await maps(t).create(configMap('i', 'conditions-i', { a: 'b' }));
+  t.is(server.reviews.get('/conditions2'), undefined);
+  const configurations = plane.client(ValidatingWebhookConfiguration);
+  const stored = await configurations.get('conditions');
+  const [first, ...rest] = stored.webhooks ?? [];
+  if (first === undefined) throw new Error('the configuration has webhooks');
+  const broken = { ...first, matchConditions: [condition('broken', 'object.'), condition('text', "'yes'")] };
+  const invalid = await failure(configurations.update({ ...stored, webhooks: [broken, ...rest] }));
+  t.is(invalid.code, 422);
+  t.deepEqual(
+    invalid.status.details?.causes?.map(({ field }) => field),
+    ['webhooks[0].matchConditions[0].expression', 'webhooks[0].matchConditions[1].expression'],
+  );
+});
+
 test('a webhook sees deletes with the old object, and their dry runs', async (t) => {
   const { server } = t.context;
   server.on('/deleted', ({ dryRun }) => ({ allowed: dryRun === true }));
