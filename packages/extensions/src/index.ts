@@ -2,7 +2,15 @@ export { AggregatedApis, type AggregatedApisOptions, type FrontProxyIdentity } f
 export { LocalApiServices, type LocalApiServicesOptions } from './aggregation/local-api-services.ts';
 export * from './cel/index.ts';
 /** @experimental */
-export { CheckedDefinition, CustomResources, type CustomResourcesOptions } from './custom-resources/index.ts';
+export {
+  CheckedDefinition,
+  CustomResources,
+  type CustomResourcesOptions,
+  type ExportedDefinitions,
+  exportDefinitions,
+  type ImportedDefinitions,
+  importDefinitions,
+} from './custom-resources/index.ts';
 export {
   type AdmissionPolicies,
   type AdmissionPoliciesOptions,

@@ -1,6 +1,7 @@
 import { type FieldError, fieldError, objectMetaSchema, validateObjectMeta } from '@keelson/core';
 import { decoderOf, isDecodeTypeError, isJsonObject, jsonText } from '@keelson/core/internal';
-import type { SchemaNode } from './schema-node.ts';
+import type { JsonSchemaProps } from '@keelson/kinds';
+import { childSchemas, type SchemaNode } from './schema-node.ts';
 
 /**
  * Items that repeat in lists of the types `set` and `map`.
@@ -17,6 +18,20 @@ export function validateListTypes(value: unknown, schema: SchemaNode | undefined
   return errors;
 }
 
+const marked = new WeakMap<JsonSchemaProps, boolean>();
+
+/** True for a schema in which, or below which, a list has a type or an object is embedded: few schemas have any. */
+function hasMarks(schema: JsonSchemaProps): boolean {
+  let known = marked.get(schema);
+  if (known === undefined) {
+    const { 'x-kubernetes-list-type': listType, 'x-kubernetes-embedded-resource': embedded } = schema;
+    const own = listType === 'set' || listType === 'map' || embedded === true;
+    known = own || childSchemas(schema, '').some(([child]) => hasMarks(child));
+    marked.set(schema, known);
+  }
+  return known;
+}
+
 /** Calls `found` for every value that a schema describes. */
 function visit(
   value: unknown,
@@ -24,7 +39,7 @@ function visit(
   path: string,
   found: (value: unknown, schema: SchemaNode, path: string) => void,
 ): void {
-  if (schema === undefined || typeof value !== 'object' || value === null) return;
+  if (schema === undefined || typeof value !== 'object' || value === null || !hasMarks(schema.props)) return;
   found(value, schema, path);
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) visit(item, schema.items, `${path}[${index}]`, found);

@@ -1,0 +1,123 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { defineKind, type KindDefinition, optional, required, s } from '@keelson/core';
+import type { CustomResourceDefinition } from '@keelson/kinds';
+import { builtinKinds } from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import { checkWords } from '../../src/custom-resources/definition/check-schema.ts';
+import { checkStructural } from '../../src/custom-resources/definition/check-structural.ts';
+import { exportDefinitions, importDefinitions } from '../../src/index.ts';
+
+const Backup = defineKind({
+  group: 'ops.example.com',
+  version: 'v1',
+  kind: 'Backup',
+  names: { shortNames: ['bk'], categories: ['all'] },
+  schema: s.object(
+    {
+      spec: required(
+        s.object({
+          schedule: s.string({ pattern: '^[^ ]+$', maxLength: 40 }),
+          keep: optional(s.int32({ minimum: 1, maximum: 99 }), 'How many are kept.', { default: 3 }),
+          mode: optional(s.enum('full', 'partial')),
+          targets: optional(
+            s.list(s.object({ name: s.string(), port: optional(s.intOrString()) }), {
+              listType: 'map',
+              listMapKeys: ['name'],
+            }),
+          ),
+          labels: optional(s.map(s.string())),
+          'odd-name': optional(s.bool()),
+          extra: optional(s.raw()),
+          at: optional(s.time()),
+        }),
+        'What is wanted.',
+      ),
+      status: optional(s.object({ phase: optional(s.string()) })),
+    },
+    'A copy of data.',
+  ),
+  selectableFields: [['spec.mode', (object) => object.spec.mode ?? '']],
+  subresources: [{ type: 'status', name: 'status' }],
+});
+
+/** The kinds that an imported module exports. The types are no JavaScript. */
+async function load(t: ExecutionContext, source: string): Promise<KindDefinition[]> {
+  // Inside the package, so that the module finds @keelson/core.
+  const folder = await mkdtemp(fileURLToPath(new URL('../imported-', import.meta.url)));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'kinds.mjs');
+  await writeFile(
+    file,
+    source
+      .replace(/^export type .*$/gm, '')
+      .replace('type ObjectOf, ', '')
+      .replaceAll(' as never', ''),
+  );
+  return Object.values((await import(pathToFileURL(file).href)) as Record<string, KindDefinition>);
+}
+
+const specOf = ({ definitions: [first] }: { readonly definitions: readonly CustomResourceDefinition[] }) => first?.spec;
+
+test('a kind is the same after it was exported, imported and exported again', async (t) => {
+  const exported = exportDefinitions([Backup]);
+  t.deepEqual(exported.notes, []);
+  const imported = importDefinitions(exported.definitions);
+  t.deepEqual(imported.notes, []);
+  const kinds = await load(t, imported.source);
+  t.deepEqual(specOf(exportDefinitions(kinds)), specOf(exported));
+});
+
+test('versions, and what a module cannot express, are stated', async (t) => {
+  const spec = (more: object) => ({
+    openAPIV3Schema: {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { a: { type: 'string', ...more } } } },
+    },
+  });
+  const definition = {
+    metadata: { name: 'parts.example.com' },
+    spec: {
+      group: 'example.com',
+      names: { plural: 'parts', kind: 'Part' },
+      scope: 'Cluster',
+      versions: [
+        { name: 'v1beta1', served: true, storage: false, schema: spec({}) },
+        { name: 'v1', served: true, storage: true, schema: spec({ format: 'email', oneOf: [{ minLength: 1 }] }) },
+      ],
+    },
+  } as unknown as CustomResourceDefinition;
+  const { source, notes } = importDefinitions([definition]);
+  t.deepEqual(notes, ['Part of example.com/v1: oneOf of spec.a', 'Part of example.com/v1: format email of spec.a']);
+  const kinds = await load(t, source);
+  t.deepEqual(
+    kinds.map(({ apiVersion, storage }) => [apiVersion, storage?.kind.apiVersion]),
+    [
+      ['example.com/v1', undefined],
+      ['example.com/v1beta1', 'example.com/v1'],
+    ],
+  );
+  const [again] = exportDefinitions(kinds).definitions;
+  t.deepEqual(
+    again?.spec.versions.map(({ name, storage }) => [name, storage]),
+    [
+      ['v1', true],
+      ['v1beta1', false],
+    ],
+  );
+});
+
+test('the definition of every built-in kind has a structural schema', (t) => {
+  const { definitions } = exportDefinitions(builtinKinds.filter(({ virtual }) => !virtual));
+  t.true(definitions.length > 30);
+  for (const { metadata, spec } of definitions) {
+    for (const { schema } of spec.versions) {
+      const props = schema?.openAPIV3Schema ?? {};
+      const errors = [...checkStructural(props, 's'), ...checkWords(props, 's')].map(
+        ({ field, message }) => `${field}: ${message}`,
+      );
+      t.deepEqual(errors.slice(0, 3), [], metadata?.name);
+    }
+  }
+});
