@@ -46,6 +46,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { canICommand } = await import('./can-i.ts');
       return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
     }
+    if (command === 'kinds') {
+      await (await import('./kinds.ts')).kindsCommand(rest, io);
+      return ExitCode.Ok;
+    }
     if (command === 'proxy') {
       await (await import('./proxy.ts')).proxyCommand(rest, io);
       return ExitCode.Ok;
@@ -91,7 +95,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up' && command !== 'verify')
       throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, envtest, bench, verify, audit, encrypt, user, can-i, token, cert, version or help`,
+        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, kinds, envtest, bench, verify, audit, encrypt, user, can-i, token, cert, version or help`,
       );
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
@@ -191,6 +195,7 @@ const usage = `Keelson, a control plane for Node.
   keelson down   [--data DIR] stop everything that keelson up has started: the server, its nodes and their pods
   keelson controllers [options]
                              run controllers and the scheduler as clients of a running server; see --help
+  keelson kinds export MODULE...  write kinds of modules as CustomResourceDefinitions; import FILE... does the reverse
   keelson proxy [options]    serve services on a node as a client of a running server; see --help
   keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
                              No server may use the storage at the same time

@@ -28,11 +28,11 @@ function isController(value: unknown): value is AnyController {
 }
 
 /** Imports modules that declare kinds: all exported kinds, and the kinds of a default export that is a list. */
-export async function loadKinds(modules: readonly string[]): Promise<KindDefinition[]> {
+export async function loadKinds(modules: readonly string[], option = '--kinds'): Promise<KindDefinition[]> {
   const kinds: KindDefinition[] = [];
   for (const name of modules) {
-    const found = (await exportsOf('--kinds', name)).filter(isKind);
-    if (found.length === 0) throw new UsageError(`--kinds ${name} exports no kind; export what defineKind returns`);
+    const found = (await exportsOf(option, name)).filter(isKind);
+    if (found.length === 0) throw new UsageError(`${option} ${name} exports no kind; export what defineKind returns`);
     kinds.push(...found);
   }
   return kinds;
