@@ -1,10 +1,13 @@
-import { equalJson, isJsonObject, type JsonObject, jsonText, parseJsonText } from '../json/json.ts';
+import { equalJson, isJsonObject, type JsonObject } from '../json/json.ts';
 import type { SchemaNode } from '../kind/schema.ts';
 import type { AnyObject, ManagedFieldsEntry } from '../meta/types.ts';
+import { lastAppliedAnnotation, lastAppliedFields, notLastApplied, renewLastApplied } from './client-side-apply.ts';
 import { type Changes, compareObjects } from './compare.ts';
-import { FieldSet, type PathElement, pathText } from './field-set.ts';
+import { FieldSet } from './field-set.ts';
 import {
   capUpdaters,
+  content,
+  type FieldConflict,
   isReset,
   noOwners,
   type Owned,
@@ -17,7 +20,7 @@ import {
   writeOwners,
 } from './managed-fields.ts';
 import { mergeObjects } from './merge-objects.ts';
-import { fieldsOf, type NodeType, reconciled, removeItems, typeErrors, withNamedFields } from './typed-value.ts';
+import { fieldsOf, type NodeType, reconciled, removeItems, withNamedFields } from './typed-value.ts';
 
 /** The kind of a tracked object, in the version of the request. */
 export interface TrackedKind {
@@ -40,12 +43,6 @@ export interface Writer {
   readonly nowMs: number;
 }
 
-/** A field that an apply would change although another manager owns it. */
-export interface FieldConflict {
-  readonly owner: Owned;
-  readonly path: readonly PathElement[];
-}
-
 /** What an apply makes of an object. */
 export type Applied =
   | { readonly object: AnyObject; readonly managedFields: ManagedFieldsEntry[] | undefined }
@@ -53,7 +50,6 @@ export type Applied =
 
 const beforeFirstApply = 'before-first-apply';
 const clientSideApply = 'kubectl-client-side-apply';
-export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Fields that identify an object or that only the server sets; nobody owns them. */
 const unowned = FieldSet.of(
@@ -65,14 +61,6 @@ const unowned = FieldSet.of(
   ),
   ['f:metadata', 'f:resourceVersion'],
 );
-
-/** An object as trees of fields see it: without the record of its owners. */
-function content(object: AnyObject): JsonObject {
-  const { metadata } = object;
-  if (metadata?.managedFields === undefined) return object;
-  const { managedFields: _, ...rest } = metadata;
-  return { ...object, metadata: rest };
-}
 
 /**
  * `metadata.managedFields` after a write that is no apply, or undefined when the object is not tracked. Objects are
@@ -366,85 +354,4 @@ function withContainers(set: FieldSet): FieldSet {
     result.attach(element, withContainers(below));
   }
   return result;
-}
-
-/** The fields of the configuration that client-side apply has recorded, as far as the object still has these values. */
-function lastAppliedFields(kind: TrackedKind, live: AnyObject): FieldSet | undefined {
-  const text = live.metadata?.annotations?.[lastAppliedAnnotation];
-  if (!text) return undefined;
-  let config: unknown;
-  try {
-    config = parseJsonText(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-  if (!isJsonObject(config) || config['apiVersion'] !== kind.apiVersion) return undefined;
-  if (typeErrors(kind.type, config).length > 0) return undefined;
-  const { modified, added, removed } = compareObjects(kind.type, config, content(live));
-  return fieldsOf(kind.type, config).difference(modified).difference(added).difference(removed);
-}
-
-/** The conflicts that remain when kubectl takes over what its client-side apply set. */
-function notLastApplied(
-  kind: TrackedKind,
-  live: AnyObject,
-  conflicts: readonly FieldConflict[],
-): readonly FieldConflict[] {
-  const allowed = lastAppliedFields(kind, live);
-  return allowed === undefined ? conflicts : conflicts.filter(({ path }) => !allowed.hasPath(path));
-}
-
-/** Greatest size of all annotations of an object. */
-const maxAnnotations = 256 * 1024;
-
-/** Keeps the annotation of client-side apply up to date, so that users can go back to it. */
-function renewLastApplied(object: AnyObject, config: AnyObject): void {
-  const annotations = object.metadata?.annotations;
-  if (!annotations?.[lastAppliedAnnotation]) return;
-  const applied = { ...config };
-  if (config.metadata?.annotations) {
-    const { [lastAppliedAnnotation]: _, ...rest } = config.metadata.annotations;
-    applied.metadata = { ...config.metadata, annotations: rest };
-  }
-  const renewed = { ...annotations, [lastAppliedAnnotation]: `${jsonText(sorted(applied))}\n` };
-  let size = 0;
-  // A null is an annotation that the configuration removes.
-  for (const [name, value] of Object.entries(renewed)) size += Buffer.byteLength(name) + Buffer.byteLength(value ?? '');
-  const { [lastAppliedAnnotation]: _, ...others } = annotations;
-  object.metadata = { ...object.metadata, annotations: size > maxAnnotations ? others : renewed };
-}
-
-/** With the keys of objects in alphabetical order, as Go writes maps. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).map(([name, item]) => [name, sorted(item)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function ownerText({ manager, operation, apiVersion, subresource }: Owned): string {
-  const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
-  return operation === 'Update' ? `${name} using ${apiVersion}` : name;
-}
-
-/** The message of a 409, and its causes. */
-export function conflictTexts(conflicts: readonly FieldConflict[]): {
-  readonly message: string;
-  readonly causes: readonly { readonly message: string; readonly field: string }[];
-} {
-  const ordered = conflicts
-    .map(({ owner, path }) => ({ id: ownerId(owner), owner: ownerText(owner), path: pathText(path) }))
-    .sort((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
-  const causes = ordered.map(({ owner, path }) => ({ message: `conflict with ${owner}`, field: path }));
-  const [first] = ordered;
-  if (first !== undefined && ordered.length === 1) {
-    return { message: `Apply failed with 1 conflict: conflict with ${first.owner}: ${first.path}`, causes };
-  }
-  const lines: string[] = [];
-  for (const [i, { id, owner, path }] of ordered.entries()) {
-    if (ordered[i - 1]?.id !== id) lines.push(`conflicts with ${owner}:`);
-    lines.push(`- ${path}`);
-  }
-  return { message: `Apply failed with ${ordered.length} conflicts: ${lines.join('\n')}`, causes };
 }

@@ -1,8 +1,8 @@
-import { isJsonObject } from '../json/json.ts';
+import { isJsonObject, type JsonObject } from '../json/json.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
 import { formatTime } from '../meta/time.ts';
-import type { ManagedFieldsEntry } from '../meta/types.ts';
-import { FieldSet, FieldSetError } from './field-set.ts';
+import type { AnyObject, ManagedFieldsEntry } from '../meta/types.ts';
+import { FieldSet, FieldSetError, type PathElement, pathText } from './field-set.ts';
 
 /** How a manager wrote: by applies, which state what it wants, or by all other writes. */
 export type Operation = 'Apply' | 'Update';
@@ -174,4 +174,44 @@ export function capUpdaters(owners: Owners): Owners {
 /** Entries to compare apart from their times. */
 export function withoutTimes(entries: readonly ManagedFieldsEntry[]): unknown {
   return entries.map((entry) => (isJsonObject(entry) ? { ...entry, time: undefined } : entry));
+}
+
+/** An object as trees of fields see it: without the record of its owners. */
+export function content(object: AnyObject): JsonObject {
+  const { metadata } = object;
+  if (metadata?.managedFields === undefined) return object;
+  const { managedFields: _, ...rest } = metadata;
+  return { ...object, metadata: rest };
+}
+
+/** A field that an apply would change although another manager owns it. */
+export interface FieldConflict {
+  readonly owner: Owned;
+  readonly path: readonly PathElement[];
+}
+
+function ownerText({ manager, operation, apiVersion, subresource }: Owned): string {
+  const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
+  return operation === 'Update' ? `${name} using ${apiVersion}` : name;
+}
+
+/** The message of a 409, and its causes. */
+export function conflictTexts(conflicts: readonly FieldConflict[]): {
+  readonly message: string;
+  readonly causes: readonly { readonly message: string; readonly field: string }[];
+} {
+  const ordered = conflicts
+    .map(({ owner, path }) => ({ id: ownerId(owner), owner: ownerText(owner), path: pathText(path) }))
+    .sort((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
+  const causes = ordered.map(({ owner, path }) => ({ message: `conflict with ${owner}`, field: path }));
+  const [first] = ordered;
+  if (first !== undefined && ordered.length === 1) {
+    return { message: `Apply failed with 1 conflict: conflict with ${first.owner}: ${first.path}`, causes };
+  }
+  const lines: string[] = [];
+  for (const [i, { id, owner, path }] of ordered.entries()) {
+    if (ordered[i - 1]?.id !== id) lines.push(`conflicts with ${owner}:`);
+    lines.push(`- ${path}`);
+  }
+  return { message: `Apply failed with ${ordered.length} conflicts: ${lines.join('\n')}`, causes };
 }

@@ -1,4 +1,5 @@
-import { applyObject, conflictTexts } from '../apply/field-manager.ts';
+import { applyObject } from '../apply/field-manager.ts';
+import { conflictTexts } from '../apply/managed-fields.ts';
 import { TypedValueError, typeErrors } from '../apply/typed-value.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import { statusErrors } from '../errors/status-error.ts';

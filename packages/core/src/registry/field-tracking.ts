@@ -87,10 +87,13 @@ export class FieldTracking {
   #inVersion(object: JsonObject, apiVersion: string): ReturnType<TrackedKind['inVersion']> {
     const own = this.#kind;
     const kind = apiVersion === own.apiVersion ? own : this.#services.kindOf(apiVersion, own.kind);
-    if (kind === undefined || storageKindOf(kind) !== storageKindOf(own)) return undefined;
+    if (kind === undefined || kind.names.plural !== own.names.plural) return undefined;
     const type = kind.schema.node;
     const given = typeof object['apiVersion'] === 'string' ? object['apiVersion'] : own.apiVersion;
     if (given === apiVersion) return { object, type };
+    // The storage converts between the versions of a custom kind; most of them differ in nothing but the version.
+    if (storageKindOf(kind) !== storageKindOf(own))
+      return kind.group === own.group ? { object: { ...object, apiVersion }, type } : undefined;
     const from = given === own.apiVersion ? own : this.#services.kindOf(given, own.kind);
     if (from === undefined) return undefined;
     const decoded = decoderOf(from.schema)(object).value as KubeObject;

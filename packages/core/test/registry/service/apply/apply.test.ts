@@ -1,7 +1,16 @@
-import type { KubeObject, ManagedFieldsEntry, PatchType } from '@keelson/core';
+import {
+  defineKind,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  optional,
+  type PatchType,
+  type Schema,
+  type SchemaNode,
+  s,
+} from '@keelson/core';
 import type { ExecutionContext } from 'ava';
 import { type FormContext, test } from '../both-forms.ts';
-import { Gadget } from '../fixtures.ts';
+import { Cart, Gadget, OldCart } from '../fixtures.ts';
 import { contextWith, createPlane, failure, type PlaneOptions } from '../harness.ts';
 import { ownersOf } from './thing.ts';
 
@@ -373,4 +382,50 @@ test('deep and large managedFields and configurations are handled in linear time
   const pruned = await apply('b', { ports: ports.slice(0, 1) });
   t.deepEqual(pruned.spec.ports, ports.slice(0, 1));
   t.is(Object.keys(pruned.spec.settings ?? {}).length, 0);
+});
+
+test('owners of another version keep their fields, conflict, and give them up', async (t) => {
+  const { client } = await createPlane(t);
+  const carts = client.resource(Cart).namespace('n');
+  const oldCarts = client.resource(OldCart).namespace('n');
+  const metadata = { name };
+  await oldCarts.apply({ metadata, spec: { weight: 1 } } as never, { fieldManager: 'a' });
+  const conflict = await failure(() => carts.apply({ metadata, spec: { load: 2 } } as never, { fieldManager: 'b' }));
+  t.is(conflict.details?.causes?.[0]?.message, 'conflict with "a"');
+  t.is(conflict.details?.causes?.[0]?.field, '.spec.weight');
+  const shared = await carts.apply({ metadata, spec: { load: 1 } } as never, { fieldManager: 'b' });
+  t.deepEqual(ownersOf(shared), { a: ['.weight'], b: ['.load'] });
+  await carts.apply({ metadata, spec: {} } as never, { fieldManager: 'b' });
+  t.like(await carts.get(name), { spec: { load: 1 } });
+  const released = await carts.apply({ metadata, spec: {} } as never, { fieldManager: 'a' });
+  t.deepEqual(released.spec, {} as never);
+});
+
+test('kinds whose schema is JSON Schema: lists by their keys, open objects, undeclared fields', async (t) => {
+  const item = s.object({ name: optional(s.string()), v: optional(s.string()) });
+  const spec = s.object({ list: optional(s.listByKey(item, 'name')), open: optional(s.any()) });
+  const structure = s.object({ spec: optional(spec) }).node as Extract<SchemaNode, { type: 'message' }>;
+  const complete = (object: Readonly<Record<string, unknown>>, unknown: (path: string) => void) => {
+    const { bogus, ...kept } = (object['spec'] ?? {}) as Record<string, unknown>;
+    if (bogus !== undefined) unknown('spec.bogus');
+    return { spec: kept };
+  };
+  const Custom = defineKind({
+    group: 'custom.example.com',
+    version: 'v1',
+    kind: 'Custom',
+    schema: { node: { ...structure, json: { complete, published: () => ({}) } } } as Schema<object>,
+    structural: false,
+  });
+  const { client } = await createPlane(t, { kinds: [Custom] });
+  const customs = client.dynamic({ group: Custom.group, version: 'v1', resource: 'customs' }).namespace('n');
+  const apply = (fieldManager: string, own: object) =>
+    customs.apply({ metadata: { name }, spec: own } as never, { fieldManager });
+  await apply('a', { list: [{ name: 'x', v: '1' }], open: { deep: { a: 1 } } });
+  const merged = await apply('b', { list: [{ name: 'y', v: '1' }], open: { deep: { b: 1 } } });
+  t.like(merged, { spec: { open: { deep: { a: 1, b: 1 } }, list: [{ name: 'x' }, { name: 'y' }] } });
+  t.true(ownersOf(merged)['b']?.includes('.open.deep.b'));
+  const message = /: \.spec\.bogus: field not declared in schema$/;
+  t.regex((await failure(() => apply('b', { bogus: 1 }))).message ?? '', message);
+  t.is((await failure(() => apply('b', { open: { deep: { a: 2 } } }))).code, 409);
 });

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { createThings, ownersOf, type Spec } from './thing.ts';
 
 /**
- * A model of objects as sets of paths with values. It knows nothing of schemas and trees: an element of a list is a path
- * of its own, and removing it removes everything below.
+ * A model of objects as sets of paths with values. It knows nothing of schemas and trees: an element of a list is a
+ * path of its own, and removing it removes everything below.
  */
 class Model {
   values = new Map<string, unknown>();
