@@ -74,6 +74,7 @@ export function scaleOf({
     name: 'scale',
     bodyKind,
     schema: ScaleSchema,
+    replicasPath: stepsOf(specReplicasPath),
     read: (parent: KubeObject): Scale => {
       const selector = labelSelectorPath ? valueAt(parent, labelSelectorPath) : undefined;
       return {
