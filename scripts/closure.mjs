@@ -46,8 +46,7 @@ const nameOf = (path) => path.replace(/^.*node_modules\//, '');
 if (process.argv.includes('--list')) {
   const askers = new Map();
   for (const [path, asker] of others) askers.set(nameOf(asker), [...(askers.get(nameOf(asker)) ?? []), nameOf(path)]);
-  for (const [asker, entries] of [...askers].sort())
-    process.stdout.write(`${asker}: ${entries.join(', ')}\n`);
+  for (const [asker, entries] of [...askers].sort()) process.stdout.write(`${asker}: ${entries.join(', ')}\n`);
 }
 const types = others.filter(([path]) => nameOf(path).startsWith('@types/')).length;
 process.stdout.write(
