@@ -8,12 +8,12 @@ import {
   Optional,
   type Result,
   TypeValue,
-  typeNameOf,
   ValueList,
   ValueMap,
 } from './base/values.ts';
 import { type Checked, namedTypes } from './checker.ts';
 import { unsupportedKey } from './library/operators.ts';
+import { noOverload } from './no-overload.ts';
 import { notIterable, notOptional, optionallySelected, present, selectedByKey, through } from './selection.ts';
 
 /** The longest time of one evaluation, which costs do not measure exactly. */
@@ -341,15 +341,6 @@ function alternative(run: Run, other: Run, wrapped: boolean): Run {
 
 /** Conversions of constants are constants. */
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
-
-/** Functions whose failure names neither them nor their arguments, as in cel-go. */
-const unnamed = new Set(['contains', 'startsWith', 'endsWith', 'flatten']);
-
-function noOverload(name: string, args: readonly CelValue[]): Fault {
-  if (!/^[a-z]/.test(name) || unnamed.has(name)) return noSuchOverload;
-  if (name === 'size') return new Fault('no such overload: size');
-  return new Fault(`no such overload: ${name}(${args.map(typeNameOf).join(', ')})`);
-}
 
 function callRun(name: string, overloads: readonly Overload[], plans: readonly Plan[], free: boolean): Run {
   const runs = plans.map(({ run }) => run);

@@ -18,11 +18,18 @@ function lineAndColumn(source: string, position: number): { line: number; column
 /** The longest piece of a source line that a message repeats. */
 const maxShown = 1024;
 
+/** Characters beyond ASCII are taken to be as wide as two, as cel-go does. */
+function isWide(point = ''): boolean {
+  return point.charCodeAt(0) > 127;
+}
+
 function display(source: string, { position, message }: CelIssue): string {
   const { line, column, text } = lineAndColumn(source, position);
   const first = `ERROR: <input>:${line}:${source === '' ? 0 : column + 1}: ${message}`;
   if (source === '' || text.length > maxShown) return first;
-  return `${first}\n | ${text}\n | ${'.'.repeat(column)}^`;
+  const points = [...text];
+  const dots = points.slice(0, column).map((point) => (isWide(point) ? '．' : '.'));
+  return `${first}\n | ${text}\n | ${dots.join('')}${isWide(points[column]) ? '＾' : '^'}`;
 }
 
 /** The expression has errors of syntax or type. The message is the one of cel-go, which users of Kubernetes see. */

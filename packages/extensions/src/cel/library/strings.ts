@@ -1,7 +1,7 @@
 import { Fault } from '../base/errors.ts';
 import { byFirst, type Functions, traversal } from '../base/functions.ts';
 import * as t from '../base/types.ts';
-import { type CelValue, ListValue, MapValue, sizeOf, stringSize, ValueList } from '../base/values.ts';
+import { type CelValue, ListValue, MapValue, maxInt, sizeOf, stringSize, ValueList } from '../base/values.ts';
 import { formatString } from './string-format.ts';
 
 /** A text by code points. */
@@ -61,8 +61,8 @@ function ascii(text: string, pattern: RegExp, change: (match: string) => string)
 
 /** At most `limit` replacements; negative: all. */
 function replace(text: string, old: string, replacement: string, limit = -1n): string {
-  if (limit < 0n) return text.replaceAll(old, () => replacement);
-  let left = limit;
+  if (limit < 0n && old !== '') return text.replaceAll(old, () => replacement);
+  let left = limit < 0n ? maxInt : limit;
   if (old === '') {
     const points = pointsOf(text);
     let result = '';
