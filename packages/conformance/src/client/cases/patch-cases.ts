@@ -113,4 +113,35 @@ export const patchCases: readonly ClientCase[] = [
       await refused(() => parts.patch('a', 'merge', patch, { fieldValidation: 'Strict' }), 422, StatusReason.Invalid);
     },
   },
+  {
+    id: 'patch.apply',
+    title: 'an apply creates, merges with what others own, and removes what its manager gives up',
+    async run({ parts, part }) {
+      const { metadata, kind, apiVersion } = part('a');
+      const apply = (fieldManager: string, spec: object) =>
+        parts.apply({ kind, apiVersion, metadata, spec } as never, { fieldManager });
+      const made = await apply('one', { colour: 'red', settings: { k: 'v' } });
+      deepEqual(made.spec, { replicas: 1, colour: 'red', settings: { k: 'v' } });
+      const merged = await apply('two', { settings: { l: 'w' } });
+      deepEqual(merged.spec, { replicas: 1, colour: 'red', settings: { k: 'v', l: 'w' } });
+      equal(merged.metadata.managedFields?.length, 2);
+      deepEqual((await apply('one', { colour: 'red' })).spec, { replicas: 1, colour: 'red', settings: { l: 'w' } });
+    },
+  },
+  {
+    id: 'patch.apply-conflict',
+    title: 'an apply of fields that others own is a 409 that names them, and takes them with force',
+    async run({ parts, part }) {
+      const { metadata, kind, apiVersion } = part('a');
+      const apply = (fieldManager: string, colour: string, force: boolean) =>
+        parts.apply({ kind, apiVersion, metadata, spec: { colour } } as never, { fieldManager, force });
+      const made = await apply('one', 'red', false);
+      const { details } = await refused(() => apply('two', 'blue', false), 409, StatusReason.Conflict);
+      deepEqual(details?.causes, [
+        { reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.colour' },
+      ]);
+      deepEqual(await parts.get('a'), made);
+      equal((await apply('two', 'blue', true)).spec?.colour, 'blue');
+    },
+  },
 ];
