@@ -171,7 +171,12 @@ test('a claim whose volume is gone or has another claim is lost', async (t) => {
   await storage.addClaim('data');
   await storage.claim('data', 'Bound');
   await storage.volume('v', 'Bound');
+  await storage.addVolume('unused');
+  await storage.volume('unused', 'Available');
   await storage.volumes.delete('v');
+  // The controllers have observed the first deletion when they have carried out the second.
+  await storage.volumes.delete('unused');
+  await until(async () => (await storage.volumes.list()).items.length === 1, 'a free volume is deleted');
   const deleting = await storage.volumes.get('v');
   t.truthy(deleting.metadata?.deletionTimestamp, 'a volume in use is protected');
   await storage.volumes.patch('v', 'merge', { metadata: { finalizers: null } });
@@ -180,6 +185,16 @@ test('a claim whose volume is gone or has another claim is lost', async (t) => {
   t.deepEqual(status, { phase: 'Lost' });
   const lost = /^Bound claim has lost its PersistentVolume\. Data on the volume is lost!$/;
   await storage.workloads.recorded('data', 'ClaimLost', lost);
+  await storage.claims.patch('data', 'merge', { metadata: { labels: { seen: 'again' } } });
+  // Claims are reconciled one after the other.
+  await storage.addVolume('w');
+  await storage.addClaim('later');
+  await storage.claim('later', 'Bound');
+  const events = (await storage.workloads.list(Event)).filter(({ reason }) => reason === 'ClaimLost');
+  t.deepEqual(
+    events.map(({ count }) => count),
+    [1],
+  );
 });
 
 test('a released volume fails when its policy cannot be carried out, and is left to its provisioner', async (t) => {
