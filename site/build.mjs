@@ -35,7 +35,7 @@ const app = await Application.bootstrapWithPlugins({
   tsconfig: `${root}site/tsconfig.json`,
   basePath: root,
   readme: `${root}docs/README.md`,
-  projectDocuments: [`${root}docs/*/**/*.md`, `${root}ARCHITECTURE.md`, `${root}CONTRIBUTING.md`],
+  projectDocuments: [`${root}docs/questions.md`, `${root}docs/*/**/*.md`, `${root}ARCHITECTURE.md`, `${root}CONTRIBUTING.md`],
   out: `${root}site/dist`,
   excludeExternals: true,
   excludePrivate: true,
@@ -44,25 +44,12 @@ const app = await Application.bootstrapWithPlugins({
   skipErrorChecking: true,
   disableSources: true,
   groupOrder: [...Object.values(folders), 'Project', '*'],
-  highlightLanguages: [
-    'bash',
-    'css',
-    'html',
-    'javascript',
-    'json',
-    'mermaid',
-    'typescript',
-    'yaml',
-    'ini',
-    'docker',
-    'nginx',
-  ],
+  highlightLanguages: 'bash css docker go html ini javascript json make mermaid sql toml typescript yaml'.split(' '),
   navigation: { includeGroups: true },
   sort: ['documents-first', 'alphabetical-ignoring-documents'],
   searchInDocuments: true,
   validation: { invalidLink: true, notExported: false, notDocumented: false, invalidPath: true },
   blockTags: ['@public', '@experimental', '@param', '@returns', '@throws', '@typeParam', '@deprecated', '@example'],
-  treatWarningsAsErrors: true,
   logLevel: 'Warn',
 });
 
@@ -80,4 +67,4 @@ app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
 const project = await app.convert();
 if (project === undefined) process.exit(1);
 await app.generateOutputs(project);
-process.exitCode = app.logger.hasErrors() ? 1 : 0;
+process.exitCode = app.logger.hasErrors() || app.logger.hasWarnings() ? 1 : 0;
