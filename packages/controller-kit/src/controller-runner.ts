@@ -16,6 +16,16 @@ export type Copies = ReadonlyMap<string, SharedInformer>;
 /** Longest time for which a run waits until informers have observed the writes of the run before. */
 const observeTimeoutMs = 60_000;
 
+/** Types do not protect programs in JavaScript. @throws TypeError that names the controller */
+function checkResult(name: string, result: unknown): void {
+  if (result === undefined) return;
+  const { againAfterMs } = (result ?? {}) as { readonly againAfterMs?: unknown };
+  if (typeof againAfterMs === 'number' && againAfterMs >= 0) return;
+  throw new TypeError(
+    `the controller ${name} returned something other than nothing or { againAfterMs } with a number of milliseconds`,
+  );
+}
+
 /** One controller: its queue, and what is known about each key. */
 export class ControllerRunner {
   readonly name: string;
@@ -154,7 +164,9 @@ export class ControllerRunner {
     let result: ReconcileResult;
     let failure: { readonly error: unknown } | undefined;
     try {
-      result = await this.#reconcile(run);
+      const returned = await this.#reconcile(run);
+      checkResult(this.name, returned);
+      result = returned;
     } catch (error) {
       failure = { error };
     }

@@ -1,4 +1,5 @@
 import { apiVersionOf, type GroupVersionKind, type KubeObject, type Scope } from '../meta/types.ts';
+import { checkedHooks } from './checked-hooks.ts';
 import { definitionProblems, virtualVerbs } from './define-kind-checks.ts';
 import type {
   Column,
@@ -152,7 +153,7 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     names: namesOf(kind, options.names),
     schema,
     verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs(options.virtual) : allVerbs))].sort()),
-    strategy: Object.freeze({ ...implied, ...options.strategy }),
+    strategy: Object.freeze(checkedHooks({ ...implied, ...options.strategy }, kind)),
     subresources: Object.freeze([...subresources]),
     columns: Object.freeze((options.columns ?? []).map((column) => ({ description: '', priority: 0, ...column }))),
     ...(options.rowConditions ? { rowConditions: options.rowConditions } : {}),

@@ -1,4 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
+import { shownResult } from '../kind/checked-hooks.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
@@ -154,7 +155,12 @@ function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionReques
   for (const [i, [plugin, step]] of steps.entries()) {
     if (!(plugin.handles?.(request) ?? true)) continue;
     const pending = step.call(plugin, request);
-    if (pending) return pending.then(() => runFrom(steps, i + 1, request));
+    if (pending === undefined) continue;
+    if (typeof pending?.then === 'function') return pending.then(() => runFrom(steps, i + 1, request));
+    throw new TypeError(
+      `the admission plugin ${plugin.name} returned ${shownResult(pending)} for ${request.kind.kind}; ` +
+        'it must change the object of the request or throw a StatusError, and return nothing',
+    );
   }
   return undefined;
 }

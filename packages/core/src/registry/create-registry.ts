@@ -105,6 +105,7 @@ class KindRegistry implements ResourceRegistry {
     this.#tokens = options.tokens;
     this.#logger = options.logger.child({ component: 'registry' });
     this.#services = {
+      logger: this.#logger,
       clock: options.clock,
       admission: new AdmissionChain(options.admission),
       generateName: options.generateName ?? randomName,
@@ -243,13 +244,14 @@ export function createKindService(binding: ResourceBinding): ResourceService {
         return await run(context, target, ...rest);
       } catch (error) {
         const revision = revisionOf?.(...rest) ?? '';
-        throw translateError(error, {
+        const operated = {
           verb,
           resource: binding.resource,
           name: target.name ?? '',
           ...(revision === '' ? {} : { revision: Number(revision) }),
           ...(context.signal ? { signal: context.signal } : {}),
-        });
+        };
+        throw translateError(error, operated, binding.services.logger);
       }
     };
   }

@@ -11,6 +11,7 @@ import type { Status } from '../meta/status.ts';
 import type { AnyObject } from '../meta/types.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ObjectCodec, ResourceStorage } from '../storage/resource-storage.ts';
 import { kindPrefix, storageKindOf } from '../storage/storage-key.ts';
@@ -98,6 +99,7 @@ export type NameGenerator = (base: string) => string;
 /** Dependencies that the services of all kinds share. */
 export interface RegistryServices {
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly admission: AdmissionChain;
   readonly generateName: NameGenerator;
   /** Fill metadata.selfLink with the object's path, as servers up to 1.19 did. */

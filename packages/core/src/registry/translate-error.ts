@@ -2,6 +2,7 @@ import { isStatusError, type QualifiedResource, type StatusError, statusErrors }
 import { isStorageError, type StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Verb } from '../kind/kind-definition.ts';
 import type { Status } from '../meta/status.ts';
+import type { Logger } from '../runtime/logger.ts';
 
 /** The operation that failed, for the message of the error. */
 export interface FailedOperation {
@@ -76,12 +77,14 @@ function fromStorageError(error: StorageError, operation: FailedOperation): Stat
 
 /**
  * Converts every error of an operation into the error that the client receives. A StatusError is returned unchanged. An
- * unexpected error becomes a 500 with its cause, never a 404.
+ * unexpected error, such as one of a hook, becomes a 500 with its cause, never a 404, and is logged.
  */
-export function translateError(error: unknown, operation: FailedOperation): StatusError {
+export function translateError(error: unknown, operation: FailedOperation, logger?: Logger): StatusError {
   if (isStatusError(error)) return error;
   if (isStorageError(error)) return fromStorageError(error, operation);
   if (operation.signal?.aborted) return notCompleted(error);
+  const { verb, resource } = operation;
+  logger?.error('an operation failed unexpectedly', { verb, ...resource, err: error });
   return statusErrors.internal(error instanceof Error ? error.message : String(error), error);
 }
 

@@ -1,5 +1,6 @@
 import type { QualifiedResource } from '../errors/status-error.ts';
 import { statusErrors } from '../errors/status-error.ts';
+import { shownResult } from '../kind/checked-hooks.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { VirtualKind } from '../kind/virtual-kind.ts';
 import type { RequestContext } from '../meta/request-context.ts';
@@ -39,7 +40,8 @@ export class VirtualResourceService implements ResourceService {
     try {
       return await this.#create(context, target, body, parameters);
     } catch (error) {
-      throw translateError(error, { verb: 'create', resource: this.#resource, name: '', ...signalOption(context) });
+      const operated = { verb: 'create', resource: this.#resource, name: '', ...signalOption(context) } as const;
+      throw translateError(error, operated, this.#services.logger);
     }
   }
 
@@ -68,6 +70,8 @@ export class VirtualResourceService implements ResourceService {
         return createSubresource(context, resource, parent, subresource, value, dryRun);
       },
     });
+    if (typeof answer !== 'object' || answer === null)
+      throw new TypeError(`the virtual kind ${kind.kind} answered with ${shownResult(answer)} instead of an object`);
     return { object: answer, code: 201 };
   }
 
