@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -19,12 +20,12 @@ test('webhooks change, warn about and deny what kubectl applies', async (t) => {
   const [cert, key, authority] = await Promise.all(
     ['server.crt', 'server.key', 'ca.crt'].map((file) => readFile(`${folder}/data/${file}`)),
   );
-  const hooks = createServer({ cert, key }, async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     let text = '';
     for await (const chunk of request) text += String(chunk);
     const { request: review } = JSON.parse(text) as Review;
     const patch = [{ op: 'add', path: '/metadata/annotations', value: { 'example.com/owner': 'team-a' } }];
-    const answer = request.url?.startsWith('/change')
+    const decision = request.url?.startsWith('/change')
       ? { allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
       : {
           allowed: review.name !== 'secret-plans',
@@ -34,10 +35,11 @@ test('webhooks change, warn about and deny what kubectl applies', async (t) => {
     response.end(
       JSON.stringify({
         ...{ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
-        response: { uid: review.uid, ...answer },
+        response: { uid: review.uid, ...decision },
       }),
     );
-  });
+  };
+  const hooks = createServer({ cert, key }, (request, response) => void answer(request, response));
   await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     hooks.closeAllConnections();

@@ -1,6 +1,7 @@
 // Process of its own: it starts servers.
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -45,6 +46,14 @@ interface CallOptions {
   readonly user?: { readonly certificate: string; readonly key: string };
 }
 const test = anyTest as TestFn<Shared>;
+
+async function answerOf(incoming: IncomingMessage): Promise<Answer> {
+  let text = '';
+  for await (const chunk of incoming) text += String(chunk);
+  const { statusCode = 0, headers } = incoming;
+  const body = (text.startsWith('{') ? JSON.parse(text) : { text }) as Record<string, unknown>;
+  return { status: statusCode, headers, body };
+}
 
 test.before(async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-aggregation-'));
@@ -102,12 +111,7 @@ test.before(async (t) => {
           agent: false,
           headers: { ...(content === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
         },
-        async (incoming) => {
-          let text = '';
-          for await (const chunk of incoming) text += String(chunk);
-          const { statusCode = 0, headers: answered } = incoming;
-          resolve({ status: statusCode, headers: answered, body: text.startsWith('{') ? JSON.parse(text) : { text } });
-        },
+        (incoming) => void answerOf(incoming).then(resolve, reject),
       );
       sent.on('error', reject);
       sent.end(content);
