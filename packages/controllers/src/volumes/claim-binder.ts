@@ -21,8 +21,8 @@ const noProvisioner = 'kubernetes.io/no-provisioner';
 
 /**
  * Binds claims to volumes. A claim without a matching volume is left to the provisioner of its class; one whose class
- * waits for the first consumer is bound when the scheduler has selected a node. Rules, reasons and messages are those of
- * kube-controller-manager. One worker, so that two claims are not bound to one volume.
+ * waits for the first consumer is bound when the scheduler has selected a node. Rules, reasons and messages are those
+ * of kube-controller-manager. One worker, so that two claims are not bound to one volume.
  */
 export const claimBinder: ControllerDefinition<PersistentVolumeClaim> = {
   name: 'persistentvolume-binder-controller',

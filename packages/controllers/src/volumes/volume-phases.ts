@@ -11,7 +11,7 @@ import { annotationOf, annotations, keyOfReference } from './bindings.ts';
 
 /**
  * Reports the phases of volumes, and frees volumes whose claim is bound to another one. A released volume is deleted by
- * the provisioner that made it; one that nobody made cannot be deleted or recycled, which is a failure.
+ * the provisioner that made it; without a provisioner it cannot be deleted or recycled, which is a failure.
  */
 export const volumePhases: ControllerDefinition<PersistentVolume> = {
   name: 'persistentvolume-phase-controller',
