@@ -7,8 +7,8 @@ import { loadKinds } from '../config/load-modules.ts';
 const usage = 'use keelson kinds export MODULE..., or keelson kinds import FILE...';
 
 /**
- * `kinds export` writes the kinds of modules as CustomResourceDefinitions; `kinds import` writes a module that declares the
- * kinds of definitions. What cannot be expressed is stated on stderr.
+ * `kinds export` writes the kinds of modules as CustomResourceDefinitions; `kinds import` writes a module that declares
+ * the kinds of definitions. What cannot be expressed is stated on stderr.
  */
 export async function kindsCommand(
   [action, ...names]: readonly string[],
