@@ -1,6 +1,6 @@
 import type { Comprehension, Expression } from './ast.ts';
 import { CelBudgetError, CelEvaluationError, Fault, noSuchOverload } from './base/errors.ts';
-import { hasType, type Overload } from './base/functions.ts';
+import { hasType, noOverload, type Overload } from './base/functions.ts';
 import {
   type CelValue,
   ListValue,
@@ -13,7 +13,6 @@ import {
 } from './base/values.ts';
 import { type Checked, namedTypes } from './checker.ts';
 import { unsupportedKey } from './library/operators.ts';
-import { noOverload } from './no-overload.ts';
 import { notIterable, notOptional, optionallySelected, present, selectedByKey, through } from './selection.ts';
 
 /** The longest time of one evaluation, which costs do not measure exactly. */

@@ -1,4 +1,4 @@
-import { Fault } from './errors.ts';
+import { Fault, noSuchOverload } from './errors.ts';
 import type { CelType } from './types.ts';
 import {
   type CelValue,
@@ -11,6 +11,7 @@ import {
   sizeOf,
   Timestamp,
   TypeValue,
+  typeNameOf,
   Uint,
 } from './values.ts';
 
@@ -132,4 +133,31 @@ export function byFirst(factor = 1): (args: CelValue[]) => number {
 /** A list that a function makes, with `factor` steps for each element of `size`. */
 export function listCost(size: number, factor = 1): number {
   return 11 + Math.floor(size * factor);
+}
+
+/** Functions whose failure names neither them nor their arguments, as in cel-go. */
+const unnamed = new Set(['contains', 'startsWith', 'endsWith', 'flatten']);
+
+const numbers = ['double', 'int', 'uint'];
+const times = ['google.protobuf.Duration', 'google.protobuf.Timestamp'];
+const ordered = [...numbers, ...times, 'bool', 'bytes', 'string'];
+/** Operators and the types of their first operand; for another type, cel-go names the operator. */
+const operands: Readonly<Record<string, readonly string[]>> = {
+  '_+_': [...numbers, ...times, 'bytes', 'list', 'string'],
+  '_-_': [...numbers, ...times],
+  '_*_': numbers,
+  '_/_': numbers,
+  '_%_': ['int', 'uint'],
+  '_<_': ordered,
+  '_<=_': ordered,
+  '_>_': ordered,
+  '_>=_': ordered,
+};
+
+/** The fault of a call whose arguments have the types of no overload. */
+export function noOverload(name: string, args: readonly CelValue[]): Fault {
+  if (operands[name]?.includes(typeNameOf(args[0] ?? null)) === false) return new Fault(`no such overload: ${name}`);
+  if (!/^[a-z]/.test(name) || unnamed.has(name)) return noSuchOverload;
+  if (name === 'size') return new Fault('no such overload: size');
+  return new Fault(`no such overload: ${name}(${args.map(typeNameOf).join(', ')})`);
 }
