@@ -51,7 +51,7 @@ export type Applied =
 const beforeFirstApply = 'before-first-apply';
 const clientSideApply = 'kubectl-client-side-apply';
 
-/** Fields that identify an object or that only the server sets; nobody owns them. */
+/** Fields that identify an object or that only the server sets. They have no owners. */
 const unowned = FieldSet.of(
   ['f:apiVersion'],
   ['f:kind'],
@@ -77,7 +77,7 @@ export function managedFieldsAfterUpdate(
 ): ManagedFieldsEntry[] | undefined {
   const given = object.metadata?.managedFields;
   const stored = live.metadata?.managedFields;
-  // Through a subresource nobody changes the record itself.
+  // A write of a subresource cannot change the record itself.
   const wanted = kind.subresource === undefined ? given : stored;
   if (wanted === undefined && stored === undefined) return undefined;
   if (isReset(wanted)) return undefined;
@@ -275,7 +275,7 @@ function apply(
 }
 
 /**
- * Removes the fields that the manager applied last time, does not apply now, and that nobody else owns. The sets that
+ * Removes the fields that the manager applied last time and not now, unless others own them. The sets that
  * this compares are computed only when the manager gave something up.
  */
 function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owned, applied: FieldSet): JsonObject {
@@ -326,7 +326,7 @@ function objectOf(value: unknown): JsonObject {
 }
 
 /**
- * The owners of an object that nobody has applied yet. What client-side apply set is owned by it, as far as the object
+ * The owners of an object before its first apply. What client-side apply set is owned by it, as far as the object
  * still has the value of that time, so that kubectl can take it over; the rest belongs to `before-first-apply`.
  */
 function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: AnyObject, nowMs: number): Owners {

@@ -143,7 +143,7 @@ export function managedFieldsErrors(entries: readonly ManagedFieldsEntry[] | und
 const maxUpdaters = 10;
 const oldUpdates = 'ancient-changes';
 
-/** Joins the oldest Update entries of each version until there are ten: an object has few owners whoever writes it. */
+/** Joins the oldest Update entries of each version until there are ten, so that an object has few owners. */
 export function capUpdaters(owners: Owners): Owners {
   const updaters = [...owners].filter(([, { operation }]) => operation === 'Update');
   if (updaters.length <= maxUpdaters) return owners;

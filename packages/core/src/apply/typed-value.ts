@@ -151,7 +151,7 @@ function mismatch(type: SchemaNode, value: unknown): string | undefined {
   }
 }
 
-/** `isClosed`: undeclared fields are errors. The fields of a JSON Schema do not tell, because some objects are open. */
+/** `isClosed`: undeclared fields are errors. A structure of a JSON Schema does not say which objects are open. */
 function check(type: NodeType, value: unknown, path: string, errors: string[], isClosed: boolean): void {
   if (type === undefined || value === null || errors.length >= maxErrors) return;
   const why = mismatch(type, value);

@@ -103,7 +103,7 @@ export function applyConfig(binding: ResourceBinding, live: AnyObject, request: 
   return { ...decoded, isApplied: true };
 }
 
-/** A stored list whose elements cannot be told apart cannot be merged. */
+/** A stored list cannot be merged when its elements lack their keys. */
 function mergeable<T>(merge: () => T): T {
   try {
     return merge();
