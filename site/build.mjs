@@ -35,7 +35,12 @@ const app = await Application.bootstrapWithPlugins({
   tsconfig: `${root}site/tsconfig.json`,
   basePath: root,
   readme: `${root}docs/README.md`,
-  projectDocuments: [`${root}docs/questions.md`, `${root}docs/*/**/*.md`, `${root}ARCHITECTURE.md`, `${root}CONTRIBUTING.md`],
+  projectDocuments: [
+    `${root}docs/questions.md`,
+    `${root}docs/*/**/*.md`,
+    `${root}ARCHITECTURE.md`,
+    `${root}CONTRIBUTING.md`,
+  ],
   out: `${root}site/dist`,
   excludeExternals: true,
   excludePrivate: true,
