@@ -23,20 +23,24 @@ export function isCollectable(resource: DiscoveredResource): boolean {
 
 const refreshAfterMs = 30_000;
 
-/** The resources of the server. They are discovered again after thirty seconds and for an unknown kind. */
+/** The resources of the server. They are discovered again after some time and for an unknown kind. */
 export class ResourceMap {
   readonly #client: ApiClient;
   readonly #clock: Clock;
   #known: readonly DiscoveredResource[] = [];
   #loadedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(client: ApiClient, clock: Clock) {
+  readonly #refreshAfterMs: number;
+
+  /** @param maxAgeMs 0 for callers that must not overlook a resource that was just added */
+  constructor(client: ApiClient, clock: Clock, maxAgeMs = refreshAfterMs) {
     this.#client = client;
     this.#clock = clock;
+    this.#refreshAfterMs = maxAgeMs;
   }
 
   async all(): Promise<readonly DiscoveredResource[]> {
-    if (this.#clock.monotonic() - this.#loadedAt >= refreshAfterMs) await this.#load();
+    if (this.#clock.monotonic() - this.#loadedAt >= this.#refreshAfterMs) await this.#load();
     return this.#known;
   }
 

@@ -17,7 +17,7 @@ const maxRecheckMs = 5_000;
  * docs/reference/api-rules.md#namespace-life-cycle.
  */
 export function namespaceController(client: ApiClient, clock: Clock): ControllerDefinition<Namespace> {
-  const resources = new ResourceMap(client, clock);
+  const resources = new ResourceMap(client, clock, 0);
   const rechecks = new Map<string, number>();
   return {
     name: 'namespace-controller',
