@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
 import { exchangeDocument, JsonRequestError } from '@keelson/client';
 import { type AdmissionRequest, isStatusError, type Status, StatusError, statusErrors } from '@keelson/core';
-import { isDocumentError, parseJson, printableText } from '@keelson/core/internal';
+import { isDocumentError, isJsonObject, jsonText, parseJson, printableText } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { webhooksV1 } from '@keelson/kinds';
 import type { ResolveService } from '../services/resolve-service.ts';
@@ -12,6 +12,8 @@ import type { WebhookFields } from './webhook-index.ts';
 /** A longer answer is an error: a patch cannot be longer than a request. */
 const answerBytes = 4 * 1024 * 1024;
 const maxConnections = 128;
+/** Longer details of a denial are left out. */
+const maxDetails = 32 * 1024;
 const defaultTimeoutSeconds = 10;
 
 /** A call without a valid answer; the failure policy of the webhook decides what it means. */
@@ -46,7 +48,9 @@ export function denial(webhook: string, { status }: Pick<ReviewResponse, 'status
   return new StatusError({
     ...rest,
     ...(text(reason) === '' ? {} : { reason: reason as Status['reason'] }),
-    ...(typeof details === 'object' && details !== null ? { details: details as Status['details'] } : {}),
+    ...(isJsonObject(details) && jsonText(details).length <= maxDetails
+      ? { details: details as Status['details'] }
+      : {}),
   } as Status);
 }
 

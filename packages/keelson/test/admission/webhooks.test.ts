@@ -1,5 +1,6 @@
 // Process of its own: it starts servers.
 import { isStatusError, type KubeObject, type StatusError } from '@keelson/core';
+import type { Store } from '@keelson/core/storage-adapter';
 import {
   ConfigMap,
   Deployment,
@@ -10,6 +11,7 @@ import {
   Service,
   ValidatingWebhookConfiguration,
 } from '@keelson/kinds';
+import { MemoryStore } from '@keelson/storage-memory';
 import { freePort, until } from '@keelson/test-support';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { type ControlPlane, createControlPlane, type Listening } from '../../src/index.ts';
@@ -488,6 +490,47 @@ test('a webhook is called through a service, on kept connections', async (t) => 
   for (let i = 0; i < 20; i++) await maps(t).create(configMap(`service-${i}`, 'service'));
   t.is(server.reviews.get('/service')?.length, 21);
   t.true(server.connections() - before < 10);
+});
+
+test('a webhook takes effect on every server of a store', async (t) => {
+  const { server } = t.context;
+  const store = new MemoryStore({});
+  const shared = new Proxy<Store>(store, {
+    get(target, property) {
+      if (property === 'close') return async () => {};
+      const value = Reflect.get(target, property, target) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const options = { controllers: false, storage: shared };
+  const [one, other] = [await createControlPlane(options), await createControlPlane(options)];
+  t.teardown(async () => {
+    await Promise.all([one.close(), other.close()]);
+    await store.close();
+  });
+  server.on('/servers', () => ({ allowed: false, status: { details: { causes: [{ message: 'x'.repeat(40_000) }] } } }));
+  await one.client(ValidatingWebhookConfiguration).create({
+    metadata: { name: 'servers' },
+    webhooks: [
+      {
+        name: 'servers.example.com',
+        clientConfig: { url: `https://127.0.0.1:${server.port}/servers`, caBundle: server.caBundle },
+        rules: [configMaps],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  } as ValidatingWebhookConfiguration);
+  const create = () => other.client(ConfigMap).namespace(namespace).create(configMap('servers', 'x'), { dryRun: true });
+  await until(async () => (await create().catch((error: unknown) => error)) instanceof Error);
+  t.is((await failure(create())).status.details, undefined);
+  await one.client(ValidatingWebhookConfiguration).delete('servers');
+  await until(async () =>
+    create().then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 test('metrics count calls and rejections', async (t) => {
