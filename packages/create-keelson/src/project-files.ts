@@ -87,14 +87,20 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const keelson = fileURLToPath(new URL('keelson.js', import.meta.resolve('keelson')));
-const start = (...args) => spawn(process.execPath, args, { stdio: 'inherit' });
+// The compiler is a script that starts a program: both are in one process group, which is ended as a whole.
+const group = process.platform !== 'win32';
+const options = { stdio: ['ignore', 'inherit', 'inherit'], detached: group };
+const start = (...args) => spawn(process.execPath, args, options);
 const children = [
   start('node_modules/typescript/bin/tsc', '--watch', '--preserveWatchOutput'),
   start('--watch', keelson, 'serve', '--config', 'keelson.yaml', ...process.argv.slice(2)),
 ];
-const stop = () => children.forEach((child) => child.kill());
+const stop = () => {
+  for (const { pid, exitCode, signalCode } of children)
+    if (exitCode === null && signalCode === null) process.kill(group ? -pid : pid, 'SIGTERM');
+};
 for (const child of children) child.once('exit', stop);
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
 `;
 
 function readme(choices: ProjectChoices): string {

@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { startPostgresDatabase } from '../../src/faults/databases.ts';
 
@@ -50,7 +51,7 @@ if (!isRun) test.skip('installation from tarballs [not run, the package registry
 
 test.before(async (t) => {
   if (!isRun) return;
-  t.timeout(240_000);
+  t.timeout(480_000);
   const files = await tarballs();
   await install(project, [
     ...files,
@@ -161,6 +162,52 @@ withRegistry('npm create keelson: the tests of a project pass', async (t) => {
   const { stdout } = await run('npm', ['test', '--silent'], { cwd: join(project, 'made'), timeout: 240_000 });
   t.regex(stdout, /^# pass 4$/m);
   t.regex(stdout, /^# fail 0$/m);
+});
+
+withRegistry('npm run dev restarts the server of a project after a change, and objects remain', async (t) => {
+  t.timeout(300_000);
+  await run('npx', ['--no-install', 'create-keelson', 'dev', '--install=false'], { cwd: project });
+  const folder = join(project, 'dev');
+  // The compiler that the project would have installed.
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(join(project, 'node_modules/typescript-7'), join(folder, 'node_modules/typescript'));
+  await run(process.execPath, ['node_modules/typescript/bin/tsc'], { cwd: folder });
+  const dev = spawn(process.execPath, ['dev.mjs', '--insecure', '--listen', '127.0.0.1:0'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => dev.kill());
+  let output = '';
+  dev.stdout.on('data', (chunk) => {
+    output += String(chunk);
+  });
+  const serving = (start: number) =>
+    until(() => [...output.matchAll(/serving on (\S+)/g)][start]?.[1], 'a server', 120_000);
+  const widgets = '/apis/example.com/v1/namespaces/default/widgets';
+  const send = async (method: string, url: string, body: object) =>
+    fetch(url, { method, headers: { 'content-type': 'application/merge-patch+json' }, body: JSON.stringify(body) });
+  const first = await serving(0);
+  const widget = {
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name: 'kept' },
+    spec: { message: 'long' },
+  };
+  const made = await fetch(first + widgets, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(widget),
+  });
+  t.is(made.status, 201);
+
+  const source = join(folder, 'src/widget.ts');
+  await writeFile(source, (await readFile(source, 'utf8')).replace('maxLength: 200', 'maxLength: 3'));
+  const second = `${await serving(1)}${widgets}/kept`;
+  t.is(((await (await fetch(second)).json()) as typeof widget).spec.message, 'long');
+  t.is((await send('PATCH', second, { spec: { message: 'longer' } })).status, 422);
+  t.is((await send('PATCH', second, { spec: { message: 'new' } })).status, 200);
+  dev.kill('SIGTERM');
+  await once(dev, 'exit');
 });
 
 /** A store of a team: the memory store, by an adapter of its own that counts writes. */
