@@ -41,8 +41,8 @@ export interface OpenTelemetry {
 }
 
 /**
- * Connects a plane with OpenTelemetry: `createControlPlane({ ...openTelemetry() })`. The program loads and configures the
- * SDK; without one nothing is recorded.
+ * Connects a plane with OpenTelemetry: `createControlPlane({ ...openTelemetry() })`. The program loads and configures
+ * the SDK; without one nothing is recorded.
  *
  * @experimental
  */

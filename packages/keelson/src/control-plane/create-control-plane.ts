@@ -188,8 +188,8 @@ export interface PlaneParts {
 }
 
 /**
- * Creates and starts a control plane; resolves when it is ready. While a store cannot be reached it retries, and reports
- * that after three seconds: to the option `logger`, or without one as a warning of the process.
+ * Creates and starts a control plane; resolves when it is ready. While a store cannot be reached it retries, and
+ * reports that after three seconds: to the option `logger`, or without one as a warning of the process.
  *
  * @throws UsageError for invalid options; the message names the option
  */
