@@ -32,7 +32,7 @@ export interface Metrics {
   counter(options: MetricOptions): Counter;
   gauge(options: MetricOptions): Gauge;
   histogram(options: MetricOptions): Histogram;
-  /** Calls a function before values are read. It reports what was counted elsewhere. Absent: `text` is the only reader. */
+  /** Calls a function before values are read, to report what was counted elsewhere. Absent: only `text` reads. */
   beforeRead?(report: () => void): void;
   /** Prometheus text format 0.0.4. */
   text(): Promise<string>;
