@@ -4,7 +4,11 @@ import { fileURLToPath } from 'node:url';
 
 export function cleanOutput(root) {
   const groups = ['packages', 'adapters', 'examples'].filter((group) => existsSync(`${root}${group}`));
-  const workspaces = groups.flatMap((group) => readdirSync(`${root}${group}`).map((name) => `${group}/${name}`));
+  const workspaces = groups.flatMap((group) =>
+    readdirSync(`${root}${group}`, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${group}/${name}`),
+  );
   for (const workspace of [...workspaces, 'benchmarks', 'site', 'test']) {
     rmSync(`${root}${workspace}/dist`, { recursive: true, force: true });
   }
