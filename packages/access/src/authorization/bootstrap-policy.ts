@@ -2,7 +2,8 @@ import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Su
 
 // The roles and bindings that Kubernetes 1.34 creates (plugin/pkg/auth/authorizer/rbac/bootstrappolicy), without those
 // of components that do not exist here. Additions: paths may also be requested by HEAD, which load balancers use;
-// discovery includes the documents of old clients; bootstrap credentials may request the certificate of a node.
+// discovery includes the documents of old clients; bootstrap credentials may request the certificate of a node; nodes
+// may read the endpoints of services.
 
 const group = 'rbac.authorization.k8s.io';
 const apiVersion = 'rbac.authorization.k8s.io/v1';
@@ -125,6 +126,8 @@ export const nodeRules: readonly PolicyRule[] = [
   rule(read, '', 'secrets', 'configmaps'),
   rule(['get'], '', 'persistentvolumeclaims', 'persistentvolumes'),
   rule(['get'], '', 'endpoints'),
+  // In addition to Kubernetes: agents serve the addresses of services.
+  rule(['list', 'watch'], 'discovery.k8s.io', 'endpointslices'),
   rule(['create', ...read], 'certificates.k8s.io', 'certificatesigningrequests'),
   rule(['get', 'create', 'update', 'patch', 'delete'], 'coordination.k8s.io', 'leases'),
   rule(['create'], '', 'serviceaccounts/token'),
@@ -211,6 +214,12 @@ const clusterRoles: readonly ClusterRole[] = [
   clusterRole('system:aggregate-to-view', viewRules, aggregate('view')),
   clusterRole('system:aggregated-metrics-reader', [rule(read, 'metrics.k8s.io', 'pods', 'nodes')], aggregate('view')),
   clusterRole('system:node', nodeRules),
+  clusterRole('system:node-proxier', [
+    rule(['list', 'watch'], '', 'services', 'endpoints'),
+    rule(read, '', 'nodes'),
+    events,
+    rule(['list', 'watch'], 'discovery.k8s.io', 'endpointslices'),
+  ]),
   clusterRole('system:node-problem-detector', [
     rule(['get'], '', 'nodes'),
     rule(['patch'], '', 'nodes/status'),
@@ -281,6 +290,7 @@ const clusterRoleBindings: readonly ClusterRoleBinding[] = [
   clusterRoleBinding('system:discovery', [authenticated]),
   clusterRoleBinding('system:basic-user', [authenticated]),
   clusterRoleBinding('system:public-info-viewer', [authenticated, groupSubject('system:unauthenticated')]),
+  clusterRoleBinding('system:node-proxier', [userSubject('system:kube-proxy')]),
   clusterRoleBinding('system:kube-scheduler', [userSubject('system:kube-scheduler')]),
   // Nodes are authorized by the Node mode. The binding exists for those who add the group for old nodes.
   clusterRoleBinding('system:node', []),

@@ -117,6 +117,8 @@ const own: readonly Attempt[] = [
   ['GET', `${a}/secrets?fieldSelector=metadata.name%3Denv`],
   ['GET', `${a}/configmaps?watch=1&fieldSelector=metadata.name%3Denv`],
   ['GET', '/api/v1/services'],
+  ['GET', '/apis/discovery.k8s.io/v1/endpointslices'],
+  ['GET', '/apis/discovery.k8s.io/v1/endpointslices?watch=1'],
   [
     'POST',
     `${a}/events`,
@@ -199,6 +201,7 @@ const foreign: readonly Attempt[] = [
   ['GET', '/api/v1/namespaces'],
   ['DELETE', '/api/v1/namespaces/a'],
   ['POST', '/apis/apps/v1/namespaces/a/deployments', {}],
+  ['POST', '/apis/discovery.k8s.io/v1/namespaces/a/endpointslices', {}],
   ['GET', '/metrics'],
 ];
 
