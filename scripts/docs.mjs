@@ -134,6 +134,10 @@ where it can; \`KEELSON_AGENT_CGROUP_ROOT\` names another mount point than \`/sy
 With runtime-a and no --container-runtime-endpoint, the runtime is served as CRI at the default of that option, for
 tools such as crictl; \`KEELSON_AGENT_CRI_SOCKET\` names another path, and an empty value disables this.
 
+An agent with --bootstrap-clusterconfig serves the Services whose addresses are loopback addresses; the variable
+\`KEELSON_AGENT_SERVICE_PROXY\` is \`on\` or \`off\` to change that. See
+[expose services](../how-to/expose-services.md#services-on-other-nodes).
+
 ${optionSections.map(chapter).join('\n')}
 ## Feature gates
 

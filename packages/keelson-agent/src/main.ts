@@ -27,9 +27,10 @@ import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
 import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';
 import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request.ts';
 import { type CriSocketVariables, criSocketOf, serveRuntime } from './runtime/serve-cri.ts';
+import { isServiceProxyOn, type ServiceProxyVariables, serveServices } from './services/serve-services.ts';
 
 /** What the command receives from its process. */
-export interface CommandContext extends RuntimeVariables, CriSocketVariables {
+export interface CommandContext extends RuntimeVariables, CriSocketVariables, ServiceProxyVariables {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   /** Resolves when the process receives SIGTERM or SIGINT. */
@@ -99,6 +100,7 @@ async function runUntilEnded(
   const clock = systemClock;
   const request = runtimeRequest(config, context);
   const socketPath = criSocketOf(config, context);
+  const withServices = isServiceProxyOn(config, context);
   // Keeps the process alive, because the timers of the agent do not.
   const keepAlive = setInterval(() => {}, 2 ** 30);
   const ending = new AbortController();
@@ -129,12 +131,15 @@ async function runUntilEnded(
     });
     logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
     const service = await serveRuntime({ engine, socketPath, logger });
+    const { nodeName } = config;
+    const services = withServices && agent.clients && serveServices({ ...agent.clients, nodeName, clock, logger });
     try {
       const { restart, failed, once = context.terminated } = agent;
       const ended = await Promise.race([context.terminated, ownProcess.ended, restart, failed, once]);
       if (typeof ended === 'number') logger.info('pods are running', { pods: ended });
     } finally {
       await service?.[Symbol.asyncDispose]();
+      if (services) await services.stop();
       await agent.stop();
     }
     return 0;

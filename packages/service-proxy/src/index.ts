@@ -5,6 +5,6 @@ export { IngressProxy, type IngressProxyOptions } from './ingress/ingress-proxy.
 /** @experimental */
 export { ServiceProxy, type ServiceProxyOptions } from './proxy/service-proxy.ts';
 /** @experimental */
-export { ServiceTable, type ServiceTableOptions } from './routes/service-table.ts';
+export { type KnownService, ServiceTable, type ServiceTableOptions } from './routes/service-table.ts';
 /** @experimental */
 export { type RuleHost, ServiceRules, type ServiceRulesOptions } from './rules/service-rules.ts';

@@ -6,7 +6,7 @@ import { FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
 import { EndpointSlice, Service } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { ServiceProxy } from '../src/index.ts';
+import { ServiceProxy, type ServiceProxyOptions } from '../src/index.ts';
 import { addService, type Cluster, cluster, freePort, listen, machineAddress } from './support/cluster.ts';
 
 const onNetwork = machineAddress === undefined ? test.skip : test;
@@ -21,12 +21,14 @@ function clusterIp(): string {
 async function start(
   t: ExecutionContext,
   { table, events }: Cluster,
+  options: Partial<ServiceProxyOptions> = {},
 ): Promise<{ proxy: ServiceProxy; clock: FakeClock }> {
   const clock = new FakeClock();
   const proxy = new ServiceProxy({
     ...{ table, events, clock, logger: silentLogger, metrics: noMetrics },
     localNodes: () => new Set(['here']),
     nodePortAddresses: ['127.0.0.1'],
+    ...options,
   });
   t.teardown(() => proxy.stop());
   await proxy.start();
@@ -121,6 +123,40 @@ onNetwork('an address in use is reported once and served when it is free', async
   });
   t.is(await read(ip, 8080), 'a');
   t.deepEqual(here.recorded, [`web FailedToListen cannot listen on TCP ${ip}:8080: another process uses the address`]);
+});
+
+onNetwork('a proxy of several on the machine takes over when the other one ends, without an event', async (t) => {
+  const here = await cluster(t);
+  const first = await start(t, here);
+  const ip = clusterIp();
+  await addService(here, 'web', { clusterIP: ip, ports: [{ port: 8080 }] }, [{ port: await listen(t, say('a')) }]);
+  await until(() => first.proxy.addresses.length === 1);
+  const second = await start(t, here, { isShared: true });
+  t.deepEqual(second.proxy.addresses, []);
+  await first.proxy.stop();
+  await until(() => {
+    second.clock.advance(10_000);
+    return second.proxy.addresses.length === 1;
+  });
+  t.is(await read(ip, 8080), 'a');
+  t.deepEqual(here.recorded, []);
+});
+
+onNetwork('services that are not selected have no address here', async (t) => {
+  const here = await cluster(t);
+  const { proxy } = await start(t, here, { serves: ({ name }) => name === 'web' });
+  const targets = [{ port: await listen(t, say('a')) }];
+  const nodePort = await freePort('127.0.0.1');
+  await addService(
+    here,
+    'other',
+    { clusterIP: clusterIp(), type: 'NodePort', ports: [{ port: 80, nodePort }] },
+    targets,
+  );
+  const ip = clusterIp();
+  await addService(here, 'web', { clusterIP: ip, ports: [{ port: 8080 }] }, targets);
+  await until(() => proxy.addresses.length > 0);
+  t.deepEqual(proxy.addresses, [`TCP ${ip}:8080`]);
 });
 
 onNetwork('a pod may listen at all addresses on the port of its service', async (t) => {

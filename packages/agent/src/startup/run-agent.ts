@@ -19,6 +19,7 @@ import { createTextMetrics } from '../serve/stats/text-metrics.ts';
 import { createSources } from '../sources/create-sources.ts';
 import { createAgent } from './agent.ts';
 import { openAccess } from './api/api-access.ts';
+import type { AgentClients } from './api/client-source.ts';
 import type { CertificateRotation } from './credentials/certificate-rotation.ts';
 import { rotateServing } from './credentials/serving-rotation.ts';
 import type { DynamicConfig } from './dynamic/boot-config.ts';
@@ -52,6 +53,8 @@ export interface RunAgentOptions {
 /** An agent that has been started. */
 export interface RunningAgent {
   readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort' | 'statsPort'>;
+  /** The agent's clients, with its current credentials, until it is stopped. Undefined without an API server. */
+  readonly clients: Pick<AgentClients, 'main' | 'events'> | undefined;
   /**
    * Resolves with the number of pods when the pods of --runonce run; rejects when they do not. Undefined without
    * --runonce.
@@ -199,6 +202,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     : undefined;
   return {
     servers,
+    clients,
     once,
     restart: configWatch?.restart ?? new Promise(() => {}),
     failed: access?.failed ?? new Promise<never>(() => {}),

@@ -14,6 +14,7 @@ process.exitCode = await main(process.argv.slice(2), {
   runtime: process.env['KEELSON_AGENT_RUNTIME'],
   runtimeOptions: process.env['KEELSON_AGENT_RUNTIME_OPTIONS'],
   criSocket: process.env['KEELSON_AGENT_CRI_SOCKET'],
+  serviceProxy: process.env['KEELSON_AGENT_SERVICE_PROXY'],
   swapsPath: '/proc/swaps',
   sysctlRoot: process.env['KEELSON_AGENT_SYSCTL_ROOT'] ?? '/proc/sys',
   cgroupRoot: process.env['KEELSON_AGENT_CGROUP_ROOT'] ?? '/sys/fs/cgroup',

@@ -20,6 +20,13 @@ export interface ServiceProxyOptions {
   readonly localNodes: () => ReadonlySet<string>;
   /** Addresses on which node ports are served. Default: all of IPv4. */
   readonly nodePortAddresses?: readonly string[];
+  /** Default: all services are served. */
+  readonly serves?: (service: KnownService) => boolean;
+  /**
+   * Another process of the machine may serve the same addresses: an address in use is left to it without an event, and
+   * served when that process has ended. Default false.
+   */
+  readonly isShared?: boolean;
   /** Connections and flows at the same time. Default 10,000. */
   readonly maxConnections?: number;
 }
@@ -107,14 +114,16 @@ export class ServiceProxy implements RunningService {
 
   async #pass(): Promise<void> {
     const wanted = new Map<string, ServedPort>();
-    const { table, localNodes, nodePortAddresses = ['0.0.0.0'] } = this.#options;
-    for (const service of table.services())
+    const { table, localNodes, nodePortAddresses = ['0.0.0.0'], serves = () => true } = this.#options;
+    for (const service of table.services()) {
+      if (!serves(service)) continue;
       for (const one of servedPorts(table, service, localNodes(), nodePortAddresses)) {
         if (one.protocol === 'TCP' && one.targets.length === 0) continue;
         const key = `${one.protocol === 'UDP' ? 'UDP' : 'TCP'} ${one.address}:${one.port}`;
         // Two services have the same address only until one of them is created again.
         if (!wanted.has(key)) wanted.set(key, one);
       }
+    }
     for (const [key, { listener }] of this.#open) {
       if (wanted.has(key)) continue;
       this.#open.delete(key);
@@ -157,8 +166,9 @@ export class ServiceProxy implements RunningService {
       this.#failed.delete(key);
       this.#open.set(key, { choice, listener, health });
     } catch (error) {
-      const isServedByPod = pod !== undefined && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      const reason = isServedByPod ? undefined : reasonOf(error);
+      const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      const isServedByOther = isInUse && (pod !== undefined || this.#options.isShared === true);
+      const reason = isServedByOther ? undefined : reasonOf(error);
       this.#failed.set(key, { reason, retryAt: clock.monotonic() + retryMs });
       if (reason !== undefined && failure?.reason !== reason) this.#report(wanted.service, key, reason);
     }
