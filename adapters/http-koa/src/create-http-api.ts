@@ -25,7 +25,7 @@ import {
   type HttpApiOptions,
   type HttpLimits,
 } from './exchange/options.ts';
-import { type Handler, Pipeline } from './exchange/pipeline.ts';
+import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
 import { ResourceHandler, Routes } from './resource/resource-handler.ts';
 import { connectSubresource } from './resource/subresources.ts';
@@ -83,10 +83,12 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   const pipeline = new Pipeline(options, limits, httpMetrics, (attributes) => connectOf(attributes) !== undefined);
   options.metrics.beforeRead?.(() => httpMetrics.flush(pipeline.levels));
   const connects = new ConnectHandler({ clock: options.clock, limits, dialer: options.nodeDialer });
+  const { aggregated } = options;
   const resources = new ResourceHandler({
     routes,
     watches,
     connects,
+    aggregated,
     limits,
     clock: options.clock,
     brand,
@@ -113,20 +115,14 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     levels: () => pipeline.levels,
     issuerDocuments: options.issuerDocuments,
   });
-  const { aggregated } = options;
-  const aggregatedServer = ({ apiGroup, apiVersion }: RequestAttributes) => aggregated?.find(apiGroup, apiVersion);
-  const handleResource: Handler = aggregated
-    ? (exchange) => {
-        const server = aggregatedServer(exchange.attributes);
-        return server === undefined ? resources.handle(exchange) : connects.forward(exchange, server);
-      }
-    : resources.handle;
+  const isAggregated = ({ apiGroup, apiVersion }: RequestAttributes) =>
+    aggregated?.find(apiGroup, apiVersion) !== undefined;
   const own = options.own ?? {};
   if (own.routes?.length) checkRoutes(own, options.registry);
   /** Resource requests on their way through middleware; the listener has opened them. */
   const opened = new WeakMap<IncomingMessage, Exchange>();
   const app = createKoaApplication({
-    ...{ pipeline, handleResource, router, logger, own },
+    ...{ pipeline, handleResource: resources.handle, router, logger, own },
     bodyBytes: limits.bodyBytes,
     opened: (request) => opened.get(request),
   });
@@ -153,23 +149,18 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     if (response === undefined) return true;
     const exchange = pipeline.open(request, response);
     const { attributes } = exchange;
-    const upgrades = connectOf(attributes)?.upgrades || (attributes.isResourceRequest && aggregatedServer(attributes));
+    const upgrades = connectOf(attributes)?.upgrades || (attributes.isResourceRequest && isAggregated(attributes));
     if (upgrades && !mayHaveBody(request)) {
       driveAnswer(response, asked);
       exchange.upgrade = asked;
-      void pipeline.run(exchange, handleResource);
+      void pipeline.run(exchange, resources.handle);
       return true;
     }
     response.detachSocket(socket);
     return false;
   };
   return {
-    listener: pipeline.listener(
-      handleResource,
-      throughKoa,
-      throughMiddleware,
-      (attributes) => aggregatedServer(attributes) !== undefined,
-    ),
+    listener: pipeline.listener(resources.handle, throughKoa, throughMiddleware),
     upgrade,
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {

@@ -31,6 +31,8 @@ export interface AggregatedVersion {
 
 /** The API groups of other servers: see docs/how-to/extend-a-cluster.md. */
 export interface AggregatedApis {
+  /** False while no other server serves an API group, so that requests pass without a call. */
+  readonly active: boolean;
   /** Rises when the versions change. */
   readonly generation: number;
   /** Ordered by priority. */

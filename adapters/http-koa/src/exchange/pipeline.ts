@@ -12,6 +12,7 @@ import {
   WebPageGuard,
 } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
+import type { AggregatedApis } from './aggregated-apis.ts';
 import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
 import { impersonatedUser, isMaster, isUrgent, RunningRequests, requireAllowed } from './filters.ts';
 import { FlowControl } from './flow-control.ts';
@@ -58,6 +59,7 @@ export class Pipeline {
   /** Set when requests without credentials have the rights of a user. */
   readonly #webPages: WebPageGuard | undefined;
   readonly #connects: (attributes: RequestAttributes) => boolean;
+  readonly #aggregated: AggregatedApis | undefined;
   readonly #flows: FlowControl;
   readonly #running: RunningRequests;
   readonly #keepAsyncContext: boolean;
@@ -82,6 +84,7 @@ export class Pipeline {
     const remedy = 'the option allowedHosts allows more than loopback addresses';
     this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
     this.#connects = connects;
+    this.#aggregated = options.aggregated;
     this.#flows = new FlowControl(limits, { ...defaultFlowControl, ...options.flowControl }, options.clock, metrics);
     this.#keepAsyncContext = options.keepAsyncContext === true;
     this.#running = new RunningRequests(options.clock, (exchange) => this.#expired(exchange));
@@ -104,7 +107,6 @@ export class Pipeline {
     handleResource: Handler,
     handleOther: (request: IncomingMessage, response: ServerResponse) => void,
     through: ((exchange: Exchange) => void) | undefined,
-    forwarded: (attributes: RequestAttributes) => boolean,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
       const attributes = attributesOf(request);
@@ -113,7 +115,7 @@ export class Pipeline {
         return handleOther(whole.request, whole.response);
       }
       const exchange =
-        through !== undefined || this.#isConnect(attributes) || forwarded(attributes)
+        through !== undefined || this.#isForwarded(attributes)
           ? this.#openWhole(request, response, attributes)
           : this.open(request, response, attributes);
       const work = () => (through === undefined ? void this.run(exchange, handleResource) : through(exchange));
@@ -124,6 +126,13 @@ export class Pipeline {
       if (this.#rejectedByOverload(exchange, eventLoopTurns.delayMs(caller))) return;
       eventLoopTurns.add(piece, { caller });
     };
+  }
+
+  /** True for requests that an agent, a pod or an aggregated server answers. */
+  #isForwarded(attributes: RequestAttributes): boolean {
+    if (this.#isConnect(attributes)) return true;
+    const aggregated = this.#aggregated;
+    return aggregated?.active === true && aggregated.find(attributes.apiGroup, attributes.apiVersion) !== undefined;
   }
 
   /** Creates the record of a new request. */

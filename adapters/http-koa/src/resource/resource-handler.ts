@@ -18,6 +18,7 @@ import {
   type WireForm,
 } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
+import type { AggregatedApis, AggregatedServer } from '../exchange/aggregated-apis.ts';
 import { type Exchange, sendBytes } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
 import type { HttpLimits } from '../exchange/options.ts';
@@ -176,12 +177,15 @@ export interface WatchRequests {
 export interface ConnectRequests {
   /** Resolves when the forwarded call has ended. */
   handle(exchange: Exchange, route: Route, target: Target, subresource: ConnectSubresource): Promise<void>;
+  /** The same for a request that an aggregated server answers. */
+  forward(exchange: Exchange, server: AggregatedServer): Promise<void>;
 }
 
 export interface ResourceHandlerOptions {
   readonly routes: Routes;
   readonly watches: WatchRequests;
   readonly connects: ConnectRequests;
+  readonly aggregated: AggregatedApis | undefined;
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly brand: Brand;
@@ -202,6 +206,11 @@ export class ResourceHandler {
   /** Handles one request; fails with the StatusError of the service or of a check of this class. */
   readonly handle = (exchange: Exchange): Promise<void> | void => {
     const { attributes } = exchange;
+    const { aggregated, connects } = this.#options;
+    if (aggregated?.active) {
+      const server = aggregated.find(attributes.apiGroup, attributes.apiVersion);
+      if (server !== undefined) return connects.forward(exchange, server);
+    }
     const route = this.#options.routes.find(attributes);
     const target = route && targetOf(route.kind, attributes);
     if (route === undefined || target === undefined || attributes.verb === 'proxy') return sendNotFound(exchange);

@@ -120,7 +120,7 @@ export type OperationOptions =
 /**
  * One step of the admission chain.
  *
- * Call order: `resources` and `handles` decide whether the plugin takes part. All `mutate` steps run before any
+ * Call order: `resources`, `idle` and `handles` decide whether the plugin takes part. All `mutate` steps run before any
  * `validate` step, each in registration order and one after the other. Between the two, the server sets its metadata,
  * calls the hooks of the kind (`Strategy`) and validates the object: see docs/reference/api-rules.md#order-of-a-write.
  * Deletes and connects run both groups of steps back to back.
@@ -133,6 +133,8 @@ export interface AdmissionPlugin {
   readonly name: string;
   /** The resources of which the plugin examines requests: `pods`, `ingresses.networking.k8s.io`. Default: all. */
   readonly resources?: readonly string[];
+  /** True while the plugin has nothing to do: requests then pass without a call of it. It may change at any time. */
+  readonly idle?: boolean;
   readonly handles?: (request: AdmissionRequest) => boolean;
   readonly mutate?: (request: AdmissionRequest) => void | Promise<void>;
   readonly validate?: (request: AdmissionRequest) => void | Promise<void>;
@@ -140,20 +142,24 @@ export interface AdmissionPlugin {
 
 type Step = (request: AdmissionRequest) => void | Promise<void>;
 
+function takesPart(plugin: AdmissionPlugin, request: AdmissionRequest): boolean {
+  return plugin.idle !== true && (plugin.handles?.(request) ?? true);
+}
+
 async function runFrom(
   steps: readonly [AdmissionPlugin, Step][],
   start: number,
   request: AdmissionRequest,
 ): Promise<void> {
   for (const [plugin, step] of steps.slice(start)) {
-    if (plugin.handles?.(request) ?? true) await step.call(plugin, request);
+    if (takesPart(plugin, request)) await step.call(plugin, request);
   }
 }
 
 /** Remains synchronous until a step returns a promise, so that synchronous plugins cost no turn of the event loop. */
 function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionRequest): Promise<void> | undefined {
   for (const [i, [plugin, step]] of steps.entries()) {
-    if (!(plugin.handles?.(request) ?? true)) continue;
+    if (!takesPart(plugin, request)) continue;
     const pending = step.call(plugin, request);
     if (pending === undefined) continue;
     if (typeof pending?.then === 'function') return pending.then(() => runFrom(steps, i + 1, request));

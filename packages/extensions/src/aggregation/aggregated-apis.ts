@@ -68,6 +68,7 @@ export class AggregatedApis implements Service {
   readonly #informer: Pick<Informer<APIService>, 'start' | 'stop'>;
   /** By `group/version`. */
   readonly #entries = new Map<string, Entry>();
+  active = false;
   #generation = 0;
 
   constructor(options: AggregatedApisOptions) {
@@ -121,7 +122,6 @@ export class AggregatedApis implements Service {
   }
 
   find(group: string, version: string) {
-    if (this.#entries.size === 0) return undefined;
     const entry = this.#entries.get(`${group}/${version}`);
     return (
       entry && {
@@ -162,6 +162,7 @@ export class AggregatedApis implements Service {
     if (service.spec.service === undefined) return;
     const entry = new Entry(service);
     this.#entries.set(id, entry);
+    this.active = true;
     this.#generation += 1;
     void this.#check(entry);
   }
@@ -172,6 +173,7 @@ export class AggregatedApis implements Service {
     if (entry === undefined) return;
     stopEntry(entry);
     this.#entries.delete(id);
+    this.active = this.#entries.size > 0;
     this.#generation += 1;
   }
 

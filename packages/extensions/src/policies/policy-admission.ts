@@ -58,21 +58,24 @@ export function admissionPolicies(options: AdmissionPoliciesOptions): AdmissionP
   const service: Service = {
     name: 'admission-policies',
     start: async () => {
-      running = new PolicyDispatcher(options);
+      running = new PolicyDispatcher(options, () => {
+        plugin.idle = false;
+      });
+      plugin.idle = false;
       await running.index.start();
     },
     stop: async () => {
       await running?.index.stop();
     },
   };
-  const plugin: AdmissionPlugin = {
+  const plugin: AdmissionPlugin & { idle: boolean } = {
     name: 'ValidatingAdmissionPolicy',
-    // Without bound policies a request costs this check.
-    handles: (request) =>
-      running !== undefined &&
-      (running.index.active.length > 0 || !running.index.synced) &&
-      !isExempt(request) &&
-      !isReview(request),
+    idle: true,
+    handles: (request) => {
+      if (running === undefined) return false;
+      plugin.idle = running.index.active.length === 0 && running.index.synced;
+      return !plugin.idle && !isExempt(request) && !isReview(request);
+    },
     validate: (request) => running?.validate(request),
   };
   return { plugins: [expressionCheck, plugin], service };
@@ -124,11 +127,11 @@ class PolicyDispatcher {
   readonly #equivalent: EquivalentKinds;
   readonly #checks;
 
-  constructor(options: AdmissionPoliciesOptions) {
+  constructor(options: AdmissionPoliciesOptions, onChange: () => void) {
     this.#options = options;
     this.#client = options.client();
     const logger = options.logger.child({ component: 'admission-policies' });
-    this.index = new PolicyIndex({ client: this.#client, clock: options.clock, logger });
+    this.index = new PolicyIndex({ client: this.#client, clock: options.clock, logger, onChange });
     this.#equivalent = new EquivalentKinds(options.registry());
     this.#checks = options.metrics.counter({
       name: 'apiserver_validating_admission_policy_check_total',

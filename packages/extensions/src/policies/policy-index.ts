@@ -6,6 +6,8 @@ import { type CompiledBinding, type CompiledPolicy, compileBinding, compilePolic
 
 export interface PolicyIndexOptions {
   readonly client: ApiClient;
+  /** Called when policies have changed. */
+  readonly onChange: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -25,9 +27,11 @@ export class PolicyIndex {
   readonly #policies = new Map<string, CompiledPolicy>();
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #informers: readonly { start(): Promise<void>; stop(): Promise<void>; readonly synced: boolean }[];
+  readonly #onChange: () => void;
   #active: readonly ActivePolicy[] = [];
 
-  constructor({ client, clock, logger }: PolicyIndexOptions) {
+  constructor({ client, clock, logger, onChange }: PolicyIndexOptions) {
+    this.#onChange = onChange;
     const follow = <T extends KubeObject, K>(kind: KindDefinition<T>, keep: (object: T) => K, into: Map<string, K>) => {
       const put = (kept: K, key: string) => {
         into.set(key, kept);
@@ -52,6 +56,7 @@ export class PolicyIndex {
   }
 
   #order(): void {
+    this.#onChange();
     const byPolicy = new Map<string, CompiledBinding[]>();
     for (const binding of [...this.#bindings.values()].sort(byName)) {
       const known = byPolicy.get(binding.policyName);

@@ -56,20 +56,25 @@ export function admissionWebhooks(options: AdmissionWebhooksOptions): AdmissionW
   const service: Service = {
     name: 'admission-webhooks',
     start: async () => {
-      running = new WebhookDispatcher(options);
+      running = new WebhookDispatcher(options, () => {
+        plugin.idle = false;
+      });
+      plugin.idle = false;
       await running.index.start();
     },
     stop: async () => {
       await running?.stop();
     },
   };
-  const plugin: AdmissionPlugin = {
+  const plugin: AdmissionPlugin & { idle: boolean } = {
     name: 'AdmissionWebhook',
-    // Without webhooks a request costs this check.
-    handles: (request) =>
-      running !== undefined &&
-      (running.index.mutating.length > 0 || running.index.validating.length > 0 || !running.index.synced) &&
-      !isExempt(request),
+    idle: true,
+    handles: (request) => {
+      if (running === undefined) return false;
+      const { mutating, validating, synced } = running.index;
+      plugin.idle = mutating.length === 0 && validating.length === 0 && synced;
+      return !plugin.idle && !isExempt(request);
+    },
     mutate: (request) => running?.mutate(request),
     validate: (request) => running?.validate(request),
   };
@@ -120,12 +125,12 @@ class WebhookDispatcher {
   readonly #equivalent: EquivalentKinds;
   readonly #reinvoked: AdmissionChain;
 
-  constructor(options: AdmissionWebhooksOptions) {
+  constructor(options: AdmissionWebhooksOptions, onChange: () => void) {
     const { clock, metrics } = options;
     const client = options.client();
     this.#options = options;
     this.#logger = options.logger.child({ component: 'admission-webhooks' });
-    this.index = new WebhookIndex({ client, clock, logger: this.#logger });
+    this.index = new WebhookIndex({ client, clock, logger: this.#logger, onChange });
     this.#caller = new WebhookCaller({ clock, resolveService: serviceResolver(client) });
     this.#metrics = new WebhookMetrics(metrics);
     this.#equivalent = new EquivalentKinds(options.registry());

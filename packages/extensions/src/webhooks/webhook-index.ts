@@ -29,6 +29,8 @@ interface Configuration extends KubeObject {
 
 export interface WebhookIndexOptions {
   readonly client: ApiClient;
+  /** Called when webhooks have changed. */
+  readonly onChange: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -36,10 +38,12 @@ export interface WebhookIndexOptions {
 /** The webhooks of one type of configuration, ordered by the names of configurations, as Kubernetes does. */
 class WebhookList {
   readonly #byConfiguration = new Map<string, readonly Webhook[]>();
+  readonly #onChange: () => void;
   #ordered: readonly Webhook[] = [];
   readonly informer: Pick<Informer<Configuration>, 'start' | 'stop' | 'synced'>;
 
-  constructor(kind: KindDefinition<Configuration>, { client, clock, logger }: WebhookIndexOptions) {
+  constructor(kind: KindDefinition<Configuration>, { client, clock, logger, onChange }: WebhookIndexOptions) {
+    this.#onChange = onChange;
     const put = (webhooks: readonly Webhook[], key: string) => {
       this.#byConfiguration.set(key, webhooks);
       this.#order();
@@ -65,6 +69,7 @@ class WebhookList {
   }
 
   #order(): void {
+    this.#onChange();
     const sorted = [...this.#byConfiguration].sort(([a], [b]) => (a < b ? -1 : 1));
     this.#ordered = sorted.flatMap(([, webhooks]) => webhooks);
   }
