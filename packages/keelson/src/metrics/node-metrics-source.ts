@@ -4,12 +4,14 @@ import {
   formatTime,
   type KindDefinition,
   type KubeObject,
+  type ObjectMeta,
   type ReadVirtual,
   statusErrors,
 } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { NodeDialer } from '@keelson/http-koa';
 import { metricsKinds, type NodeMetrics, type PodMetrics } from '@keelson/kinds';
+import { type Amounts, fakeNodeLabel, fakePodUsage, sumOfUsage } from './fake-usage.ts';
 import { type NodeStats, readNodeStats, type Usage } from './node-stats.ts';
 
 /** The period of metrics-server. */
@@ -34,11 +36,14 @@ interface Measured {
 
 /**
  * Serves the metrics API from the statistics of agents. They are read every 15 seconds as long as metrics are
- * read, so that a server without users of metrics does nothing. Only the two latest measurements are kept.
+ * read, so that a server without users of metrics does nothing. Only the two latest measurements are kept. Fake nodes
+ * have no agents; what their pods use follows from their requests.
  */
 export class NodeMetricsSource {
   readonly #options: NodeMetricsSourceOptions;
   readonly #measured = new Map<string, Measured>();
+  /** Names of fake nodes. */
+  #fakes: ReadonlySet<string> = new Set();
   #api: ApiClient | undefined;
   #dialer: NodeDialer | undefined;
   #lastRead = 0;
@@ -69,8 +74,15 @@ export class NodeMetricsSource {
   readonly #readNodes: ReadVirtual<NodeMetrics> = async ({ name }) => {
     const api = await this.#measure();
     const nodes = await heads(api, 'nodes', undefined, name);
+    const fakes = name === undefined ? this.#fakes : new Set([name].filter((one) => this.#fakes.has(one)));
+    const amountsOf = new Map([...fakes].map((one): [string, Amounts[]] => [one, []]));
+    for (const { pod, containers } of await fakePodUsage(api, fakes, undefined, undefined))
+      amountsOf.get(pod.spec.nodeName ?? '')?.push(...containers.map(({ amounts }) => amounts));
     return nodes.flatMap((head) => {
-      const measured = this.#measured.get(head.metadata?.name ?? '');
+      const nodeName = head.metadata?.name ?? '';
+      const amounts = amountsOf.get(nodeName);
+      if (amounts !== undefined) return [{ ...headOf(head, this.#fakeTimes()), usage: sumOfUsage(amounts) }];
+      const measured = this.#measured.get(nodeName);
       const usage = measured && rateOf(measured.before?.usage, measured.now.usage);
       return usage === undefined ? [] : [{ ...headOf(head, usage), usage: usage.usage }];
     });
@@ -79,7 +91,10 @@ export class NodeMetricsSource {
   readonly #readPods: ReadVirtual<PodMetrics> = async ({ namespace, name }) => {
     const api = await this.#measure();
     const pods = new Map((await heads(api, 'pods', namespace, name)).map((head) => [head.metadata?.uid, head]));
-    const found: PodMetrics[] = [];
+    const found: PodMetrics[] = (await fakePodUsage(api, this.#fakes, namespace, name)).map((one) => ({
+      ...headOf(one.pod, this.#fakeTimes()),
+      containers: one.containers.map(({ name: of, amounts }) => ({ name: of, usage: sumOfUsage([amounts]) })),
+    }));
     for (const { before, now } of this.#measured.values()) {
       for (const pod of now.pods) {
         const head = pods.get(pod.uid);
@@ -98,6 +113,10 @@ export class NodeMetricsSource {
     }
     return found;
   };
+
+  #fakeTimes() {
+    return { endMs: this.#options.clock.now(), windowMs: pollMs };
+  }
 
   /** Waits until nodes have been measured. @throws StatusError 503 when this process reaches no agents */
   async #measure(): Promise<ApiClient> {
@@ -132,7 +151,10 @@ export class NodeMetricsSource {
 
   async #poll(api: ApiClient, dialer: NodeDialer): Promise<void> {
     const { clock, logger } = this.#options;
-    const names = (await heads(api, 'nodes', undefined, undefined)).map(({ metadata }) => metadata?.name ?? '');
+    const nodes = (await heads(api, 'nodes', undefined, undefined)).map(({ metadata }): ObjectMeta => metadata ?? {});
+    const isFake = ({ labels }: ObjectMeta) => labels?.[fakeNodeLabel] === 'true';
+    this.#fakes = new Set(nodes.filter(isFake).map(({ name = '' }) => name));
+    const names = nodes.filter((node) => !isFake(node)).map(({ name = '' }) => name);
     for (const name of this.#measured.keys()) if (!names.includes(name)) this.#measured.delete(name);
     const queue = names.values();
     const work = async () => {
@@ -183,7 +205,7 @@ function rateOf(before: Usage | undefined, now: Usage | undefined): Rate | undef
   return { endMs: now.timeMs, windowMs, usage };
 }
 
-function headOf({ metadata = {} }: KubeObject, { endMs, windowMs }: Rate) {
+function headOf({ metadata = {} }: KubeObject, { endMs, windowMs }: Omit<Rate, 'usage'>) {
   const { name = '', namespace, labels } = metadata;
   const timestamp = formatTime(new Date(endMs));
   return {

@@ -3,6 +3,7 @@ import { type ApiClient, formatMicroTime, formatTime } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { type coreV1, Lease, Node } from '@keelson/kinds';
 import { keelsonVersion } from '../base/version.ts';
+import { fakeNodeLabel } from '../metrics/fake-usage.ts';
 import { FakePods } from './fake-pods.ts';
 
 export interface FakeNodesOptions {
@@ -112,7 +113,7 @@ function newNode(name: string): Node {
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',
         'kubernetes.io/arch': arch,
-        'keelson.dev/fake': 'true',
+        [fakeNodeLabel]: 'true',
       },
     },
   };

@@ -3,11 +3,13 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createSelfSigned } from '@keelson/agent';
 import { isStatusError } from '@keelson/core';
-import { FakeClock } from '@keelson/core/runtime';
-import { ClusterRole, Node, NodeMetrics, Pod, PodMetrics } from '@keelson/kinds';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
+import { ClusterRole, HorizontalPodAutoscaler, Node, NodeMetrics, Pod, PodMetrics, ReplicaSet } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { fakeUsageAnnotation } from '../../src/metrics/fake-usage.ts';
+import { FakeNodes } from '../../src/nodes/fake-nodes.ts';
 
 interface Summary {
   readonly node: object;
@@ -117,4 +119,91 @@ test('node and pod metrics are computed from two measurements of agents while so
   const mayRead = async (role: string) =>
     (await plane.client(ClusterRole).get(role)).rules?.some(({ apiGroups }) => apiGroups?.includes('metrics.k8s.io'));
   for (const role of ['view', 'edit', 'admin']) await until(() => mayRead(role), `${role} may read metrics`);
+});
+
+test('pods of fake nodes use what they request, or the share that an annotation states, and are scaled by it', async (t) => {
+  const clock = new FakeClock();
+  await using plane = await createControlPlane({
+    controllers: ['api', 'replicaset-controller', 'horizontal-pod-autoscaler-controller'],
+    clock,
+  });
+  const fakes = new FakeNodes({ client: plane.api, clock, logger: silentLogger, count: 2 });
+  await fakes.start();
+  t.teardown(() => fakes.stop());
+  await plane.listen({ agents: {} });
+  const pods = plane.client(Pod).namespace('default');
+  const requests = { cpu: '200m', memory: '64Mi' };
+  const create = (name: string, nodeName: string, percent?: string) =>
+    pods.create({
+      metadata: { name, ...(percent && { annotations: { [fakeUsageAnnotation]: percent } }) },
+      spec: {
+        nodeName,
+        containers: [
+          { name: 'a', image: 'i', resources: { requests } },
+          { name: 'b', image: 'i' },
+        ],
+      },
+    });
+  await create('whole', 'fake-1');
+  await create('quarter', 'fake-1', '25');
+  await create('invalid', 'fake-1', '-1');
+  await create('elsewhere', 'real');
+  const advancing = <T>(probe: () => Promise<T | undefined | false>) => {
+    let settled = false;
+    const result = until(probe).finally(() => {
+      settled = true;
+    });
+    return Promise.all([
+      result,
+      until(() => {
+        clock.advance(2_000);
+        return settled;
+      }),
+    ]).then(([found]) => found);
+  };
+  const metrics = plane.client(PodMetrics).namespace('default');
+  await advancing(async () => (await metrics.list()).items.length === 3);
+  const usageOf = async (name: string) => (await metrics.get(name)).containers?.map(({ usage }) => usage);
+  const none = { cpu: '0m', memory: '0Ki' };
+  t.deepEqual(await usageOf('whole'), [{ cpu: '200m', memory: '65536Ki' }, none]);
+  t.deepEqual(await usageOf('quarter'), [{ cpu: '50m', memory: '16384Ki' }, none]);
+  t.deepEqual(await usageOf('invalid'), await usageOf('whole'));
+  t.true(isStatusError(await t.throwsAsync(metrics.get('elsewhere')), 'NotFound'));
+  const nodes = await plane.client(NodeMetrics).list();
+  t.deepEqual(
+    nodes.items.map(({ metadata, usage }) => [metadata?.name, usage]),
+    [
+      ['fake-1', { cpu: '450m', memory: '147456Ki' }],
+      ['fake-2', none],
+    ],
+  );
+
+  await plane
+    .client(ReplicaSet)
+    .namespace('default')
+    .create({
+      metadata: { name: 'web' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: 'web' } },
+        template: {
+          metadata: { labels: { app: 'web' } },
+          spec: { nodeName: 'fake-2', containers: [{ name: 'a', image: 'i', resources: { requests } }] },
+        },
+      },
+    });
+  await plane
+    .client(HorizontalPodAutoscaler)
+    .namespace('default')
+    .create({
+      metadata: { name: 'web' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web' },
+        maxReplicas: 3,
+        metrics: [
+          { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
+        ],
+      },
+    });
+  await advancing(async () => (await plane.client(ReplicaSet).namespace('default').get('web')).spec?.replicas === 3);
 });
