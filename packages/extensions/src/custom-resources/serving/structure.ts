@@ -1,6 +1,8 @@
 import { optional, type Schema, type SchemaNode, s } from '@keelson/core';
 import type { JsonSchemaProps } from '@keelson/kinds';
 
+type Fields = Extract<SchemaNode, { type: 'message' }>['fields'];
+
 /**
  * The structure that a JSON Schema describes, for code that walks schemas of kinds: which lists are sets or maps, which
  * objects are atomic. It does not restrict values.
@@ -11,10 +13,10 @@ export function structureOf(props: JsonSchemaProps): Schema<unknown> {
 
 function nodeOf(props: JsonSchemaProps): SchemaNode {
   const { type, properties, items, additionalProperties } = props;
-  const atomic = props['x-kubernetes-map-type'] === 'atomic' ? { mapType: 'atomic' as const } : {};
+  const atomic = props['x-kubernetes-map-type'] === 'atomic' ? ({ mapType: 'atomic' } as const) : undefined;
   if (props['x-kubernetes-int-or-string']) return { type: 'any' };
-  if (properties !== undefined) return new StructureNode(props, atomic) as unknown as SchemaNode;
-  if (type === 'object' && additionalProperties)
+  if (properties !== undefined) return new StructureNode(props, atomic ?? {}) as unknown as SchemaNode;
+  if (type === 'object' && (additionalProperties || atomic))
     return {
       type: 'map',
       values: typeof additionalProperties === 'object' ? structureOf(additionalProperties) : s.any(),
@@ -35,24 +37,30 @@ function nodeOf(props: JsonSchemaProps): SchemaNode {
   return { type: 'any' };
 }
 
+/** With the default, which completes the keys of list elements. */
+function fieldOf(props: JsonSchemaProps): Fields[string] {
+  const field = optional(structureOf(props));
+  return props.default === undefined || props.default === null ? field : { ...field, default: props.default };
+}
+
 /** A message whose fields are made when they are first read. */
 class StructureNode {
   readonly type = 'message';
   readonly name = 'custom';
   readonly description = '';
   readonly #props: JsonSchemaProps;
-  #fields: Extract<SchemaNode, { type: 'message' }>['fields'] | undefined;
+  #fields: Fields | undefined;
 
   constructor(props: JsonSchemaProps, traits: object) {
     this.#props = props;
     Object.assign(this, traits);
   }
 
-  get fields(): Extract<SchemaNode, { type: 'message' }>['fields'] {
+  get fields(): Fields {
     this.#fields ??= Object.fromEntries(
       Object.entries(this.#props.properties ?? {})
         .filter(([name]) => name !== '' && name !== '__proto__')
-        .map(([name, child]) => [name, optional(structureOf(child))]),
+        .map(([name, child]) => [name, fieldOf(child)]),
     );
     return this.#fields;
   }
