@@ -17,6 +17,7 @@ import { InProcessResourceClient } from './in-process-resource-client.ts';
 export interface InProcessClientOptions {
   /** The user of the requests. Default: the server itself, which is not restricted. */
   readonly user?: UserInfo;
+  /** Names the owner of what the client writes, up to a slash. Default `keelson-client`. */
   readonly userAgent?: string;
   /** Clock for `timeoutSeconds` of watches; default: the system clock. */
   readonly clock?: Clock;
@@ -34,7 +35,7 @@ export function createInProcessClient(registry: ResourceRegistry, options: InPro
   const contextOf = (signal: AbortSignal | undefined): RequestContext => ({
     user: options.user ?? systemUser,
     requestId: '',
-    userAgent: options.userAgent ?? '',
+    userAgent: options.userAgent ?? 'keelson-client',
     warn,
     ...(signal ? { signal } : {}),
   });

@@ -82,6 +82,8 @@ export function commandHelp({ synopsis, options }: ApiCommand): string {
 /** A connection to the server, and what its kubeconfig states. */
 export interface ServerAccess {
   readonly client: HttpApiClient;
+  /** A client whose writes have the owner `userAgent`. */
+  readonly clientOf: (userAgent: string) => HttpApiClient;
   /** URL of the server. */
   readonly server: string;
   readonly namespace: string | undefined;
@@ -96,7 +98,8 @@ export async function connect(values: Readonly<Record<string, unknown>>): Promis
   try {
     const { options, namespace } = await kubeconfigAccess(await loadKubeconfig({ path }));
     const { server, ca } = options;
-    return { client: createHttpClient(options), server, namespace, authority: ca?.toString() };
+    const clientOf = (userAgent: string) => createHttpClient({ ...options, userAgent });
+    return { client: clientOf('keelson'), clientOf, server, namespace, authority: ca?.toString() };
   } catch (error) {
     const fix = given === undefined ? 'start keelson serve or up with this --data first, or use --kubeconfig' : '';
     throw new UsageError(`${(error as Error).message}${fix === '' ? '' : `; ${fix}`}`);

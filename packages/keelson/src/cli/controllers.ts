@@ -54,12 +54,21 @@ export async function controllersCommand(words: readonly string[], io: Controlle
   const choice = chooseControllers(await loadControllers(names), '--controllers');
   for (const [name, key] of signing)
     if (names.includes(name)) throw new UsageError(`--controllers: ${name} runs in servers only, which have ${key}`);
-  const { client, server, authority } = await connect(values);
+  const { clientOf, server, authority } = await connect(values);
   const clock = systemClock;
   const logger = createPinoLogger(values['logLevel'] as LogLevel);
   // Without an authority the server has no authentication, and namespaces get no accounts.
   const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: () => authority } };
-  const services = controllerServices(choice, { client, clock, logger, metrics: noMetrics }, credentials, true);
+  const clients: ReturnType<typeof clientOf>[] = [];
+  const context = {
+    ...{ clock, logger, metrics: noMetrics },
+    clientOf: (userAgent: string) => {
+      const client = clientOf(userAgent);
+      clients.push(client);
+      return client;
+    },
+  };
+  const services = controllerServices(choice, context, credentials, true);
   const host = new ServiceHost([processAnchor(), ...services], clock, logger);
   try {
     await host.start();
@@ -67,6 +76,6 @@ export async function controllersCommand(words: readonly string[], io: Controlle
     await io.terminated;
   } finally {
     await host.stop();
-    client.close();
+    for (const client of clients) client.close();
   }
 }

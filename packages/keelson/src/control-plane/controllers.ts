@@ -23,7 +23,7 @@ import {
   type TokenSecretsOptions,
   tokenSecrets,
 } from '@keelson/controllers';
-import type { KindDefinition, KubeObject } from '@keelson/core';
+import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
 import { Scheduler } from '@keelson/scheduler';
 import type { ControllerChoice } from './controller-choice.ts';
@@ -40,6 +40,11 @@ const leases = {
  * documented 15 s.
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
+
+/** {@link ControllerOptions} with a client for each part, which the owners of fields are named after. */
+export interface PlaneControllerOptions extends Omit<ControllerOptions, 'client'> {
+  readonly clientOf: (userAgent: string) => ApiClient;
+}
 
 /** What single controllers need beyond {@link ControllerOptions}. */
 export interface ControllerCredentials {
@@ -89,17 +94,19 @@ function accountControllers({
  */
 export function controllerServices(
   { api, workloads, scheduler }: ControllerChoice,
-  options: ControllerOptions,
+  { clientOf, ...context }: PlaneControllerOptions,
   credentials: ControllerCredentials,
   elected: boolean,
 ): Service[] {
+  const options = { ...context, client: clientOf('kube-controller-manager') };
+  const schedulerOptions = { ...context, client: clientOf('kube-scheduler') };
   const chosen = apiControllers(options, credentials).filter(({ name }) => api.some((other) => other === name));
   const garbage = () => (api.includes('garbage-collector-controller') ? [new GarbageCollector(options)] : []);
   const informers = new InformerPool(options);
   const manager = (controllers: readonly AnyController[]) =>
     controllers.length === 0 ? [] : [new ControllerManager({ ...options, controllers, informers })];
   const apiServices = () => [...garbage(), ...manager(chosen)];
-  const schedulers = () => (scheduler ? [sharingScheduler(options, informers, workloads.length > 0)] : []);
+  const schedulers = () => (scheduler ? [sharingScheduler(schedulerOptions, informers, workloads.length > 0)] : []);
   if (!elected) {
     const services = [...garbage(), ...manager([...chosen, ...workloads]), ...schedulers()];
     return services.map((service) => startedInTime(service, options));

@@ -11,7 +11,7 @@ import {
 } from '@keelson/access';
 import type { KeyPair } from '@keelson/certificates';
 import { createInProcessClient } from '@keelson/client';
-import { type CertificateSigner, type ControllerOptions, ServiceAddressRepair } from '@keelson/controllers';
+import { type CertificateSigner, ServiceAddressRepair } from '@keelson/controllers';
 import type {
   AdmissionPlugin,
   ApiClient,
@@ -57,7 +57,7 @@ import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
 import { builtinAdmission } from './builtin-admission.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
-import { controllerServices, startedInTime } from './controllers.ts';
+import { controllerServices, type PlaneControllerOptions, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
 import { makeStores, type StoreWrapper } from './make-stores.ts';
 import { withOptionNames } from './option-names.ts';
@@ -258,7 +258,10 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     clock,
     logger,
   });
-  const api: ApiClient = createInProcessClient(registry, { clock });
+  const clientOf = (userAgent?: string): ApiClient =>
+    createInProcessClient(registry, { clock, ...(userAgent === undefined ? {} : { userAgent }) });
+  const api = clientOf('kube-apiserver');
+  const programApi = clientOf();
   let frontProxy: KeyPair | undefined;
   const aggregation = withBuiltin
     ? {
@@ -286,7 +289,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
-      ...(withBuiltin ? controllersOn(stores, { client: api, ...context }, controllers, options, accounts) : []),
+      ...(withBuiltin ? controllersOn(stores, { clientOf, ...context }, controllers, options, accounts) : []),
     ],
     clock,
     options.logger ?? processWarnings,
@@ -324,8 +327,8 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     ...(accounts ? { serviceAccounts: { api, documents: accounts.documents } } : {}),
   });
   const plane: ControlPlane = {
-    client: (kind) => api.resource(kind),
-    api,
+    client: (kind) => programApi.resource(kind),
+    api: programApi,
     registry,
     ...context,
     ready: () => stores.ready(),
@@ -372,7 +375,7 @@ function allocatorsOf(
 /** A store with a single writer requires no election. */
 function controllersOn(
   stores: PlaneStores,
-  options: ControllerOptions,
+  options: PlaneControllerOptions,
   controllers: ControllerChoice,
   { certificateSigner: signer, serviceAccounts: given }: ControlPlaneOptions,
   accounts: ServiceAccounts | undefined,

@@ -109,6 +109,24 @@ test('the controllers of the API keep the status of quotas and disruption budget
   t.like((await budgets.get('b')).status, { desiredHealthy: 1, disruptionsAllowed: 0 });
 });
 
+test('fields that controllers, the scheduler and the program set have owners with the names of Kubernetes', async (t) => {
+  await using plane = await createControlPlane({ controllers: ['*'] });
+  const apply = { fieldManager: 'deployer' };
+  const quotas = plane.client(ResourceQuota).namespace('default');
+  await quotas.apply({ metadata: { name: 'q' }, spec: { hard: { secrets: '1' } } }, apply);
+  const pods = plane.client(Pod).namespace('default');
+  await pods.apply({ metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } }, apply);
+  await quotas.patch('q', 'merge', { metadata: { labels: { a: 'b' } } });
+  const managers = ({ metadata }: ResourceQuota | Pod) =>
+    (metadata?.managedFields ?? []).map(({ manager, subresource }) => `${manager} ${subresource ?? ''}`).sort();
+  const owners = async () => [managers(await quotas.get('q')), managers(await pods.get('p'))];
+  await until(async () => (await owners()).every((found) => found.some((name) => name.endsWith('status'))));
+  t.deepEqual(await owners(), [
+    ['deployer ', 'keelson-client ', 'kube-controller-manager status'],
+    ['deployer ', 'kube-scheduler status'],
+  ]);
+});
+
 test('on a store with several writers each set of controllers has a leader of its own', async (t) => {
   const store = new MemoryStore();
   const capabilities = { ...store.capabilities, multiWriter: true };
