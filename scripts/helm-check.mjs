@@ -1,7 +1,9 @@
-// Runs the chart of `helm create` on `keelson up` through its life: install --wait, test, upgrade, rollback, uninstall.
+// Runs the chart of `helm create` and one with a custom resource on `keelson up` through their lives: install --wait,
+// test, upgrade, rollback, uninstall.
 // `node scripts/helm-check.mjs [--version 3|4] [--helm FILE]`, after a build. Without FILE, helm is built from its Go
 // modules. Helm 4 applies on the server. Requires Linux, root (names of services are served on port 53) and busybox.
 import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
@@ -71,6 +73,54 @@ const portOf = async () => (await kubectl('get', 'service', 'web-demo', '-o', 'j
 const settings = (port) => ['--set', `image.repository=example.com/site,image.tag=1,service.port=${port}`];
 const wait = ['--wait', '--timeout', '90s'];
 
+/** A chart with a definition and an object of it, whose lists other managers write too. */
+async function customResourceChart() {
+  const text = { type: 'string' };
+  const port = {
+    type: 'object',
+    required: ['name'],
+    properties: { name: text, protocol: { ...text, default: 'TCP' } },
+  };
+  const ports = { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name', 'protocol'] };
+  const spec = { type: 'object', properties: { size: text, ports: { ...ports, items: port } } };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'gates.example.com' },
+    spec: {
+      ...{ group: 'example.com', scope: 'Namespaced', names: { plural: 'gates', singular: 'gate', kind: 'Gate' } },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+  const object = [
+    ...['apiVersion: example.com/v1', 'kind: Gate', 'metadata: {name: main}', 'spec:'],
+    ...['  size: {{ .Values.size }}', '  ports: [{name: a}, {name: b, protocol: UDP}]'],
+  ];
+  const write = async (file, content) => {
+    await mkdir(join(folder, 'gates', file, '..'), { recursive: true });
+    await writeFile(join(folder, 'gates', file), content);
+  };
+  await write('Chart.yaml', 'apiVersion: v2\nname: gates\nversion: 0.1.0\n');
+  await write('values.yaml', 'size: small\n');
+  await write('crds/gates.yaml', JSON.stringify(definition));
+  await write('templates/main.yaml', `${object.join('\n')}\n`);
+  const found = async () =>
+    kubectl('get', 'gate', 'main', '-o', 'jsonpath={.spec.size} {.spec.ports[*].name} {.spec.ports[*].protocol}');
+
+  expect(await helm('install', 'gates', './gates', ...wait), /STATUS: deployed/, 'install of a custom resource');
+  expect(await found(), /^small a b TCP UDP$/, 'after install');
+  const added = JSON.stringify([{ op: 'add', path: '/spec/ports/-', value: { name: 'c' } }]);
+  await kubectl('patch', 'gate', 'main', '--type=json', '-p', added);
+  expect(await helm('upgrade', 'gates', './gates', ...wait, '--set', 'size=large'), /REVISION: 2/, 'upgrade');
+  // Helm 4 applies on the server, which keeps the items of other managers; helm 3 replaces what its chart contains.
+  expect(await found(), version === '4' ? /^large a b c TCP UDP TCP$/ : /^large a b/, 'after upgrade');
+  expect(await helm('rollback', 'gates', '1', ...wait), /Rollback was a success/, 'rollback');
+  expect(await found(), /^small a b/, 'after rollback');
+  expect(await helm('uninstall', 'gates', ...wait), /release "gates" uninstalled/, 'uninstall');
+  expect(await kubectl('get', 'gates,crd', '-o', 'name'), /^customresourcedefinition\S*gates.example.com\n$/, 'left');
+}
+
 try {
   await helm('create', 'demo');
   expect(await helm('install', 'web', './demo', ...wait, ...settings(firstPort)), /STATUS: deployed/, 'install');
@@ -93,6 +143,7 @@ try {
   const releases = await kubectl('get', 'secrets', '-l', 'owner=helm', '-o', 'name');
   // The pod of `helm test` stays until the next test, as its annotation requests.
   expect(left + releases, /^(pod\/web-demo-test-connection\n)?$/, 'after uninstall');
+  await customResourceChart();
   process.stdout.write(`helm ${(await helm('version', '--short')).trim()}: all steps passed\n`);
 } catch (error) {
   const shown = await kubectl('get', 'all,events', '-o', 'wide').catch(({ message }) => message);
