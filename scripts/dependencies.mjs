@@ -145,7 +145,7 @@ const variableImports = [
 
 /** Libraries that only certain files may import. */
 const libraries = {
-  koa: [/^adapters\/http-koa\//, /^benchmarks\//, /^packages\/keelson\/test\//],
+  koa: [/^adapters\/http-koa\//, /^benchmarks\//, /^packages\/keelson\/test\//, /^test\/test\/plane\/frameworks/],
   '@koa/router': [
     /^adapters\/http-koa\//,
     /^test\/test\/packages\//,
