@@ -117,9 +117,8 @@ export const patchCases: readonly ClientCase[] = [
     id: 'patch.apply',
     title: 'an apply creates, merges with what others own, and removes what its manager gives up',
     async run({ parts, part }) {
-      const { metadata, kind, apiVersion } = part('a');
-      const apply = (fieldManager: string, spec: object) =>
-        parts.apply({ kind, apiVersion, metadata, spec } as never, { fieldManager });
+      const { metadata } = part('a');
+      const apply = (fieldManager: string, spec: object) => parts.apply({ metadata, spec } as never, { fieldManager });
       const made = await apply('one', { colour: 'red', settings: { k: 'v' } });
       deepEqual(made.spec, { replicas: 1, colour: 'red', settings: { k: 'v' } });
       const merged = await apply('two', { settings: { l: 'w' } });
@@ -132,9 +131,9 @@ export const patchCases: readonly ClientCase[] = [
     id: 'patch.apply-conflict',
     title: 'an apply of fields that others own is a 409 that names them, and takes them with force',
     async run({ parts, part }) {
-      const { metadata, kind, apiVersion } = part('a');
+      const { metadata } = part('a');
       const apply = (fieldManager: string, colour: string, force: boolean) =>
-        parts.apply({ kind, apiVersion, metadata, spec: { colour } } as never, { fieldManager, force });
+        parts.apply({ metadata, spec: { colour } } as never, { fieldManager, force });
       const made = await apply('one', 'red', false);
       const { details } = await refused(() => apply('two', 'blue', false), 409, StatusReason.Conflict);
       deepEqual(details?.causes, [
