@@ -110,6 +110,7 @@ export type { RequestSubject } from './certificates/request/subject.ts';
 export { hasCondition } from './certificates/v1/conditions.ts';
 export type * as certificatesV1 from './certificates/v1/schema/index.ts';
 export type * as coordinationV1 from './coordination/v1/schema/index.ts';
+export { type ComponentStatus, componentStatusKind } from './core/v1/component-status.ts';
 export { matchesNodeTerm, type NodeFacts, tolerates, untoleratedTaint } from './core/v1/node/node-rules.ts';
 export { volumeReaches, volumesFor } from './core/v1/persistent-volume/match-claim.ts';
 export { podGracePeriod, type QosClass, qosClassOf } from './core/v1/pod.ts';

@@ -121,7 +121,9 @@ function selectableFieldsOf<T extends KubeObject>(
 }
 
 function warningOf(apiVersion: string, kind: string, { since, removed, replacement }: Deprecation): string {
-  return `${apiVersion} ${kind} is deprecated in v${since}+, unavailable in v${removed}+; use ${replacement}`;
+  const unavailable = removed === undefined ? '' : `, unavailable in v${removed}+`;
+  const use = replacement === undefined ? '' : `; use ${replacement}`;
+  return `${apiVersion} ${kind} is deprecated in v${since}+${unavailable}${use}`;
 }
 
 /**

@@ -67,12 +67,12 @@ export interface StorageConversion<T> {
 /** The operations that a kind can offer. */
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
 
-/** When a version of a kind was deprecated and removed in Kubernetes, as `1.14`, and what to use instead. */
+/** When a version of a kind was deprecated, and removed, in Kubernetes, as `1.14`, and what to use instead. */
 export interface Deprecation {
   readonly since: string;
-  readonly removed: string;
+  readonly removed?: string;
   /** `group/version Kind`. */
-  readonly replacement: string;
+  readonly replacement?: string;
 }
 
 /** The complete declaration of one kind in one version. Created by `defineKind`; immutable. */

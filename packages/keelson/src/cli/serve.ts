@@ -5,6 +5,7 @@ import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import { loadControllers } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
+import { processControllers } from '../control-plane/component-statuses.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { createPlane } from '../control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
@@ -57,7 +58,7 @@ export async function startServer(
   const logger = createPinoLogger(options.logLevel);
   const controllers = await loadControllers(options.controllers ?? ['api']);
   // Checked before anything is created.
-  chooseControllers(controllers, '--controllers');
+  const choice = chooseControllers(controllers, '--controllers');
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = options;
   const load = async (): Promise<Credentials> => ({
@@ -82,6 +83,7 @@ export async function startServer(
         });
   const context: ServerContext = {
     ...{ options, logger, metrics, credentials, localAgents, advertiseAddress },
+    controllers: processControllers(choice),
     current: () => renewal?.current ?? credentials,
     agentClient: made && insecure ? made.agentClient : undefined,
     delegated: delegated?.options,

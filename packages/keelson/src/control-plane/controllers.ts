@@ -29,7 +29,7 @@ import { Scheduler } from '@keelson/scheduler';
 import type { ControllerChoice } from './controller-choice.ts';
 
 /** The Leases by which one of several processes is elected: one for each set that a process may run alone. */
-const leases = {
+export const controllerLeases = {
   api: { namespace: 'kube-system', name: 'keelson-controllers' },
   workloads: { namespace: 'kube-system', name: 'keelson-workload-controllers' },
   scheduler: { namespace: 'kube-system', name: 'keelson-scheduler' },
@@ -111,15 +111,15 @@ export function controllerServices(
     const services = [...garbage(), ...manager([...chosen, ...workloads]), ...schedulers()];
     return services.map((service) => startedInTime(service, options));
   }
-  const elect = (lease: (typeof leases)[keyof typeof leases], services: () => readonly Service[]) =>
+  const elect = (lease: (typeof controllerLeases)[keyof typeof controllerLeases], services: () => readonly Service[]) =>
     runElected({
       ...{ ...options, ...lease, ...times, identity: candidateName() },
       services: () => services().map((service) => startedInTime(service, options)),
     });
   return [
-    ...(api.length === 0 ? [] : [elect(leases.api, apiServices)]),
-    ...(workloads.length === 0 ? [] : [elect(leases.workloads, () => manager(workloads))]),
-    ...(scheduler ? [elect(leases.scheduler, schedulers)] : []),
+    ...(api.length === 0 ? [] : [elect(controllerLeases.api, apiServices)]),
+    ...(workloads.length === 0 ? [] : [elect(controllerLeases.workloads, () => manager(workloads))]),
+    ...(scheduler ? [elect(controllerLeases.scheduler, schedulers)] : []),
   ];
 }
 

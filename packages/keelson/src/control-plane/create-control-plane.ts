@@ -56,6 +56,7 @@ import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { type Authorization, type AuthorizationContext, makeAuthorization } from './authorization.ts';
 import { builtinAdmission } from './builtin-admission.ts';
+import { componentStatuses, type ProcessControllers, processControllers } from './component-statuses.ts';
 import { type ControllerChoice, type ControllersOption, chooseControllers } from './controller-choice.ts';
 import { controllerServices, type PlaneControllerOptions, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
@@ -183,6 +184,8 @@ export interface PlaneParts {
   readonly wrapStore?: StoreWrapper;
   /** The audit log of all threads. */
   readonly auditLog?: AuditSink;
+  /** The controllers of the process, when another thread runs them. */
+  readonly controllers?: ProcessControllers;
   /** The socket that the server of this thread accepts connections from. */
   readonly socket?: SharedSocket;
 }
@@ -204,10 +207,15 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
   const nodeMetrics = withBuiltin ? new NodeMetricsSource({ clock, logger }) : undefined;
-  const allKinds = [...(withBuiltin ? builtinKinds : []), ...(nodeMetrics?.kinds() ?? []), ...(options.kinds ?? [])];
   const { tracing } = options;
   const context = { clock, logger, metrics, ...(tracing ? { tracing } : {}) };
   const controllers = chooseControllers(options.controllers ?? true);
+  const runs = parts.controllers ?? processControllers(controllers);
+  const allKinds = [
+    ...(withBuiltin ? [...builtinKinds, componentStatuses({ api: () => api, stores: () => stores, runs, clock })] : []),
+    ...(nodeMetrics?.kinds() ?? []),
+    ...(options.kinds ?? []),
+  ];
   const { encryptionConfigFile: configFile } = options;
   const encryption =
     configFile === undefined ? undefined : await Encryption.open({ configFile, kinds: allKinds, ...context });

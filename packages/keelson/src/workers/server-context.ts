@@ -7,6 +7,7 @@ import { authenticationOptions } from '../config/authentication-options.ts';
 import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
+import type { ProcessControllers } from '../control-plane/component-statuses.ts';
 import type { ControlPlaneOptions } from '../control-plane/create-control-plane.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import type { OpenTelemetry } from '../opentelemetry.ts';
@@ -29,6 +30,8 @@ export interface ServerContext {
   readonly delegated: AuthenticationOptions | undefined;
   readonly advertiseAddress: string;
   readonly localAgents: ReadonlyMap<string, number>;
+  /** The controllers of the process; the main thread runs them. */
+  readonly controllers: ProcessControllers;
 }
 
 /** The options of a plane that serves requests; without those of the process that owns the stores. */

@@ -8,6 +8,7 @@ import { systemClock } from '@keelson/core/runtime';
 import { auditOptions } from '../config/audit-options.ts';
 import { connectionLimits } from '../config/connection-limits.ts';
 import type { ServerOptions } from '../config/options.ts';
+import type { ProcessControllers } from '../control-plane/component-statuses.ts';
 import type { PlaneParts } from '../control-plane/create-control-plane.ts';
 import { type MetricFamily, metricsText, type PromMetrics } from '../observe/prom-metrics.ts';
 import { backlog } from '../server/listen.ts';
@@ -23,6 +24,7 @@ export interface WorkerStart {
   readonly credentials: Credentials | undefined;
   readonly delegated: AuthenticationOptions | undefined;
   readonly advertiseAddress: string;
+  readonly controllers: ProcessControllers;
   /** Descriptor of the listening socket that belongs to this worker. */
   readonly descriptor: number;
   /** Access to the stores that only the main thread can open, by name. */
@@ -123,7 +125,7 @@ export class WorkerThreads {
   }
 
   async #start(descriptor: number, port: number): Promise<void> {
-    const { options, delegated, advertiseAddress } = this.#context;
+    const { options, delegated, advertiseAddress, controllers } = this.#context;
     const ports: MessagePort[] = [];
     const stores = new Map<string, StoreAccess>();
     for (const [name, store] of this.#stores) {
@@ -133,7 +135,7 @@ export class WorkerThreads {
     }
     const workerData: WorkerStart = {
       options: { ...share(options), listen: { ...options.listen, port } },
-      ...{ credentials: this.#context.current(), delegated, advertiseAddress, descriptor, stores },
+      ...{ credentials: this.#context.current(), delegated, advertiseAddress, controllers, descriptor, stores },
     };
     const worker = new Worker(new URL(import.meta.resolve('#worker')), {
       workerData,

@@ -13,7 +13,7 @@ import type { WorkerMessage, WorkerReport, WorkerStart } from './worker-threads.
 
 /** The entry of a worker thread: a server that accepts connections of the socket of the main thread. */
 async function run(main: MessagePort, start: WorkerStart): Promise<void> {
-  const { options, credentials, delegated, advertiseAddress, descriptor, stores } = start;
+  const { options, credentials, delegated, advertiseAddress, controllers, descriptor, stores } = start;
   const logger = createPinoLogger(options.logLevel);
   routeLibraryOutput(logger, systemClock);
   const report = (message: WorkerReport, transfer: (MessagePort | ArrayBuffer)[] = []) =>
@@ -32,7 +32,7 @@ async function run(main: MessagePort, start: WorkerStart): Promise<void> {
   const { metrics, ...tracing } = await telemetryOf(options, shared);
   let current = credentials;
   const context: ServerContext = {
-    ...{ options, logger, metrics, credentials, delegated, advertiseAddress },
+    ...{ options, logger, metrics, credentials, delegated, advertiseAddress, controllers },
     current: () => current,
     agentClient: undefined,
     localAgents: new Map(),
@@ -46,6 +46,7 @@ async function run(main: MessagePort, start: WorkerStart): Promise<void> {
           return access === undefined ? store : new WorkerStore(access);
         },
         auditLog: forwardedLog((lines) => report({ type: 'audit', lines }, [lines.buffer])),
+        controllers,
         socket: { descriptor },
       },
     );
