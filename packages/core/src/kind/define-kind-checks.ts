@@ -3,7 +3,8 @@ import { type MessageNode, messageNode } from './schema-walk.ts';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const groupName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const kindWord = /^[A-Za-z][A-Za-z0-9]*$/;
+/** Kubernetes permits hyphens; its own tests use them. */
+const kindWord = /^[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/;
 
 function repeated(words: readonly string[]): string | undefined {
   return words.find((word, index) => words.indexOf(word) !== index);
@@ -12,7 +13,7 @@ function repeated(words: readonly string[]): string | undefined {
 /** Every contradiction in the words of a declaration, as texts. */
 function nameProblems(kind: KindDefinition): string[] {
   const problems: string[] = [];
-  if (!kindWord.test(kind.kind)) problems.push('kind must be a word of letters and digits');
+  if (!kindWord.test(kind.kind)) problems.push('kind must consist of letters, digits and hyphens');
   if (kind.group !== '' && !groupName.test(kind.group)) problems.push('group must be empty or a lower-case DNS name');
   if (!dnsLabel.test(kind.version)) problems.push('version must be a lower-case word such as v1');
   for (const word of [kind.names.plural, kind.names.singular, ...kind.names.shortNames, ...kind.names.categories]) {

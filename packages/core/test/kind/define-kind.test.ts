@@ -145,7 +145,7 @@ const contradictions: readonly [string, () => unknown, RegExp][] = [
   ],
   ['the group is no DNS name', () => defineKind({ ...minimal, group: 'Example_com' }), /group must be/],
   ['the version is empty', () => defineKind({ ...minimal, version: '' }), /version must be/],
-  ['the kind is no word', () => defineKind({ ...minimal, kind: 'a/b' }), /kind must be a word/],
+  ['the kind is no word', () => defineKind({ ...minimal, kind: 'a/b' }), /kind must consist of letters/],
   ['a verb repeats', () => defineKind({ ...minimal, verbs: ['get', 'get'] }), /verb get is given twice/],
   [
     'status subresource without status',

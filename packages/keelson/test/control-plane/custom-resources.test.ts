@@ -119,6 +119,22 @@ test('a definition is served, with discovery, defaults, validation and unknown f
   t.like(openApi.components.schemas['com.example.v1.Widget'].properties.spec.properties.size, size);
 });
 
+test('the name of a kind may contain hyphens', async (t) => {
+  const server = await serve(t);
+  const names = { plural: 'e2e-tests', kind: 'e2e-test' };
+  await establish(server, definition('e2e-tests', [version('v1', {}, { storage: true })], { names }));
+  const path = '/apis/example.com/v1/namespaces/default/e2e-tests';
+  const created = await server.call('POST', path, {
+    apiVersion: 'example.com/v1',
+    kind: 'e2e-test',
+    metadata: { name: 'a' },
+  });
+  t.is(created.status, 201, created.json.message);
+  t.is((await server.call('GET', path)).json.kind, 'e2e-testList');
+  const { json } = await server.call('GET', '/openapi/v3/apis/example.com/v1');
+  t.truthy(json.components.schemas['com.example.v1.e2e-test']);
+});
+
 test('objects of an earlier schema are completed when they are read, and a watch goes on', async (t) => {
   const server = await serve(t);
   await establish(
