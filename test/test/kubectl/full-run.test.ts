@@ -150,6 +150,8 @@ test('KEELSON_TEST_FULL adds exactly these cases of clients on LMDB, etcd and Po
     'page.bad-token',
     'page.limit-larger-than-the-list',
     'page.with-selector',
+    'patch.apply',
+    'patch.apply-conflict',
     'patch.dry-run',
     'patch.json',
     'patch.json-that-does-not-apply',
