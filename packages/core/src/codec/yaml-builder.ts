@@ -1,5 +1,5 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
-import { DocumentError, noteDuplicate, type ParsedDocument, placeOf } from '../json/document-error.ts';
+import { DocumentError, noteRepeatedKey, type ParsedDocument, placeOf } from '../json/document-error.ts';
 import { setOwn } from '../json/json.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 
@@ -37,8 +37,7 @@ export class YamlBuilder {
   readonly #source: string;
   readonly #limits: YamlLimits;
   readonly #anchors = new Map<string, Anchor>();
-  readonly #path: (string | number)[] = [];
-  readonly #duplicates: string[] = [];
+  readonly #repeated: string[] = [];
   #at = 0;
   #aliases = 0;
   #size = 0;
@@ -62,7 +61,7 @@ export class YamlBuilder {
     this.#next();
     this.#skipEmptyDocuments();
     if (this.#at < this.#events.length) throw new DocumentError('yaml', 'syntax', 'more than one document in the body');
-    return { value, duplicateFields: this.#duplicates };
+    return { value, duplicateFields: [], ...(this.#repeated.length > 0 ? { repeatedKeys: this.#repeated } : {}) };
   }
 
   /** A separator behind the only document is common in manifests. */
@@ -105,9 +104,7 @@ export class YamlBuilder {
   #sequence(depth: number): unknown[] {
     const items: unknown[] = [];
     while (this.#events[this.#at]?.type !== this.#library.EVENT_ID.POP) {
-      this.#path.push(items.length);
       items.push(this.#node(depth + 1));
-      this.#path.pop();
     }
     this.#at++;
     return items;
@@ -116,11 +113,10 @@ export class YamlBuilder {
   #mapping(depth: number): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     while (this.#events[this.#at]?.type !== this.#library.EVENT_ID.POP) {
+      const offset = positionOf(this.#events[this.#at]);
       const key = this.#key();
-      this.#path.push(key);
-      if (Object.hasOwn(object, key)) noteDuplicate(this.#duplicates, this.#path);
+      if (Object.hasOwn(object, key)) noteRepeatedKey(this.#repeated, key, this.#source, offset);
       setOwn(object, key, this.#node(depth + 1));
-      this.#path.pop();
     }
     this.#at++;
     return object;

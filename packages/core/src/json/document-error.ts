@@ -39,6 +39,8 @@ export interface ParsedDocument {
    * counts. Empty unless the caller requested them.
    */
   readonly duplicateFields: readonly string[];
+  /** The same of a YAML document, as Kubernetes reports it: `line 9: key "name" already set in map`. */
+  readonly repeatedKeys?: readonly string[];
 }
 
 /** `line 3, column 7` of an offset into text or bytes; both count from 1. */
@@ -64,6 +66,13 @@ const maxPathLength = 1024;
 /** Notes that the field at these steps is repeated. */
 export function noteDuplicate(duplicates: string[], steps: readonly (string | number)[]): void {
   if (duplicates.length < maxDuplicates) duplicates.push(pathText(steps));
+}
+
+/** Notes that a key of a YAML document is repeated at this offset. */
+export function noteRepeatedKey(repeated: string[], key: string, source: string, offset: number): void {
+  if (repeated.length >= maxDuplicates) return;
+  const [line] = placeOf(source, offset).split(',');
+  repeated.push(`${line}: key ${JSON.stringify(cutText(key, maxKeyLength))} already set in map`);
 }
 
 /** Path of a field from its steps: keys and list indices. Long keys and paths are cut. */

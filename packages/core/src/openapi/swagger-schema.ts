@@ -20,6 +20,11 @@ function mapped(schemas: Readonly<Record<string, OpenApiSchema>>): Record<string
 export function swaggerSchema(schema: OpenApiSchema): SwaggerSchema {
   const { $ref, allOf, oneOf, anyOf: _any, not: _not, nullable: _null, ...others } = schema;
   const { properties, additionalProperties, items, ...rest } = others;
+  if (rest['x-kubernetes-preserve-unknown-fields'] === true) {
+    // Clients that read Swagger take declared fields as the only ones: kubectl would report all others.
+    const { 'x-kubernetes-group-version-kind': versions } = rest;
+    return versions === undefined ? rest : { type: 'object', 'x-kubernetes-group-version-kind': versions };
+  }
   if ($ref !== undefined) return { $ref: reference($ref), ...rest };
   const [only] = allOf ?? [];
   if (only?.$ref !== undefined && allOf?.length === 1) {

@@ -46,7 +46,7 @@ export function parseApplied(type: BodyType, request: ParseRequest): AnyObject {
     const error = fieldError.required('fieldManager', 'is required for apply patch');
     throw statusErrors.invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [error]);
   }
-  const { value, duplicateFields } = parse(patch.bytes);
+  const { value, ...repeated } = parse(patch.bytes);
   if (!isJsonObject(value)) throw statusErrors.badRequest('error decoding YAML: the document is not an object');
   const config = value as AnyObject;
   const given = typeText(config.apiVersion, config.kind);
@@ -62,8 +62,12 @@ export function parseApplied(type: BodyType, request: ParseRequest): AnyObject {
     throw statusErrors.badRequest(`failed to create typed patch object (${object}): ${text}`);
   }
   const rejected = (text: string) =>
-    statusErrors.badRequest(text.replace('strict decoding error', 'error strict decoding YAML'));
-  checkFields(parameters.fieldValidation, { unknownFields: [], duplicateFields }, context, rejected);
+    statusErrors.badRequest(
+      text
+        .replace('strict decoding error', 'error strict decoding YAML')
+        .replace(': yaml:', ': error converting YAML to JSON: yaml:'),
+    );
+  checkFields(parameters.fieldValidation, { unknownFields: [], ...repeated }, context, rejected);
   return config;
 }
 

@@ -62,7 +62,7 @@ export async function decodeBody(type: BodyType, request: BodyRequest): Promise<
   const { context, body, parameters, settle, otherApiVersions = [] } = request;
   const size = body.bytes.length;
   const anyVersion = { kind: type.kind, schema: type.schema };
-  const { value, duplicateFields } = parseBody(
+  const { value, ...repeated } = parseBody(
     otherApiVersions.length === 0 ? type : anyVersion,
     body,
     parameters.fieldValidation !== 'Ignore',
@@ -72,7 +72,7 @@ export async function decodeBody(type: BodyType, request: BodyRequest): Promise<
   const parsed = nextTurn(size);
   if (parsed) await parsed;
   let first: DecodedObject | undefined = decodeObject(type, value);
-  checkFields(parameters.fieldValidation, { unknownFields: first.unknownFields, duplicateFields }, context);
+  checkFields(parameters.fieldValidation, { unknownFields: first.unknownFields, ...repeated }, context);
   settle(first.object);
   const decoded = nextTurn(size);
   if (decoded) await decoded;
@@ -92,6 +92,7 @@ export async function decodeBody(type: BodyType, request: BodyRequest): Promise<
 interface ParsedBody {
   readonly value: AnyObject;
   readonly duplicateFields: readonly string[];
+  readonly repeatedKeys?: readonly string[];
 }
 
 /** Number of bytes of a malformed body in the error message. */
@@ -134,7 +135,7 @@ function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolean): Par
     throw unrecognized(type, error.message, bytes, error);
   }
   if (!isJsonObject(parsed.value)) throw unrecognized(type, 'the body is not an object', bytes);
-  return { value: parsed.value as AnyObject, duplicateFields: parsed.duplicateFields };
+  return { ...parsed, value: parsed.value as AnyObject };
 }
 
 function jsonTypeOf(value: unknown): string {
@@ -210,17 +211,22 @@ const listedFields = 100;
  */
 export function checkFields(
   mode: FieldValidation,
-  fields: { readonly unknownFields: readonly string[]; readonly duplicateFields: readonly string[] },
+  fields: { readonly unknownFields: readonly string[] } & Omit<ParsedDocument, 'value'>,
   context: RequestContext,
   rejection: (text: string) => StatusError = (text) => statusErrors.badRequest(text),
 ): void {
-  if (mode === 'Ignore' || (fields.unknownFields.length === 0 && fields.duplicateFields.length === 0)) return;
+  const { repeatedKeys = [] } = fields;
+  if (mode === 'Ignore') return;
   const texts = [
     ...fields.unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
     ...fields.duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
   ].slice(0, listedFields);
-  if (mode === 'Strict') throw rejection(`strict decoding error: ${texts.join(', ')}`);
-  for (const text of texts) context.warn(text);
+  if (texts.length === 0 && repeatedKeys.length === 0) return;
+  if (mode === 'Strict') {
+    const repeated = repeatedKeys.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${repeatedKeys.join('\n  ')}`];
+    throw rejection(`strict decoding error: ${[...repeated, ...texts].join(', ')}`);
+  }
+  for (const text of [...repeatedKeys, ...texts]) context.warn(text);
 }
 
 /** Completes the namespace of a body. @throws The error of `mismatch` when the body names another namespace. */

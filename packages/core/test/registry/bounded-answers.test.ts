@@ -69,7 +69,7 @@ test('repeated fields are reported a hundred times at most, with short paths', (
   const outer = 'k'.repeat(100_000);
   const repeated = range(1000, () => '"a":1').join(',');
   const json = parseJson(Buffer.from(`{"${outer}":{${repeated}}}`), { duplicates: true }).duplicateFields;
-  const yaml = parseYaml(Buffer.from(`${outer}:\n${range(1000, () => '  a: 1\n').join('')}`)).duplicateFields;
+  const yaml = parseYaml(Buffer.from(`${outer}:\n${range(1000, () => '  a: 1\n').join('')}`)).repeatedKeys ?? [];
   for (const fields of [json, yaml]) {
     t.is(fields.length, 100);
     t.true(bytesOf(fields) < 100 * 1500);

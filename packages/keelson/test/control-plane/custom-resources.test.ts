@@ -135,6 +135,17 @@ test('the name of a kind may contain hyphens', async (t) => {
   t.truthy(json.components.schemas['com.example.v1.e2e-test']);
 });
 
+test('in Swagger a kind that keeps unknown fields has no properties', async (t) => {
+  const server = await serve(t);
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  await establish(server, definition('opens', [{ name: 'v1', served: true, storage: true, schema }]));
+  const { json } = await server.call('GET', '/openapi/v2');
+  t.deepEqual(json.definitions['com.example.v1.Open'], {
+    type: 'object',
+    'x-kubernetes-group-version-kind': [{ group: 'example.com', version: 'v1', kind: 'Open' }],
+  });
+});
+
 test('objects of an earlier schema are completed when they are read, and a watch goes on', async (t) => {
   const server = await serve(t);
   await establish(

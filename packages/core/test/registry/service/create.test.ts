@@ -243,6 +243,25 @@ test('generateName tries up to eight names, keeps the base, and gives up with 40
   t.regex(status.message ?? '', /the server was not able to generate a unique name for the object$/);
 });
 
+test('repeated keys of YAML are reported by line, as Kubernetes does, before unknown fields', async (t) => {
+  const plane = await createPlane(t);
+  const bytes = Buffer.from('metadata:\n  name: a\nspec:\n  colour: red\n  x: 1\n  colour: blue\n');
+  const create = (fieldValidation: 'Strict' | 'Warn', warnings: string[]) =>
+    plane.service(Gadget).create(
+      contextWith((remark) => warnings.push(remark)),
+      { namespace: 'n' },
+      { bytes, format: 'yaml' },
+      { dryRun: true, fieldValidation },
+    );
+  t.is(
+    (await failure(() => create('Strict', []))).message,
+    'strict decoding error: yaml: unmarshal errors:\n  line 6: key "colour" already set in map, unknown field "spec.x"',
+  );
+  const warned: string[] = [];
+  await create('Warn', warned);
+  t.deepEqual(warned, ['line 6: key "colour" already set in map', 'unknown field "spec.x"']);
+});
+
 test('fieldValidation: Strict refuses unknown and duplicate fields, Warn names them, Ignore is silent; none is stored', async (t) => {
   const plane = await createPlane(t);
   const body = text('{"metadata":{"name":"a"},"spec":{"colour":"red","x":1,"colour":"blue"},"y":{"__proto__":1}}');

@@ -63,7 +63,10 @@ test('bodies that are no configuration of the kind are rejected with the texts o
     ],
     [`${head}spec:\n  paused: [1]`, /\.spec\.paused: expected boolean, got \[1\]$/],
     [`${head}spec: 1`, /\.spec: expected map, got 1$/],
-    [`${head}spec:\n  colour: red\n  colour: blue`, /^error strict decoding YAML: duplicate field "spec\.colour"$/],
+    [
+      `${head}spec:\n  colour: red\n  colour: blue`,
+      /^error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n {2}line \d+: key "colour" already set in map$/,
+    ],
     [head.replace('name: g', 'name: h'), /^the name of the object \(h\) does not match the name on the URL \(g\)$/],
     [
       'apiVersion: toys.example.com/v1\nkind: Gadget\n',
