@@ -4,8 +4,8 @@
 //   node scripts/kubernetes-conformance.mjs [--focus REGEX] [--skip REGEX] [--minutes N] [--print]
 //
 // The program is built from Go modules with the Go of this machine, once, into the cache of the user. `--focus` and
-// `--skip` select tests by their names; by default those of the API machinery. `--print` writes no page. Packages must be
-// built.
+// `--skip` select tests by their names; by default those of the API machinery. `--print` writes no page. The packages
+// must be built.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
