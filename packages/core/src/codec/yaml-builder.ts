@@ -1,5 +1,5 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
-import { DocumentError, noteRepeatedKey, type ParsedDocument, placeOf } from '../json/document-error.ts';
+import { DocumentError, noteDuplicate, noteRepeatedKey, type ParsedDocument, placeOf } from '../json/document-error.ts';
 import { setOwn } from '../json/json.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 
@@ -37,7 +37,9 @@ export class YamlBuilder {
   readonly #source: string;
   readonly #limits: YamlLimits;
   readonly #anchors = new Map<string, Anchor>();
+  readonly #duplicates: string[] = [];
   readonly #repeated: string[] = [];
+  readonly #path: (string | number)[] = [];
   #at = 0;
   #aliases = 0;
   #size = 0;
@@ -61,7 +63,11 @@ export class YamlBuilder {
     this.#next();
     this.#skipEmptyDocuments();
     if (this.#at < this.#events.length) throw new DocumentError('yaml', 'syntax', 'more than one document in the body');
-    return { value, duplicateFields: [], ...(this.#repeated.length > 0 ? { repeatedKeys: this.#repeated } : {}) };
+    return {
+      value,
+      duplicateFields: this.#duplicates,
+      ...(this.#repeated.length > 0 ? { repeatedKeys: this.#repeated } : {}),
+    };
   }
 
   /** A separator behind the only document is common in manifests. */
@@ -104,7 +110,9 @@ export class YamlBuilder {
   #sequence(depth: number): unknown[] {
     const items: unknown[] = [];
     while (this.#events[this.#at]?.type !== this.#library.EVENT_ID.POP) {
+      this.#path.push(items.length);
       items.push(this.#node(depth + 1));
+      this.#path.pop();
     }
     this.#at++;
     return items;
@@ -115,8 +123,13 @@ export class YamlBuilder {
     while (this.#events[this.#at]?.type !== this.#library.EVENT_ID.POP) {
       const offset = positionOf(this.#events[this.#at]);
       const key = this.#key();
-      if (Object.hasOwn(object, key)) noteRepeatedKey(this.#repeated, key, this.#source, offset);
+      this.#path.push(key);
+      if (Object.hasOwn(object, key)) {
+        noteDuplicate(this.#duplicates, this.#path);
+        noteRepeatedKey(this.#repeated, key, this.#source, offset);
+      }
       setOwn(object, key, this.#node(depth + 1));
+      this.#path.pop();
     }
     this.#at++;
     return object;

@@ -39,7 +39,7 @@ export interface ParsedDocument {
    * counts. Empty unless the caller requested them.
    */
   readonly duplicateFields: readonly string[];
-  /** The same of a YAML document, as Kubernetes reports it: `line 9: key "name" already set in map`. */
+  /** The same fields of a YAML document as Kubernetes reports them: `line 9: key "name" already set in map`. */
   readonly repeatedKeys?: readonly string[];
 }
 

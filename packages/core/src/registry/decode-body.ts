@@ -215,11 +215,13 @@ export function checkFields(
   context: RequestContext,
   rejection: (text: string) => StatusError = (text) => statusErrors.badRequest(text),
 ): void {
+  // A YAML document has both; its lines are what Kubernetes reports.
   const { repeatedKeys = [] } = fields;
+  const duplicateFields = repeatedKeys.length > 0 ? [] : fields.duplicateFields;
   if (mode === 'Ignore') return;
   const texts = [
     ...fields.unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...fields.duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
   ].slice(0, listedFields);
   if (texts.length === 0 && repeatedKeys.length === 0) return;
   if (mode === 'Strict') {

@@ -87,10 +87,13 @@ test('YAML keys are text, also when they have the form of numbers or booleans', 
   });
 });
 
-test('repeated keys are reported with their line, the last one counts', (t) => {
-  const { value: result, repeatedKeys } = parse(
-    'a: 1\nspec:\n  ports:\n  - x: 1\n    x: 2\n  a: 1\na: 3\n"1": 1\n1: 2',
-  );
+test('repeated keys are reported with their path and line, the last one counts', (t) => {
+  const {
+    value: result,
+    duplicateFields,
+    repeatedKeys,
+  } = parse('a: 1\nspec:\n  ports:\n  - x: 1\n    x: 2\n  a: 1\na: 3\n"1": 1\n1: 2');
+  t.deepEqual(duplicateFields, ['spec.ports[0].x', 'a', '1']);
   t.deepEqual(repeatedKeys, [
     'line 5: key "x" already set in map',
     'line 7: key "a" already set in map',
