@@ -5,6 +5,7 @@ import { MessageChannel, type MessagePort, type TransferListItem, Worker } from 
 import { AuditLog, type AuthenticationOptions } from '@keelson/access';
 import { UsageError } from '@keelson/core/internal';
 import { systemClock } from '@keelson/core/runtime';
+import { defaultLimits } from '@keelson/http-koa';
 import { auditOptions } from '../config/audit-options.ts';
 import { connectionLimits } from '../config/connection-limits.ts';
 import type { ServerOptions } from '../config/options.ts';
@@ -188,15 +189,12 @@ function share(options: ServerOptions): ServerOptions {
     },
     flowControl: {
       ...flow,
-      requestsInFlight: part(flow.requestsInFlight ?? defaults.requestsInFlight),
-      watches: part(flow.watches ?? defaults.watches),
-      connects: part(flow.connects ?? defaults.connects),
+      requestsInFlight: part(flow.requestsInFlight ?? defaultLimits.requestsInFlight),
+      watches: part(flow.watches ?? defaultLimits.watches),
+      connects: part(flow.connects ?? defaultLimits.connects),
     },
   };
 }
-
-/** Limits of the whole server; a server without workers does not load the HTTP server here. */
-const defaults = { requestsInFlight: 600, watches: 20_000, connects: 5_000 };
 
 /**
  * Further descriptors of a listening socket, one for each worker, which closes it. Node 20 cannot duplicate a
