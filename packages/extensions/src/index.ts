@@ -1,3 +1,4 @@
+export type { IndexedAdmission, IndexedAdmissionOptions } from './admission/indexed-admission.ts';
 export { AggregatedApis, type AggregatedApisOptions, type FrontProxyIdentity } from './aggregation/aggregated-apis.ts';
 export { LocalApiServices, type LocalApiServicesOptions } from './aggregation/local-api-services.ts';
 export * from './cel/index.ts';
@@ -11,14 +12,6 @@ export {
   type ImportedDefinitions,
   importDefinitions,
 } from './custom-resources/index.ts';
-export {
-  type AdmissionPolicies,
-  type AdmissionPoliciesOptions,
-  admissionPolicies,
-} from './policies/policy-admission.ts';
+export { admissionPolicies } from './policies/policy-admission.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
-export {
-  type AdmissionWebhooks,
-  type AdmissionWebhooksOptions,
-  admissionWebhooks,
-} from './webhooks/webhook-admission.ts';
+export { type AdmissionWebhooksOptions, admissionWebhooks } from './webhooks/webhook-admission.ts';

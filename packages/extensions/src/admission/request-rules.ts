@@ -1,13 +1,16 @@
+import { missingIsUndefined } from '@keelson/client';
 import {
   type AdmissionRequest,
+  type ApiClient,
   type GroupVersionResource,
   type KindDefinition,
-  type LabelMap,
+  type KubeObject,
+  type LabelSelector,
   statusErrors,
 } from '@keelson/core';
 import { storageKindOf } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
-import type { RuleWithOperations } from '@keelson/kinds';
+import { Namespace, type RuleWithOperations } from '@keelson/kinds';
 
 /** What rules of webhooks and policies are compared with. */
 export interface RuleSubject extends GroupVersionResource {
@@ -101,24 +104,31 @@ export function matchingKind(
   return undefined;
 }
 
-/** Reads the labels of a namespace. @throws StatusError 404 */
-export type NamespaceLabels = (name: string) => Promise<LabelMap | undefined>;
+/** @throws StatusError 404 */
+export async function readNamespace(client: ApiClient, name: string): Promise<KubeObject> {
+  const namespaces = client.resource(Namespace);
+  const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
+  return cached ?? (await namespaces.get(name));
+}
 
 /**
- * The labels that the namespace selector of a webhook or policy is compared with: undefined for cluster-scoped objects,
- * which every selector selects.
+ * Whether the selectors of a webhook or policy select the object of a request. Every selector of namespaces selects
+ * cluster-scoped objects. @throws StatusError 404 for a namespace that does not exist
  */
-export function namespaceLabelsOf(
+export async function selects(
+  { objects, namespaces }: { readonly objects: LabelSelector; readonly namespaces: LabelSelector },
   request: AdmissionRequest,
-  read: NamespaceLabels,
-): Promise<LabelMap | undefined> | undefined {
-  const { kind, operation, subresource, namespace, name } = request;
+  client: ApiClient,
+): Promise<boolean> {
+  const { kind, operation, subresource, namespace, name, object, oldObject } = request;
+  const selected = [object, oldObject].some((one) => one !== undefined && objects.matches(one.metadata?.labels));
+  if (!objects.empty && !selected) return false;
+  if (namespaces.empty) return true;
   const isNamespace = kind.group === '' && kind.names.plural === 'namespaces';
   if (isNamespace && subresource === undefined && (operation === 'create' || operation === 'update'))
-    return Promise.resolve(request.object?.metadata?.labels ?? {});
+    return namespaces.matches(object?.metadata?.labels ?? {});
   const named = isNamespace ? name : namespace;
-  if (!named) return undefined;
-  return read(named).then((labels) => labels ?? {});
+  return !named || namespaces.matches((await readNamespace(client, named)).metadata?.labels ?? {});
 }
 
 /** Longest wait of a request for the first list of webhooks or policies. */

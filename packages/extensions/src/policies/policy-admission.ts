@@ -1,11 +1,7 @@
 import { missingIsUndefined } from '@keelson/client';
 import {
-  type AdmissionPlugin,
   type AdmissionRequest,
   type ApiClient,
-  type Authorizer,
-  type FieldError,
-  fieldError,
   type KindDefinition,
   type KubeObject,
   labelSelectorOf,
@@ -14,16 +10,16 @@ import {
   type StatusReason,
   statusErrors,
 } from '@keelson/core';
-import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
-import { Namespace, type policiesV1, type ValidatingAdmissionPolicy } from '@keelson/kinds';
+import type { policiesV1, ValidatingAdmissionPolicy } from '@keelson/kinds';
 import { admissionBindings } from '../admission/expressions.ts';
 import {
-  EquivalentKinds,
-  isExempt,
-  matchingKind,
-  namespaceLabelsOf,
-  waitUntilSynced,
-} from '../admission/request-rules.ts';
+  type Dispatcher,
+  expressionCheck,
+  type IndexedAdmission,
+  type IndexedAdmissionOptions,
+  indexedPlugin,
+} from '../admission/indexed-admission.ts';
+import { EquivalentKinds, matchingKind, readNamespace, selects, waitUntilSynced } from '../admission/request-rules.ts';
 import { requestFields } from '../webhooks/admission-review.ts';
 import { viewOf } from '../webhooks/request-view.ts';
 import {
@@ -36,49 +32,15 @@ import {
 import { evaluatePolicy, type Violation } from './evaluate-policy.ts';
 import { type ActivePolicy, PolicyIndex } from './policy-index.ts';
 
-export interface AdmissionPoliciesOptions {
-  readonly client: () => ApiClient;
-  /** The kinds of the server. */
-  readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
-  readonly authorizer: Authorizer;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
-
-/** The admission by policies: plugins, and the service that keeps the policies. */
-export interface AdmissionPolicies {
-  readonly plugins: readonly AdmissionPlugin[];
-  readonly service: Service;
-}
-
 /** Creates the admission by policies: see docs/how-to/write-admission-policies.md. */
-export function admissionPolicies(options: AdmissionPoliciesOptions): AdmissionPolicies {
-  let running: PolicyDispatcher | undefined;
-  const service: Service = {
-    name: 'admission-policies',
-    start: async () => {
-      running = new PolicyDispatcher(options, () => {
-        plugin.idle = false;
-      });
-      plugin.idle = false;
-      await running.index.start();
-    },
-    stop: async () => {
-      await running?.index.stop();
-    },
-  };
-  const plugin: AdmissionPlugin & { idle: boolean } = {
-    name: 'ValidatingAdmissionPolicy',
-    idle: true,
-    handles: (request) => {
-      if (running === undefined) return false;
-      plugin.idle = running.index.active.length === 0 && running.index.synced;
-      return !plugin.idle && !isExempt(request) && !isReview(request);
-    },
-    validate: (request) => running?.validate(request),
-  };
-  return { plugins: [expressionCheck, plugin], service };
+export function admissionPolicies(options: IndexedAdmissionOptions): IndexedAdmission {
+  const { plugin, service } = indexedPlugin({
+    serviceName: 'admission-policies',
+    pluginName: 'ValidatingAdmissionPolicy',
+    dispatcher: (onChange) => new PolicyDispatcher(options, onChange),
+    handles: (request) => !isReview(request),
+  });
+  return { plugins: [policyCheck, plugin], service };
 }
 
 /** Reviews of access and of tokens decide about requests themselves. */
@@ -88,28 +50,12 @@ function isReview({ kind }: AdmissionRequest): boolean {
   );
 }
 
-/** Rejects policies with expressions that cannot be evaluated. */
-const expressionCheck: AdmissionPlugin = {
-  name: 'PolicyExpressions',
-  resources: ['validatingadmissionpolicies.admissionregistration.k8s.io'],
-  handles: ({ operation, subresource, object }) =>
-    operation !== 'delete' && subresource === undefined && object !== undefined,
-  validate: ({ object, oldObject, name }) => {
-    const known = new Set(
-      (oldObject ? compilePolicy(oldObject as ValidatingAdmissionPolicy).expressions : []).map(
-        ([, { source }]) => source,
-      ),
-    );
-    const errors: FieldError[] = [];
-    for (const [path, { source, compiled, problem }] of compilePolicy(object as ValidatingAdmissionPolicy)
-      .expressions) {
-      // What was stored before remains possible, so that other fields can be changed.
-      if (compiled === undefined && !known.has(source)) errors.push(fieldError.invalid(path, source, problem));
-    }
-    const gk = { group: 'admissionregistration.k8s.io', kind: 'ValidatingAdmissionPolicy' };
-    if (errors.length > 0) throw statusErrors.invalid(gk, name, errors);
-  },
-};
+const policyCheck = expressionCheck('PolicyExpressions', ['validatingadmissionpolicies'], (policy) =>
+  compilePolicy(policy as ValidatingAdmissionPolicy).expressions.map(([path, expression]) => ({
+    ...{ path, source: expression.source },
+    compile: () => expression,
+  })),
+);
 
 const failureKey = 'validation.policy.admission.k8s.io/validation_failure';
 
@@ -120,14 +66,14 @@ const codes: Readonly<Record<string, number>> = {
   RequestEntityTooLarge: 413,
 };
 
-class PolicyDispatcher {
+class PolicyDispatcher implements Dispatcher {
   readonly index: PolicyIndex;
-  readonly #options: AdmissionPoliciesOptions;
+  readonly #options: IndexedAdmissionOptions;
   readonly #client: ApiClient;
   readonly #equivalent: EquivalentKinds;
   readonly #checks;
 
-  constructor(options: AdmissionPoliciesOptions, onChange: () => void) {
+  constructor(options: IndexedAdmissionOptions, onChange: () => void) {
     this.#options = options;
     this.#client = options.client();
     const logger = options.logger.child({ component: 'admission-policies' });
@@ -138,6 +84,10 @@ class PolicyDispatcher {
       help: 'Requests that violated a policy, by policy, binding and enforcement action.',
       labels: ['policy', 'policy_binding', 'enforcement_action'],
     });
+  }
+
+  stop(): Promise<void> {
+    return this.index.stop();
   }
 
   /** All policies examine a request; the first denial in their order is the answer. */
@@ -227,25 +177,12 @@ class PolicyDispatcher {
     const anything = !required && match.rules.length === 0;
     const target = anything ? request.kind : matchingKind(match.rules.filter(named), request, equivalent);
     if (target === undefined) return undefined;
-    const { object, oldObject } = request;
-    const selected = [object, oldObject].some(
-      (one) => one !== undefined && match.objects.matches(one.metadata?.labels),
-    );
-    if (!match.objects.empty && !selected) return undefined;
-    if (match.namespaces.empty) return target;
-    const labels = await namespaceLabelsOf(request, async (name) => (await this.#readNamespace(name)).metadata?.labels);
-    return labels === undefined || match.namespaces.matches(labels) ? target : undefined;
-  }
-
-  async #readNamespace(name: string): Promise<KubeObject> {
-    const namespaces = this.#client.resource(Namespace);
-    const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
-    return cached ?? (await namespaces.get(name));
+    return (await selects(match, request, this.#client)) ? target : undefined;
   }
 
   async #namespace({ kind, namespace }: AdmissionRequest): Promise<KubeObject | undefined> {
     if (!namespace || (kind.group === '' && kind.kind === 'Namespace')) return undefined;
-    return this.#readNamespace(namespace);
+    return readNamespace(this.#client, namespace);
   }
 
   /** The objects with which a policy is evaluated, one after the other; undefined for none. */

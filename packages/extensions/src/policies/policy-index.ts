@@ -74,6 +74,10 @@ export class PolicyIndex {
     return this.#active;
   }
 
+  get empty(): boolean {
+    return this.#active.length === 0;
+  }
+
   /** True when all policies have been loaded once. */
   get synced(): boolean {
     return this.#informers.every(({ synced }) => synced);

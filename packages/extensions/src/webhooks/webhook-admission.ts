@@ -1,29 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import { missingIsUndefined } from '@keelson/client';
 import {
   type AdmissionPlugin,
   type AdmissionRequest,
   type ApiClient,
-  type Authorizer,
-  type FieldError,
-  fieldError,
   isStatusError,
   type KindDefinition,
-  type KubeObject,
-  type LabelMap,
   statusErrors,
 } from '@keelson/core';
 import { AdmissionChain, applyJsonPatch, isPatchError, parseJson } from '@keelson/core/internal';
-import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
-import { Namespace } from '@keelson/kinds';
+import type { Logger } from '@keelson/core/runtime';
 import { admissionBindings, compileCondition, type MatchConditions } from '../admission/expressions.ts';
 import {
-  EquivalentKinds,
-  isExempt,
-  matchingKind,
-  namespaceLabelsOf,
-  waitUntilSynced,
-} from '../admission/request-rules.ts';
+  type Dispatcher,
+  expressionCheck,
+  type IndexedAdmission,
+  type IndexedAdmissionOptions,
+  indexedPlugin,
+} from '../admission/indexed-admission.ts';
+import { EquivalentKinds, matchingKind, selects, waitUntilSynced } from '../admission/request-rules.ts';
 import { serviceResolver } from '../services/resolve-service.ts';
 import { type ReviewResponse, requestFields, requestText } from './admission-review.ts';
 import { CallFailure, denial, WebhookCaller } from './call-webhook.ts';
@@ -31,84 +25,35 @@ import { type RequestView, viewOf } from './request-view.ts';
 import { type Webhook, type WebhookFields, WebhookIndex } from './webhook-index.ts';
 import { WebhookMetrics, type WebhookType } from './webhook-metrics.ts';
 
-export interface AdmissionWebhooksOptions {
-  readonly client: () => ApiClient;
-  /** The kinds of the server. */
-  readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
+export interface AdmissionWebhooksOptions extends IndexedAdmissionOptions {
   /** Plugins that run before the webhooks; their mutating steps run again when a webhook has changed an object. */
   readonly reinvoked: readonly AdmissionPlugin[];
-  /** Answers the checks of match conditions. */
-  readonly authorizer: Authorizer;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-}
-
-/** The admission by webhooks: plugins, and the service that keeps their configurations. */
-export interface AdmissionWebhooks {
-  readonly plugins: readonly AdmissionPlugin[];
-  readonly service: Service;
 }
 
 /** Creates the admission by webhooks: see docs/how-to/use-admission-webhooks.md. */
-export function admissionWebhooks(options: AdmissionWebhooksOptions): AdmissionWebhooks {
-  let running: WebhookDispatcher | undefined;
-  const service: Service = {
-    name: 'admission-webhooks',
-    start: async () => {
-      running = new WebhookDispatcher(options, () => {
-        plugin.idle = false;
-      });
-      plugin.idle = false;
-      await running.index.start();
-    },
-    stop: async () => {
-      await running?.stop();
-    },
-  };
-  const plugin: AdmissionPlugin & { idle: boolean } = {
-    name: 'AdmissionWebhook',
-    idle: true,
-    handles: (request) => {
-      if (running === undefined) return false;
-      const { mutating, validating, synced } = running.index;
-      plugin.idle = mutating.length === 0 && validating.length === 0 && synced;
-      return !plugin.idle && !isExempt(request);
-    },
-    mutate: (request) => running?.mutate(request),
-    validate: (request) => running?.validate(request),
-  };
+export function admissionWebhooks(options: AdmissionWebhooksOptions): IndexedAdmission {
+  const { plugin, service } = indexedPlugin({
+    serviceName: 'admission-webhooks',
+    pluginName: 'AdmissionWebhook',
+    dispatcher: (onChange) => new WebhookDispatcher(options, onChange),
+  });
   return { plugins: [conditionCheck, plugin], service };
 }
 
-/** Rejects configurations with match conditions that cannot be evaluated. */
-const conditionCheck: AdmissionPlugin = {
-  name: 'WebhookMatchConditions',
-  resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'].map(
-    (resource) => `${resource}.admissionregistration.k8s.io`,
-  ),
-  handles: ({ operation, object }) => operation !== 'delete' && object !== undefined,
-  validate: ({ object, oldObject, kind, name }) => {
-    // What was stored before remains possible, so that other fields can be changed.
-    const known = new Set(conditionsOf(oldObject).map(([, source]) => source));
-    const errors: FieldError[] = [];
-    for (const [path, source] of conditionsOf(object)) {
-      if (known.has(source)) continue;
-      const { problem } = compileCondition(source);
-      if (problem !== '') errors.push(fieldError.invalid(path, source, problem));
-    }
-    if (errors.length > 0) throw statusErrors.invalid(kind, name, errors);
+const conditionCheck = expressionCheck(
+  'WebhookMatchConditions',
+  ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
+  (object) => {
+    const { webhooks = [] } = object as { readonly webhooks?: readonly WebhookFields[] };
+    return webhooks.flatMap(({ matchConditions = [] }, i) =>
+      matchConditions.map(({ expression: source }, j) => ({
+        path: `webhooks[${i}].matchConditions[${j}].expression`,
+        source,
+        compile: () => compileCondition(source),
+      })),
+    );
   },
-};
-
-function conditionsOf(object: KubeObject | undefined): (readonly [path: string, source: string])[] {
-  const { webhooks = [] } = (object ?? {}) as { readonly webhooks?: readonly WebhookFields[] };
-  return webhooks.flatMap(({ matchConditions = [] }, i) =>
-    matchConditions.map(
-      ({ expression }, j) => [`webhooks[${i}].matchConditions[${j}].expression`, expression] as const,
-    ),
-  );
-}
+);
 
 /** A webhook that examines a request, in the version that its rules name. */
 interface Invocation {
@@ -116,9 +61,10 @@ interface Invocation {
   readonly target: KindDefinition;
 }
 
-class WebhookDispatcher {
+class WebhookDispatcher implements Dispatcher {
   readonly index: WebhookIndex;
   readonly #options: AdmissionWebhooksOptions;
+  readonly #client: ApiClient;
   readonly #logger: Logger;
   readonly #caller: WebhookCaller;
   readonly #metrics: WebhookMetrics;
@@ -129,6 +75,7 @@ class WebhookDispatcher {
     const { clock, metrics } = options;
     const client = options.client();
     this.#options = options;
+    this.#client = client;
     this.#logger = options.logger.child({ component: 'admission-webhooks' });
     this.index = new WebhookIndex({ client, clock, logger: this.#logger, onChange });
     this.#caller = new WebhookCaller({ clock, resolveService: serviceResolver(client) });
@@ -142,23 +89,13 @@ class WebhookDispatcher {
     this.#caller.close();
   }
 
-  readonly #namespaceLabels = async (name: string): Promise<LabelMap | undefined> => {
-    const namespaces = this.#options.client().resource(Namespace);
-    const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
-    return (cached ?? (await namespaces.get(name))).metadata?.labels;
-  };
-
   /** Whether and in which version a webhook examines a request. */
   async #invocation(webhook: Webhook, request: AdmissionRequest): Promise<Invocation | undefined> {
-    const { fields, objects, namespaces } = webhook;
+    const { fields } = webhook;
     const equivalent = fields.matchPolicy === 'Exact' ? undefined : this.#equivalent;
     const target = matchingKind(fields.rules, request, equivalent);
     if (target === undefined) return undefined;
-    if (!objects.empty && !selectsObject(webhook, request)) return undefined;
-    if (!namespaces.empty) {
-      const labels = namespaceLabelsOf(request, this.#namespaceLabels);
-      if (labels !== undefined && !namespaces.matches(await labels)) return undefined;
-    }
+    if (!(await selects(webhook, request, this.#client))) return undefined;
     if (webhook.conditions !== undefined && !(await this.#meets(webhook.conditions, request, target))) return undefined;
     return { webhook, target };
   }
@@ -300,10 +237,6 @@ class WebhookDispatcher {
       return undefined;
     }
   }
-}
-
-function selectsObject({ objects }: Webhook, { object, oldObject }: AdmissionRequest): boolean {
-  return [object, oldObject].some((one) => one !== undefined && objects.matches(one.metadata?.labels));
 }
 
 /** The object after the patch of a webhook; undefined without a patch. @throws CallFailure, StatusError */

@@ -106,6 +106,10 @@ export class WebhookIndex implements Service {
     return this.#validating.ordered;
   }
 
+  get empty(): boolean {
+    return this.mutating.length === 0 && this.validating.length === 0;
+  }
+
   /** True when all webhooks have been loaded once. */
   get synced(): boolean {
     return this.#mutating.informer.synced && this.#validating.informer.synced;

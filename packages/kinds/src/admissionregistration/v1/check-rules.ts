@@ -1,10 +1,25 @@
-import { fieldError, qualifiedNameErrors } from '@keelson/core';
+import { fieldError, type LabelSelectorSpec, qualifiedNameErrors } from '@keelson/core';
 import { checkOneOf, checkText, checkUnique, type Errors, pushInvalid } from '../../validation/checks.ts';
 import type { MatchCondition, RuleWithOperations } from './schema/rules.ts';
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const scopes = ['*', 'Cluster', 'Namespaced'];
 const maxConditions = 64;
+
+/** Fields of webhooks and policies. */
+interface RequestSelection {
+  matchPolicy?: string | undefined;
+  namespaceSelector?: LabelSelectorSpec | undefined;
+  objectSelector?: LabelSelectorSpec | undefined;
+}
+
+/** Completes how a webhook or policy selects requests. */
+export function defaultSelection(selection: RequestSelection, rules: readonly RuleWithOperations[]): void {
+  selection.matchPolicy ??= 'Equivalent';
+  selection.namespaceSelector ??= {};
+  selection.objectSelector ??= {};
+  for (const rule of rules) rule.scope ??= '*';
+}
 
 /** Validates a rule of a webhook or policy. */
 export function checkRule(rule: RuleWithOperations, path: string, errors: Errors): void {

@@ -21,7 +21,7 @@ import {
 } from '../../validation/checks.ts';
 import { checkConditions } from '../../validation/conditions.ts';
 import { selectorText } from '../../workload/workload-columns.ts';
-import { checkMatchConditions, checkRule } from './check-rules.ts';
+import { checkMatchConditions, checkRule, defaultSelection } from './check-rules.ts';
 import {
   type AuditAnnotation,
   type MatchResources,
@@ -119,12 +119,8 @@ export const ValidatingAdmissionPolicyBinding: KindDefinition<ValidatingAdmissio
 export type ValidatingAdmissionPolicyBinding = ValidatingAdmissionPolicyBindingType;
 
 function setDefaults(resources: MatchResources | undefined): void {
-  if (!resources) return;
-  resources.matchPolicy ??= 'Equivalent';
-  resources.namespaceSelector ??= {};
-  resources.objectSelector ??= {};
-  for (const rule of [...(resources.resourceRules ?? []), ...(resources.excludeResourceRules ?? [])])
-    rule.scope ??= '*';
+  const { resourceRules = [], excludeResourceRules = [] } = resources ?? {};
+  if (resources) defaultSelection(resources, [...resourceRules, ...excludeResourceRules]);
 }
 
 function checkPolicy({ metadata, spec = {} }: ValidatingAdmissionPolicyType): FieldError[] {

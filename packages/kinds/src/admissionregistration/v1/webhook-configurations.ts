@@ -18,7 +18,7 @@ import {
   newErrors,
   pushInvalid,
 } from '../../validation/checks.ts';
-import { checkMatchConditions, checkRule } from './check-rules.ts';
+import { checkMatchConditions, checkRule, defaultSelection } from './check-rules.ts';
 import {
   type MutatingWebhook,
   MutatingWebhookConfigurationSchema,
@@ -88,11 +88,8 @@ export type MutatingWebhookConfiguration = MutatingWebhookConfigurationType;
 
 function setDefaults(webhook: Webhook): void {
   webhook.failurePolicy ??= 'Fail';
-  webhook.matchPolicy ??= 'Equivalent';
-  webhook.namespaceSelector ??= {};
-  webhook.objectSelector ??= {};
   webhook.timeoutSeconds ??= 10;
-  for (const rule of webhook.rules ?? []) rule.scope ??= '*';
+  defaultSelection(webhook, webhook.rules ?? []);
   if (webhook.clientConfig.service) webhook.clientConfig.service.port ??= 443;
 }
 

@@ -9,7 +9,7 @@ import {
   type Schema,
   s,
 } from '@keelson/core';
-import { MatchConditionSchema, RuleWithOperationsSchema } from './rules.ts';
+import { failurePolicyField, matchConditionsField, RuleWithOperationsSchema, selectionFields } from './rules.ts';
 
 const v1 = 'k8s.io.api.admissionregistration.v1';
 
@@ -22,13 +22,9 @@ export const NamedRuleWithOperationsSchema: Schema<NamedRuleWithOperations> = na
 
 const rules = s.list(NamedRuleWithOperationsSchema, { listType: 'atomic' });
 const matchResources = s.message(`${v1}.MatchResources`, 'Selects requests.', {
-  namespaceSelector: optional(1, labelSelectorSchema, 'Namespaces whose objects are selected.'),
-  objectSelector: optional(2, labelSelectorSchema, 'Objects that are selected.'),
+  ...selectionFields({ namespaceSelector: 1, objectSelector: 2, matchPolicy: 7 }),
   resourceRules: optional(3, rules, 'Operations and resources, of which one must match.'),
   excludeResourceRules: optional(4, rules, 'Operations and resources that are left out.'),
-  matchPolicy: optional(7, s.string(), 'Exact or Equivalent: whether rules match other versions of a resource.', {
-    presence: true,
-  }),
 });
 export interface MatchResources extends Infer<typeof matchResources> {}
 export const MatchResourcesSchema: Schema<MatchResources> = matchResources;
@@ -76,13 +72,9 @@ const policySpec = s.message(`${v1}.ValidatingAdmissionPolicySpec`, 'What a poli
   paramKind: optional(1, ParamKindSchema, 'Kind of the parameters; absent: the policy has none.'),
   matchConstraints: optional(2, MatchResourcesSchema, 'Requests that the policy examines.'),
   validations: optional(3, s.list(ValidationSchema, { listType: 'atomic' }), 'Rules for the requests.'),
-  failurePolicy: optional(4, s.string(), 'Fail or Ignore: what a failed evaluation means.', { presence: true }),
+  failurePolicy: failurePolicyField,
   auditAnnotations: optional(5, s.list(AuditAnnotationSchema, { listType: 'atomic' }), 'Annotations of audit events.'),
-  matchConditions: optional(
-    6,
-    s.listByKey(MatchConditionSchema, 'name'),
-    'Conditions that requests must meet, besides rules and selectors.',
-  ),
+  matchConditions: matchConditionsField(6),
   variables: optional(7, s.listByKey(VariableSchema, 'name'), 'Named expressions, in the order of their use.'),
 });
 export interface ValidatingAdmissionPolicySpec extends Infer<typeof policySpec> {}

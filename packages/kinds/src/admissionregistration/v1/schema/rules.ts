@@ -1,4 +1,4 @@
-import { always, type Infer, inline, optional, type Schema, s } from '@keelson/core';
+import { always, type Infer, inline, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
 
 const v1 = 'k8s.io.api.admissionregistration.v1';
 const texts = s.list(s.string(), { listType: 'atomic' });
@@ -25,3 +25,28 @@ const matchCondition = s.message(`${v1}.MatchCondition`, 'A condition on a reque
 });
 export interface MatchCondition extends Infer<typeof matchCondition> {}
 export const MatchConditionSchema: Schema<MatchCondition> = matchCondition;
+
+/** Fields by which webhooks and policies select requests besides rules; the numbers differ. */
+export const selectionFields = (numbers: { namespaceSelector: number; objectSelector: number; matchPolicy: number }) =>
+  ({
+    namespaceSelector: optional(numbers.namespaceSelector, labelSelectorSchema, 'Namespaces of the selected objects.'),
+    objectSelector: optional(numbers.objectSelector, labelSelectorSchema, 'Labels of the selected objects.'),
+    matchPolicy: optional(
+      numbers.matchPolicy,
+      s.string(),
+      'Exact or Equivalent: whether rules match other versions of a resource.',
+      { presence: true },
+    ),
+  }) as const;
+
+/** Fields with the same meaning in webhooks and policies. */
+export const failurePolicyField = optional(4, s.string(), 'Fail or Ignore: what a failed examination means.', {
+  presence: true,
+});
+
+export const matchConditionsField = (number: number) =>
+  optional(
+    number,
+    s.listByKey(MatchConditionSchema, 'name'),
+    'Conditions that requests must meet, besides rules and selectors.',
+  );

@@ -1,5 +1,5 @@
-import { always, type Infer, type KubeObject, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
-import { MatchConditionSchema, RuleWithOperationsSchema } from './rules.ts';
+import { always, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
+import { failurePolicyField, matchConditionsField, RuleWithOperationsSchema, selectionFields } from './rules.ts';
 
 const v1 = 'k8s.io.api.admissionregistration.v1';
 
@@ -26,12 +26,8 @@ const webhookFields = (objectSelectorNumber: number) =>
     name: always(1, s.string(), 'Full name of the webhook, such as policy.example.com.'),
     clientConfig: always(2, WebhookClientConfigSchema, 'How the webhook is called.'),
     rules: optional(3, s.list(RuleWithOperationsSchema, { listType: 'atomic' }), 'Requests that the webhook examines.'),
-    failurePolicy: optional(4, s.string(), 'Fail or Ignore: what a failed call means.', { presence: true }),
-    matchPolicy: optional(9, s.string(), 'Exact or Equivalent: whether rules match other versions of a resource.', {
-      presence: true,
-    }),
-    namespaceSelector: optional(5, labelSelectorSchema, 'Namespaces whose objects are examined.'),
-    objectSelector: optional(objectSelectorNumber, labelSelectorSchema, 'Objects that are examined.'),
+    failurePolicy: failurePolicyField,
+    ...selectionFields({ namespaceSelector: 5, objectSelector: objectSelectorNumber, matchPolicy: 9 }),
     sideEffects: optional(6, s.string(), 'None or NoneOnDryRun.', { presence: true }),
     timeoutSeconds: optional(7, s.int32(), 'Timeout of a call; 10 by default, at most 30.', { presence: true }),
     admissionReviewVersions: always(
@@ -41,12 +37,9 @@ const webhookFields = (objectSelectorNumber: number) =>
     ),
   }) as const;
 
-const conditions = s.listByKey(MatchConditionSchema, 'name');
-const conditionsText = 'Conditions that requests must meet, besides rules and selectors.';
-
 const validatingWebhook = s.message(`${v1}.ValidatingWebhook`, 'A webhook that accepts or denies requests.', {
   ...webhookFields(10),
-  matchConditions: optional(11, conditions, conditionsText),
+  matchConditions: matchConditionsField(11),
 });
 export interface ValidatingWebhook extends Infer<typeof validatingWebhook> {}
 export const ValidatingWebhookSchema: Schema<ValidatingWebhook> = validatingWebhook;
@@ -56,7 +49,7 @@ const mutatingWebhook = s.message(`${v1}.MutatingWebhook`, 'A webhook that may c
   reinvocationPolicy: optional(10, s.string(), 'Never or IfNeeded: whether it is called again after later changes.', {
     presence: true,
   }),
-  matchConditions: optional(12, conditions, conditionsText),
+  matchConditions: matchConditionsField(12),
 });
 export interface MutatingWebhook extends Infer<typeof mutatingWebhook> {}
 export const MutatingWebhookSchema: Schema<MutatingWebhook> = mutatingWebhook;
