@@ -25,10 +25,18 @@ test('a call that hangs ends at its deadline, hinders no other pod, and is made 
   bench.world.hang('createContainer');
   const pod = testPod('stuck');
   bench.pods.put(pod);
+  const begun = bench.clock.monotonic();
+  await bench.until(() => bench.world.calls.get('createContainer') === 1);
+  bench.world.resume('createContainer');
+  const neighbour = testPod('neighbour');
+  bench.pods.put(neighbour);
+  await bench.until(() => bench.status(neighbour).phase === 'Running');
+  t.true(bench.clock.monotonic() - begun < 5000, 'the call still hangs');
+  t.is(bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason, 'ContainerCreating');
+  bench.world.hang('createContainer');
   await bench.until(() => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason === 'CreateContainerError');
   bench.world.resume('createContainer');
   await bench.until(() => bench.status(pod).phase === 'Running');
-  t.pass();
 });
 
 test('a wish to end a pod is heard while a start hangs', async (t) => {
@@ -115,6 +123,18 @@ test('pods beyond the capacity of the node are refused for good', async (t) => {
   await bench.until(() => bench.status(all[2]!).phase === 'Failed');
   t.is(bench.status(all[2]!).reason, 'OutOfpods');
   await bench.until(() => bench.status(all[1]!).phase === 'Running');
+  // A finished pod takes no place, nor does one that was refused.
+  const last = [testPod('d', { restartPolicy: 'Never' }), testPod('e'), testPod('f')];
+  bench.pods.remove(all[0]!);
+  await bench.until(() => bench.world.sandboxes.size === 1);
+  bench.pods.put(last[0]!);
+  await bench.until(() => bench.status(last[0]!).phase === 'Running');
+  bench.world.exit(bench.containers('main')[0]?.id ?? '', 0);
+  await bench.until(() => bench.status(last[0]!).phase === 'Succeeded');
+  bench.pods.put(last[1]!);
+  await bench.until(() => bench.status(last[1]!).phase === 'Running');
+  bench.pods.put(last[2]!);
+  await bench.until(() => bench.status(last[2]!).reason === 'OutOfpods');
 });
 
 test('a liveness probe that fails three times replaces the container; readiness alone does not', async (t) => {
@@ -203,7 +223,7 @@ test('other probes wait for the startup probe, and its failure replaces the cont
   up = true;
   await bench.until(() => asked.includes('alive'));
   await bench.until(() => bench.status(pod).containerStatuses?.[0]?.started);
-  t.pass();
+  t.is(asked.indexOf('alive'), asked.lastIndexOf('up') + 1, 'a startup probe ends with its success');
 });
 
 test('hooks run after the start and before the end; a failed postStart ends the container', async (t) => {
@@ -239,7 +259,7 @@ test('a sidecar starts before the others, runs beside them, and ends after them'
   const bench = await startBench(t, {
     script: ({ metadata }) => {
       order.push(metadata.name);
-      return metadata.name === 'main' ? behaviours.exitAfter(3000) : behaviours.runForever;
+      return metadata.name === 'main' ? behaviours.exitAfter(3000) : { stopAfterMs: 1000 };
     },
   });
   const pod = testPod('with-sidecar', {
@@ -249,9 +269,11 @@ test('a sidecar starts before the others, runs beside them, and ends after them'
   bench.pods.put(pod);
   await bench.until(() => bench.status(pod).phase === 'Running');
   t.deepEqual(order, ['side', 'main']);
+  await bench.until(() => bench.containers('main')[0]?.state === 'exited');
+  t.is(bench.containers('side')[0]?.state, 'running');
   await bench.until(() => bench.status(pod).phase === 'Succeeded');
   await bench.until(() => bench.containers('side')[0]?.state === 'exited');
-  t.pass();
+  t.deepEqual(order, ['side', 'main'], 'it is not started again');
 });
 
 test('a step of a sync that fails is an event, and is retried', async (t) => {
@@ -285,4 +307,17 @@ test('an ephemeral container starts in the running pod, unless a pod that contai
   t.like(shown('probed')?.waiting, { reason: 'Blocked', message: 'this agent does not support gRPC probes' });
   t.is(shown('strong')?.waiting?.message, 'pod may not have privileged containers');
   t.deepEqual(bench.containers('probed'), []);
+});
+
+test('a pod waits for the network of the runtime, unless it uses that of the node', async (t) => {
+  const bench = await startBench(t);
+  bench.world.networkReady = false;
+  await bench.pass(20_000);
+  const [own, shared] = [testPod('own'), testPod('shared', { hostNetwork: true })];
+  bench.pods.put(own, shared);
+  await bench.until(() => bench.status(shared).phase === 'Running');
+  await bench.until(() => bench.events.some(({ pod, reason }) => pod === 'own' && reason === 'NetworkNotReady'));
+  t.is(bench.world.sandboxes.size, 1);
+  bench.world.networkReady = true;
+  await bench.until(() => bench.status(own).phase === 'Running');
 });

@@ -1,14 +1,18 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TokenBucket } from '@keelson/client';
-import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
+import { type ContainerRuntime, type ContainerStatus, RuntimeError } from '@keelson/container-runtime';
 import { FakeClock, systemClock } from '@keelson/core/runtime';
-import type { coreV1 } from '@keelson/kinds';
+import type { Container, coreV1, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { withProgressDeadline } from '../../../src/machine/images/image-puller.ts';
+import { httpCheck } from '../../../src/pods/probes/http-check.ts';
+import { PodProbes } from '../../../src/pods/probes/pod-probes.ts';
+import { portOf } from '../../../src/pods/probes/port-of.ts';
 import { ProbeWorker } from '../../../src/pods/probes/probe-worker.ts';
 import { createProber, type Observation } from '../../../src/pods/probes/prober.ts';
-import { settle } from '../../support/bench.ts';
+import type { PodRuntimeState } from '../../../src/runtime-view/runtime-objects.ts';
+import { settle, testPod } from '../../support/bench.ts';
 
 const status = { id: 'c', metadata: { name: 'main', attempt: 0 }, state: 'running' } as ContainerStatus;
 const signal = new AbortController().signal;
@@ -44,6 +48,167 @@ test('HTTP and TCP probes ask the pod, by number or name of the port, and heed c
   const tcp = (to: number) => look({ tcpSocket: { port: to } }, container, status, '127.0.0.1');
   t.is((await tcp(port)).result, 'success');
   t.is((await tcp(1)).result, 'failure');
+});
+
+test('requests have the headers and host of the probe, and of a long answer the beginning is read', async (t) => {
+  const seen: object[] = [];
+  const server = createServer((request, response) => {
+    const { host, accept, 'user-agent': agent, 'x-two': two } = request.headers;
+    seen.push({ url: request.url, host, accept, agent, two });
+    response.end('x'.repeat(100_000));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const target = { host: '127.0.0.1', port, scheme: 'HTTP', path: 'a', headers: [] } as const;
+  const { code, body } = await httpCheck(target, signal);
+  t.deepEqual([code, body], [200, 'x'.repeat(10_240)]);
+  const headers = [
+    ...[
+      { name: 'Host', value: 'example.com' },
+      { name: 'User-Agent', value: 'me' },
+    ],
+    ...[
+      { name: 'X-Two', value: '1' },
+      { name: 'x-two', value: '2' },
+    ],
+  ];
+  await httpCheck({ ...target, path: '/b', headers }, signal);
+  t.deepEqual(seen, [
+    { url: '/a', host: `127.0.0.1:${port}`, accept: '*/*', agent: 'keelson-agent-probe', two: undefined },
+    { url: '/b', host: 'example.com', accept: '*/*', agent: 'me', two: '1, 2' },
+  ]);
+});
+
+test('a port is a number, a text of digits or the name of a port', (t) => {
+  const container = { name: 'main', ports: [{ name: 'web', containerPort: 8080 }] };
+  for (const [port, expected] of [
+    [1, 1],
+    ['65535', 65_535],
+    ['web', 8080],
+  ] as const)
+    t.is(portOf(port, container), expected);
+  for (const port of [0, 65_536, '0', 'none', '-1']) t.throws(() => portOf(port, container), undefined, String(port));
+});
+
+test('a command that fails or cannot start is a failure; one that the runtime could not run is unknown', async (t) => {
+  const abort = new AbortController();
+  const probe = (answer: () => Promise<{ exitCode: number; text: string }>, from = signal) => {
+    const execSync = async () => {
+      const { exitCode, text } = await answer();
+      return { exitCode, stdout: Buffer.from(text), stderr: Buffer.from('!') };
+    };
+    const look = createProber({ execSync } as unknown as ContainerRuntime, systemClock, from);
+    return look({ exec: { command: ['x'] } }, { name: 'main' }, status, undefined);
+  };
+  const failed = (code: 'StartFailed' | 'DeadlineExceeded' | 'Unavailable') =>
+    probe(() => Promise.reject(new RuntimeError(code, 'why')));
+  t.deepEqual(await probe(async () => ({ exitCode: 0, text: 'fine' })), { result: 'success', output: 'fine!' });
+  t.deepEqual(await probe(async () => ({ exitCode: 1, text: 'x'.repeat(2000) })), {
+    result: 'failure',
+    output: 'x'.repeat(1024),
+  });
+  t.deepEqual(await failed('StartFailed'), { result: 'failure', output: 'why' });
+  t.deepEqual(await failed('DeadlineExceeded'), { result: 'failure', output: 'why' });
+  t.deepEqual(await failed('Unavailable'), { result: 'unknown', output: 'why' });
+  abort.abort();
+  const ending = await probe(() => Promise.reject(new Error('ended')), abort.signal);
+  t.is(ending.result, 'unknown', 'a probe that the end of the agent interrupts');
+  const look = createProber({} as ContainerRuntime, systemClock, signal);
+  for (const address of [{ httpGet: { port: 1 } }, { tcpSocket: { port: 1 } }])
+    t.is((await look(address, { name: 'main' }, status, undefined)).output, 'the pod has no address');
+  t.deepEqual(await look({}, { name: 'main' }, status, '::1'), {
+    result: 'failure',
+    output: 'this kind of probe is not supported',
+  });
+});
+
+test('exactly the running containers of a pod are probed, each with its own result, and other pods are left alone', async (t) => {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const results = new Map<string, boolean>();
+  const changed: string[] = [];
+  const probes = new PodProbes({
+    run: async (_, __, { id }, podIp) => {
+      asked.push(`${id} ${podIp}`);
+      return { result: results.get(id) === false ? 'failure' : 'success', output: 'no' };
+    },
+    clock,
+    events: {
+      record: (_pod, type, reason, message, name) => void changed.push([type, reason, message, name].join(' ')),
+    },
+    onChange: (uid) => void changed.push(uid),
+    random: () => 0.5,
+  });
+  const period = { periodSeconds: 10, failureThreshold: 1 };
+  const container: Container = { name: 'main', livenessProbe: period, readinessProbe: period };
+  const [web, other] = [testPod('web', { containers: [container] }), testPod('other', { containers: [container] })];
+  const running = (id: string, state = 'running') =>
+    ({ id, metadata: { name: 'main', attempt: 0 }, state, createdAt: clock.now() }) as ContainerStatus;
+  const sync = (pod: Pod, ...containers: ContainerStatus[]) =>
+    probes.sync(pod, { sandboxes: [{ ips: ['10.0.0.1'] }], containers } as unknown as PodRuntimeState);
+  const next = async () => {
+    asked.length = 0;
+    clock.advance(10_000);
+    await settle(3);
+    return [...new Set(asked)].sort();
+  };
+  sync(web, running('w1'));
+  sync(other, running('o1'));
+  t.true(probes.started(running('w1')));
+  t.false(probes.ready(running('w1')), 'not before the first success');
+  t.deepEqual(await next(), ['o1 10.0.0.1', 'w1 10.0.0.1']);
+  t.true(probes.ready(running('w1')));
+  t.is(probes.failed(running('w1')), undefined);
+  results.set('w1', false);
+  await next();
+  t.is(probes.failed(running('w1')), 'liveness');
+  t.false(probes.ready(running('w1')));
+  t.true(changed.includes('Warning Unhealthy Liveness probe failed: no main'));
+  t.true(changed.includes(web.metadata?.uid ?? ''));
+  sync(web, running('w2'), running('w1', 'exited'));
+  t.deepEqual(await next(), ['o1 10.0.0.1', 'w2 10.0.0.1'], 'the replaced container is not probed');
+  t.is(probes.failed(running('w1')), undefined);
+  t.false(probes.started(running('w1', 'exited')));
+  probes.forget(web.metadata?.uid ?? '');
+  t.deepEqual(await next(), ['o1 10.0.0.1']);
+  probes.stop();
+  t.deepEqual(await next(), []);
+});
+
+test('an agent that starts again keeps the readiness of a container until its first probe', async (t) => {
+  const clock = new FakeClock();
+  const container: Container = { name: 'main', readinessProbe: { periodSeconds: 10, failureThreshold: 1 } };
+  const readyAfter = async (ready: boolean, containerID: string, offsetMs: number) => {
+    const startedAt = clock.now();
+    let count = 0;
+    const probes = new PodProbes({
+      run: async () => {
+        count += 1;
+        return { result: 'failure', output: '' };
+      },
+      ...{ clock, events: { record: () => {} }, onChange: () => {}, random: () => 0.5 },
+    });
+    t.teardown(() => probes.stop());
+    const pod = testPod('p', { containers: [container] });
+    const state = { running: { startedAt: new Date(startedAt + offsetMs).toISOString() } };
+    const reported = { name: 'main', containerID, ready, state, restartCount: 0, image: '', imageID: '' };
+    pod.status = { containerStatuses: [reported as coreV1.ContainerStatus] };
+    const now = { ...status, id: 'c', startedAt, createdAt: startedAt };
+    probes.sync(pod, { sandboxes: [], containers: [now] } as unknown as PodRuntimeState);
+    const before = probes.ready(now);
+    clock.advance(1);
+    await settle(3);
+    const isImmediate = count === 1;
+    clock.advance(5000);
+    await settle(3);
+    return [before, isImmediate, count, probes.ready(now)];
+  };
+  // All containers of the node are known: their first probes are spread over the period.
+  t.deepEqual(await readyAfter(true, 'fake://c', 1999), [true, false, 1, false]);
+  t.deepEqual(await readyAfter(false, 'fake://c', 0), [false, false, 1, false]);
+  t.deepEqual(await readyAfter(true, 'fake://b', 0), [false, true, 1, false], 'the result of another container');
+  t.deepEqual(await readyAfter(true, 'fake://c', 2000), [false, true, 1, false], 'and of another start');
 });
 
 interface Row {
