@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Packages of this repository that the sources of a package may import; `*` = all. */
 const packages = {
   'packages/core': [],
-  'packages/kinds': ['@keelson/core'],
+  'packages/kinds': ['@keelson/core', '@keelson/certificates'],
   'packages/certificates': [],
   'packages/client': ['@keelson/core'],
   'packages/bench': ['@keelson/core', '@keelson/client'],
@@ -31,7 +31,13 @@ const packages = {
   'packages/extensions': ['@keelson/core', '@keelson/client', '@keelson/controller-kit', '@keelson/kinds'],
   'packages/scheduler': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
   'packages/service-proxy': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
-  'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/controller-kit'],
+  'packages/controllers': [
+    '@keelson/certificates',
+    '@keelson/core',
+    '@keelson/client',
+    '@keelson/kinds',
+    '@keelson/controller-kit',
+  ],
   'packages/agent': [
     '@keelson/certificates',
     '@keelson/core',
@@ -158,7 +164,6 @@ const libraries = {
   '@grpc/grpc-js': [/^adapters\/runtime-cri\//, /^benchmarks\//],
   pino: [/^packages\/pino-logger\//],
   'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
-  '@peculiar/x509': [/^packages\/certificates\//],
 };
 
 function* sources(folder) {

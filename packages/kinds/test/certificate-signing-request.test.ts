@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { readCertificateRequest } from '@keelson/certificates';
 import { isStatusError, type StrategyContext, type UserInfo } from '@keelson/core';
 import test from 'ava';
-import { CertificateSigningRequest, readCertificateRequest } from '../src/index.ts';
+import { CertificateSigningRequest } from '../src/index.ts';
 import { contextOf, create, now, row, update, updateStatus } from './helpers/writes.ts';
 
 type Name = 'node' | 'serving' | 'person' | 'ed25519' | 'sha1' | 'cert';

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { RevocationList } from '@keelson/certificates';
+import { parseRevocationLists, type RevocationList } from '@keelson/certificates';
 import {
   type AuthenticatedToken,
   type AuthenticateToken,
@@ -242,8 +242,6 @@ export class Authentication {
         parseCertificates,
       );
     if (revocationFile === undefined) return;
-    // Loaded on demand: the library for certificates is large.
-    const { parseRevocationLists } = await import('@keelson/certificates');
     this.#revoked = await this.#watch('--client-crl-file', revocationFile, parseRevocationLists);
   }
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import type { KeyPair, Validity } from '@keelson/certificates';
+import * as certificates from '@keelson/certificates';
 import { replaceFile } from '@keelson/container-host';
 import { UsageError } from '@keelson/core/internal';
 import { agentName } from '../base/agent-name.ts';
@@ -23,7 +23,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 /** Reads the configured pair. @throws UsageError that names the option whose file cannot be used */
-async function givenPair(certificateFile: string, keyFile: string): Promise<KeyPair> {
+async function givenPair(certificateFile: string, keyFile: string): Promise<certificates.KeyPair> {
   const read = async (option: string, path: string) => {
     try {
       return await readFile(path, 'utf8');
@@ -42,7 +42,7 @@ async function givenPair(certificateFile: string, keyFile: string): Promise<KeyP
 }
 
 /** True for a matching pair that has not expired. */
-function isGood({ certificate, key }: KeyPair, nowMs: number): boolean {
+function isGood({ certificate, key }: certificates.KeyPair, nowMs: number): boolean {
   try {
     createSecureContext({ cert: certificate, key });
     return Date.parse(new X509Certificate(certificate).validTo) > nowMs;
@@ -61,7 +61,7 @@ export async function servingPair(
   config: Pick<ServerConfig, 'tlsCertFile' | 'tlsPrivateKeyFile' | 'certDir'>,
   names: readonly string[],
   nowMs: number,
-): Promise<KeyPair> {
+): Promise<certificates.KeyPair> {
   const { tlsCertFile, tlsPrivateKeyFile, certDir } = config;
   if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) return givenPair(tlsCertFile, tlsPrivateKeyFile);
   const [certificatePath, keyPath] = [join(certDir, `${agentName}.crt`), join(certDir, `${agentName}.key`)];
@@ -77,15 +77,13 @@ export async function servingPair(
 }
 
 /**
- * Creates a key and a self-signed certificate for these names and addresses, valid for one year by default. The
- * certificate library is loaded on the first call, because most starts of the agent create no certificate.
+ * Creates a key and a self-signed certificate for these names and addresses, valid for one year by default.
  */
 export async function createSelfSigned(
   names: readonly string[],
   nowMs: number,
-  validity: Validity = { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + lifeMs) },
-): Promise<KeyPair> {
-  const certificates = await import('@keelson/certificates');
+  validity: certificates.Validity = { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + lifeMs) },
+): Promise<certificates.KeyPair> {
   return certificates.createSelfSigned({
     subject: { commonName: names[0] ?? 'node' },
     names: { dns: names.filter((name) => isIP(name) === 0), ips: names.filter((name) => isIP(name) !== 0) },

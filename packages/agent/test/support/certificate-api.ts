@@ -4,9 +4,9 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { createAuthority, signCertificate } from '@keelson/certificates';
+import { createAuthority, readCertificateRequest, signCertificate } from '@keelson/certificates';
 import { FakeClock } from '@keelson/core/runtime';
-import { type CertificateSigningRequest, readCertificateRequest } from '@keelson/kinds';
+import type { CertificateSigningRequest } from '@keelson/kinds';
 import { listeningLogger, temporaryDirectory } from '@keelson/test-support';
 import type { ExecutionContext } from 'ava';
 import { createSelfSigned } from '../../src/serve/serving-certificate.ts';
@@ -50,7 +50,7 @@ export async function certificateApi(t: ExecutionContext): Promise<CertificateAp
 
   const issue = async ({ spec }: CertificateSigningRequest): Promise<string> => {
     const { publicKey } = readCertificateRequest(Buffer.from(spec.request, 'base64').toString());
-    const certificate = await signCertificate(authority, publicKey, {
+    const certificate = signCertificate(authority, publicKey, {
       subject: { organizations: ['system:nodes'], commonName: 'system:node:node-1' },
       usages: ['digital signature', 'client auth'],
       notBefore: new Date(clock.now()),

@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
+import { readCertificateRequest } from '@keelson/certificates';
 import { missingIsUndefined } from '@keelson/client';
 import { type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
 import { timeMs } from '@keelson/core';
-import { CertificateSigningRequest, hasCondition, Node, readCertificateRequest } from '@keelson/kinds';
+import { CertificateSigningRequest, hasCondition, Node } from '@keelson/kinds';
 import type { CertificateSigner } from './certificate-signer.ts';
 import { isOwnSigner, nodeClientSigner, nodePrefix, nodeServingSigner, signerProblem } from './signer-rules.ts';
 

@@ -1,4 +1,4 @@
-import type { CertificateRequest } from '@keelson/kinds';
+import type { CertificateRequest } from '@keelson/certificates';
 
 /** A certificate to be issued; all fields have been checked. */
 export interface CertificateOrder extends CertificateRequest {

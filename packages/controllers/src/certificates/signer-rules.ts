@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { CertificateRequest } from '@keelson/kinds';
+import type { CertificateRequest } from '@keelson/certificates';
 
 /** Signers of this server. */
 export const nodeClientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';

@@ -4,6 +4,7 @@ import { listOf, requiredText, text, UsageError } from '@keelson/core/internal';
 import { silentLogger } from '@keelson/core/runtime';
 import { ClusterRole, ClusterRoleBinding, Namespace, Role, RoleBinding } from '@keelson/kinds';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
+import { issueCertificate } from '../tls/authority.ts';
 import { authorityFile } from '../tls/credentials.ts';
 import { userKubeconfig } from '../tls/kubeconfig.ts';
 import { type ApiCommand, apiOptions, commandHelp, connect, parseCommand } from './api-command.ts';
@@ -74,7 +75,6 @@ export async function userCommand(
     if (server.startsWith('http:'))
       throw new UsageError('the server does not authenticate users (--insecure); start it without --insecure');
     const granted = options.role === undefined ? undefined : await grant(client, name, options.role, options.namespace);
-    const { issueCertificate } = await import('../tls/authority.ts');
     const now = Date.now();
     const pair = await issueCertificate(
       authority,

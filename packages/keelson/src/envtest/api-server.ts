@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSelfSigned } from '@keelson/certificates';
 import { flagsHelp, mergeValues, parseArguments, text, UsageError } from '@keelson/core/internal';
 import { writePrivateFile } from '../base/private-file.ts';
 import { admissionPluginNames } from '../config/admission-plugins.ts';
@@ -105,7 +106,6 @@ async function credentialsOf(options: ServerOptions, directory: string): Promise
   const certificateFile = options.tlsCertFile ?? join(directory, 'apiserver.crt');
   const keyFile = options.tlsPrivateKeyFile ?? join(directory, 'apiserver.key');
   if (!existsSync(certificateFile) && options.tlsCertFile === undefined) {
-    const { createSelfSigned } = await import('@keelson/certificates');
     const now = Date.now();
     const pair = await createSelfSigned({
       subject: { commonName: options.listen.host },

@@ -51,7 +51,7 @@ export function issueCertificate(
  * never from its bytes. Subject attributes other than organizations and the common name are omitted.
  */
 export function authoritySigner(authority: certificates.KeyPair, clock: Clock): CertificateSigner {
-  return ({ subject, names, publicKey, usages, lifetimeMs }) =>
+  return async ({ subject, names, publicKey, usages, lifetimeMs }) =>
     certificates.signCertificate(authority, publicKey, {
       subject,
       names,

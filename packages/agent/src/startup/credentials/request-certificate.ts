@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AlternativeNames } from '@keelson/certificates';
+import { type AlternativeNames, createRequest } from '@keelson/certificates';
 import { Backoff, isConnectionError } from '@keelson/client';
 import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
@@ -71,8 +71,6 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
 export async function requestCertificate(options: CertificateOrderOptions): Promise<ClientCertificate | undefined> {
   const { client, nodeName, serving, clock, logger, signal } = options;
   const what = serving === undefined ? 'client' : 'serving';
-  // Loaded on demand, because most starts of the agent request no certificate.
-  const { createRequest } = await import('@keelson/certificates');
   const subject = { organizations: ['system:nodes'], commonName: `system:node:${nodeName}` };
   const { key, request } = await createRequest(subject, serving);
   const signingRequest = manifest(request, serving !== undefined);

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { access, lstat, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readCertificateRequest } from '@keelson/certificates';
 import { kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { UsageError } from '@keelson/core/internal';
-import { readCertificateRequest } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createSelfSigned } from '../../../src/serve/serving-certificate.ts';

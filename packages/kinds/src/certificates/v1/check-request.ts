@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { readCertificateRequest } from '@keelson/certificates';
 import { fieldError } from '@keelson/core';
 import type { Errors } from '../../validation/checks.ts';
 import { checkRequiredOneOf, checkText } from '../../validation/checks.ts';
-import { readCertificateRequest } from '../request/certificate-request.ts';
 import { checkSignerName } from './check-signer-name.ts';
 import type { CertificateSigningRequest } from './schema/index.ts';
 

@@ -14,17 +14,22 @@ export class DerError extends Error {
   }
 }
 
-/** Tag octets of the types in certificate requests. */
+/** Tag octets of the types in certificates, requests and revocation lists. */
 export const Tag = {
+  Boolean: 0x01,
   Integer: 0x02,
   BitString: 0x03,
   OctetString: 0x04,
   ObjectIdentifier: 0x06,
+  Utf8String: 0x0c,
+  PrintableString: 0x13,
+  UtcTime: 0x17,
+  GeneralizedTime: 0x18,
   Sequence: 0x30,
   Set: 0x31,
 } as const;
 
-/** Maximum octets of a length; sufficient for the maximum size of a request. */
+/** Maximum octets of a length; sufficient for every request and list. */
 const maxLengthOctets = 4;
 
 function lengthAt(bytes: Buffer, at: number): { readonly length: number; readonly next: number } {
@@ -84,4 +89,62 @@ export function oidText(content: Buffer): string {
   if (first === undefined) throw new DerError('an object identifier is empty');
   const root = Math.min(2, Math.floor(first / 40));
   return [root, first - root * 40, ...arcs.slice(1)].join('.');
+}
+
+/** A time as Date. @throws DerError */
+export function timeOf(value: DerValue | undefined): Date {
+  const text = value?.content.toString('latin1') ?? '';
+  const parts =
+    value?.tag === Tag.UtcTime
+      ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text)
+      : value?.tag === Tag.GeneralizedTime && /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text);
+  if (!parts) throw new DerError('a time is missing or has another form');
+  const [, year = '', month, day, hour, minute, second] = parts;
+  // RFC 5280, 4.1.2.5.1: two digits mean the years 1950 to 2049.
+  const century = year.length === 4 ? '' : Number(year) < 50 ? '20' : '19';
+  return new Date(`${century}${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+}
+
+/** Encodes a value of DER from its parts. */
+export function encodeDer(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const header = [tag];
+  if (length < 0x80) header.push(length);
+  else {
+    const octets = Math.ceil((32 - Math.clz32(length)) / 8);
+    header.push(0x80 | octets);
+    for (let shift = (octets - 1) * 8; shift >= 0; shift -= 8) header.push((length >>> shift) & 0xff);
+  }
+  return Buffer.concat([Buffer.from(header), ...parts]);
+}
+
+export const encodeSequence = (...parts: readonly Uint8Array[]): Buffer => encodeDer(Tag.Sequence, ...parts);
+
+/** Encodes an object identifier in dotted form whose first two numbers are below 40. */
+export function encodeOid(text: string): Buffer {
+  const [first = 0, second = 0, ...arcs] = text.split('.').map(Number);
+  const octets = [first * 40 + second];
+  for (const arc of arcs) {
+    const groups = [arc % 128];
+    for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128)) groups.unshift(0x80 | (rest % 128));
+    octets.push(...groups);
+  }
+  return encodeDer(Tag.ObjectIdentifier, Buffer.from(octets));
+}
+
+/** Encodes whole octets as a bit string. */
+export const encodeBits = (octets: Uint8Array, unusedBits = 0): Buffer =>
+  encodeDer(Tag.BitString, Buffer.from([unusedBits]), octets);
+
+/** Encodes a time in seconds, in the form that RFC 5280 requires of its year. */
+export function encodeTime(time: Date): Buffer {
+  const digits = `${time.toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`;
+  const short = time.getUTCFullYear() < 2050;
+  return encodeDer(short ? Tag.UtcTime : Tag.GeneralizedTime, Buffer.from(short ? digits.slice(2) : digits));
+}
+
+/** PEM with lines of 64 characters. */
+export function pem(label: string, content: Buffer): string {
+  const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

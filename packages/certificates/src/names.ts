@@ -1,4 +1,10 @@
-import { DerError, derValues, expectDer, oidText, Tag } from './der.ts';
+import { DerError, derValues, encodeDer, encodeOid, encodeSequence, expectDer, oidText, Tag } from './der.ts';
+
+/** The subject of a certificate or request that is created. */
+export interface Subject {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+}
 
 /** Requested subject of a certificate. */
 export interface RequestSubject {
@@ -30,7 +36,7 @@ function textOf(tag: number, content: Buffer): string {
   }
 }
 
-/** Reads the content of a distinguished name. @throws DerError */
+/** Reads the content of a requested subject. @throws DerError */
 export function readSubject(content: Buffer): RequestSubject {
   const organizations: string[] = [];
   const others: string[] = [];
@@ -47,4 +53,34 @@ export function readSubject(content: Buffer): RequestSubject {
   }
   if (names.length > 1) throw new DerError('the subject has more than one common name');
   return { commonName: names[0] ?? '', organizations, others };
+}
+
+function encodeAttribute(type: string, value: string): Buffer {
+  // The set of PrintableString has no * and no @; other clients compare names by octets, and use it when they can.
+  const tag = /^[A-Za-z0-9 '()+,./:=?-]*$/.test(value) ? Tag.PrintableString : Tag.Utf8String;
+  return encodeDer(Tag.Set, encodeSequence(encodeOid(type), encodeDer(tag, Buffer.from(value))));
+}
+
+/** Encodes a subject. Organizations precede the common name, as in the requests of Kubernetes nodes. */
+export function encodeSubject({ organizations = [], commonName: name }: Subject): Buffer {
+  return encodeSequence(
+    ...organizations.map((value) => encodeAttribute(organization, value)),
+    encodeAttribute(commonName, name),
+  );
+}
+
+/** A text that is equal for distinguished names with equal attributes, whichever types of text they have. */
+export function comparableName(content: Buffer): string {
+  const parts = derValues(content).map((set) =>
+    derValues(expectDer(set, Tag.Set, 'a part of the name'))
+      .map((pair) => {
+        const [type, value] = derValues(expectDer(pair, Tag.Sequence, 'an attribute of the name'));
+        const oid = oidText(expectDer(type, Tag.ObjectIdentifier, 'the type of an attribute'));
+        if (value === undefined) throw new DerError('an attribute of the name has no value');
+        const isText = decoders[value.tag] !== undefined;
+        return [oid, isText ? textOf(value.tag, value.content) : value.whole.toString('hex')];
+      })
+      .sort(),
+  );
+  return JSON.stringify(parts);
 }

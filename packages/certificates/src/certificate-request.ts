@@ -1,12 +1,37 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { type AlternativeNames, readAlternativeNames } from './alternative-names.ts';
-import { DerError, type DerValue, derValues, expectDer, oidText, onlyDer, Tag } from './der.ts';
-import { type RequestSubject, readSubject } from './subject.ts';
+import {
+  DerError,
+  type DerValue,
+  derValues,
+  encodeDer,
+  encodeOid,
+  encodeSequence,
+  expectDer,
+  oidText,
+  onlyDer,
+  Tag,
+} from './der.ts';
+import {
+  type AlternativeNames,
+  ExtensionId,
+  encodeAlternativeNames,
+  type RequestedNames,
+  readAlternativeNames,
+  readExtensions,
+} from './extensions.ts';
+import { encodeSubject, type RequestSubject, readSubject, type Subject } from './names.ts';
+import { keyText, newKeys, publicKeyOf, signed } from './signing.ts';
+
+/** A certificate signing request and the private key that it is signed with, both PEM. */
+export interface KeyAndRequest {
+  readonly key: string;
+  readonly request: string;
+}
 
 /** Content of a certificate request (PKCS#10, RFC 2986). */
 export interface CertificateRequest {
   readonly subject: RequestSubject;
-  readonly names: AlternativeNames;
+  readonly names: RequestedNames;
   /** Public key: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer;
 }
@@ -24,6 +49,8 @@ const digests: Readonly<Record<string, string | null>> = {
 
 /** Tag octet of the attributes of a request. */
 const attributesTag = 0xa0;
+/** The attribute that contains the requested extensions. */
+const extensionRequest = '1.2.840.113549.1.9.14';
 
 const begin = '-----BEGIN ';
 const label = 'CERTIFICATE REQUEST-----';
@@ -36,6 +63,17 @@ function pemContent(text: string): Buffer {
     throw new DerError('PEM block type must be CERTIFICATE REQUEST');
   }
   return Buffer.from(text.slice(start + label.length, end), 'base64');
+}
+
+function requestedExtensions(attributes: DerValue | undefined): ReadonlyMap<string, Buffer> {
+  const lists: Buffer[] = [];
+  const content = attributes === undefined ? Buffer.alloc(0) : expectDer(attributes, attributesTag, 'the attributes');
+  for (const attribute of derValues(content)) {
+    const [type, values] = derValues(expectDer(attribute, Tag.Sequence, 'an attribute'));
+    if (oidText(expectDer(type, Tag.ObjectIdentifier, 'the type of an attribute')) !== extensionRequest) continue;
+    lists.push(onlyDer(expectDer(values, Tag.Set, 'the extensions'), Tag.Sequence, 'the extensions'));
+  }
+  return readExtensions(Buffer.concat(lists));
 }
 
 function checkSignature(info: DerValue, key: DerValue, algorithm: Buffer, signature: Buffer): void {
@@ -67,9 +105,7 @@ export function readCertificateRequest(pem: string): CertificateRequest {
   const read = {
     publicKey: (key as DerValue).whole,
     subject: readSubject(expectDer(subject, Tag.Sequence, 'the subject')),
-    names: readAlternativeNames(
-      attributes === undefined ? Buffer.alloc(0) : expectDer(attributes, attributesTag, 'the attributes'),
-    ),
+    names: readAlternativeNames(requestedExtensions(attributes).get(ExtensionId.subjectAlternativeName)),
   };
   checkSignature(
     info as DerValue,
@@ -78,4 +114,19 @@ export function readCertificateRequest(pem: string): CertificateRequest {
     expectDer(signature, Tag.BitString, 'the signature'),
   );
   return read;
+}
+
+/** Creates a key and its certificate signing request (PKCS#10, RFC 2986) for this subject, and for these names. */
+export async function createRequest(subject: Subject, names?: AlternativeNames): Promise<KeyAndRequest> {
+  const keys = await newKeys();
+  const extensions = names === undefined ? [] : encodeAlternativeNames(names);
+  const attributes =
+    extensions.length === 0
+      ? []
+      : [encodeSequence(encodeOid(extensionRequest), encodeDer(Tag.Set, encodeSequence(...extensions)))];
+  const version = encodeDer(Tag.Integer, Buffer.from([0]));
+  const content = encodeSequence(
+    ...[version, encodeSubject(subject), publicKeyOf(keys), encodeDer(attributesTag, ...attributes)],
+  );
+  return { key: keyText(keys), request: signed('CERTIFICATE REQUEST', content, keys.privateKey) };
 }
