@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   closeSync,
   constants,
@@ -13,6 +14,7 @@ import {
 } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { listProcesses, readCommandLine, readStat, toolPath } from '@keelson/container-host';
 import { EventFeed } from '@keelson/container-runtime';
 import { systemClock } from '@keelson/core/runtime';
@@ -127,6 +129,8 @@ onLinux('a dropped container is not read any more, and one without stdin cannot 
   await keeper.request('keep', id);
   await keeper.request('drop', id);
   await t.throwsAsync(keeper.request('closeStdin', id), { code: 'InvalidState' });
+  await keeper.request('keep', id);
+  await t.throwsAsync(keeper.request('nothing' as never, id), { message: 'log keeper: unknown request "nothing"' });
   const container = new TestContainer(context, containerRecord(id));
   await t.throwsAsync(attachStreams(container, context, { stdin: true } as never), { code: 'InvalidState' });
   await context.runFiles.writeExit(id, { exitCode: 0 });
@@ -243,4 +247,56 @@ onLinux('a request to a keeper that was just leaving is sent to the next one', a
   await client.request('keep', id);
   t.is(requests, 2);
   t.is(lost, 1, 'the runtime is notified, because other containers may have lost their keeper too');
+});
+
+onLinux('a keeper without containers and connections ends', async (t) => {
+  const root = mkdtempSync('/tmp/keelson-keeper-');
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  await new StateDirectory(root, '#!/bin/sh\n').prepare();
+  const entry = fileURLToPath(new URL('../src/logs/log-keeper.js', import.meta.url));
+  const keeper = spawn(process.execPath, [entry, root], { stdio: 'ignore' });
+  t.teardown(() => keeper.kill('SIGKILL'));
+  t.is(await new Promise((resolve) => keeper.once('exit', resolve)), 0);
+});
+
+onLinux('a connection without open requests does not keep the process of its client alive', async (t) => {
+  const { context } = await opened(t);
+  await context.keeper.request('keep', id);
+  const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const client = spawn(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    `import { KeeperClient } from ${module('../src/logs/keeper-client.js')};
+    import { StateDirectory } from ${module('../src/index.js')};
+    const client = new KeeperClient(new StateDirectory(${JSON.stringify(context.state.root)}, ''), () => {});
+    await client.request('keep', '${id}');
+    process.stdout.write('answered');`,
+  ]);
+  t.teardown(() => client.kill('SIGKILL'));
+  let output = '';
+  client.stdout.on('data', (chunk) => (output += String(chunk)));
+  t.is(await new Promise((resolve) => client.once('close', resolve)), 0);
+  t.is(output, 'answered');
+  await context.runFiles.writeExit(id, { exitCode: 0 });
+});
+
+onLinux('a client that reads slowly receives all output', async (t) => {
+  const { context } = await opened(t);
+  await context.keeper.request('keep', id);
+  const container = new TestContainer(context, containerRecord(id));
+  const streams = await attachStreams(container, context, { stdout: true } as never);
+  const stdout = openSync(join(context.state.container(id), 'stdout'), constants.O_WRONLY);
+  const part = 'x'.repeat(10_000);
+  for (let i = 0; i < 6; i += 1) writeSync(stdout, part);
+  writeSync(stdout, 'end');
+  // More than the stream buffers, so that it is paused before it is read.
+  await until(() => (streams.stdout?.readableLength ?? 0) > 20_000);
+  let length = 0;
+  streams.stdout?.on('data', (chunk: Buffer) => (length += chunk.length));
+  await until(() => length === 60_003);
+  t.is(length, 60_003);
+  streams.close();
+  t.is((await streams.ended).exitCode, 0);
+  closeSync(stdout);
+  await context.runFiles.writeExit(id, { exitCode: 0 });
 });

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
@@ -157,6 +158,62 @@ test('stop sends the stop signal, then kills until the container has ended', asy
   };
   await immediately.stop(0);
   t.is(immediately.calls[0], 'kill');
+});
+
+test('a stop that waits reads the files when they may have changed, and not all the time', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  b.write(id, 'pid', ownStat());
+  let reads = 0;
+  const { exit } = b.context.runFiles;
+  b.context.runFiles.exit = (name) => {
+    reads += 1;
+    return exit.call(b.context.runFiles, name);
+  };
+  container.onKill = () => {
+    b.write(id, 'logged', '');
+    b.write(id, 'exit', '137\n');
+  };
+  await container.stop(200);
+  t.is(container.state, 'exited');
+  t.true(reads < 20, String(reads));
+  const woken = new TestContainer(b.context, containerRecord('7'.repeat(24)));
+  b.write(woken.id, 'pid', ownStat());
+  await woken.refresh();
+  const stopped = woken.stop(60_000);
+  b.write(woken.id, 'logged', '');
+  b.write(woken.id, 'exit', '0\n');
+  woken.wake();
+  await stopped;
+  t.deepEqual([woken.state, woken.calls.includes('kill')], ['exited', true], 'what remains of it is killed');
+});
+
+test('a start without a process ends as failed after its time', async (t) => {
+  const b = await bench(t);
+  let passedMs = 0;
+  b.context.clock.monotonic = () => {
+    passedMs += 40_000;
+    return passedMs;
+  };
+  const container = new TestContainer(b.context, containerRecord(id));
+  await t.throwsAsync(container.start(), {
+    code: 'StartFailed',
+    message: 'the process did not start within 30000 ms',
+  });
+  t.like(container.status(), { state: 'exited', exitCode: 128, reason: 'StartError' });
+});
+
+test('remove ends a monitor that is alive', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  const monitor = spawn('sleep', ['1000']);
+  t.teardown(() => monitor.kill('SIGKILL'));
+  const ended = new Promise((resolve) => monitor.once('exit', (_code, signal) => resolve(signal)));
+  b.write(id, 'monitor', readFileSync(`/proc/${monitor.pid}/stat`, 'latin1'));
+  b.write(id, 'logged', '');
+  b.write(id, 'exit', '0\n');
+  await container.remove();
+  t.is(await ended, 'SIGKILL');
 });
 
 test('remove drops the log stream, discards resources and deletes all files', async (t) => {

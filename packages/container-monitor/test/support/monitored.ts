@@ -29,7 +29,7 @@ export function ownStat(): string {
 }
 
 export interface Bench {
-  readonly context: ContainerContext;
+  readonly context: ContainerContext & { readonly clock: { -readonly [Member in keyof Clock]: Clock[Member] } };
   readonly state: StateDirectory;
   readonly events: RuntimeEvent[];
   /** Requests to the log keeper, such as `drop ID`. */
@@ -47,7 +47,7 @@ export async function bench(t: ExecutionContext): Promise<Bench> {
   await state.prepare();
   const requests: string[] = [];
   const delays: number[] = [];
-  const clock: Clock = { now: () => self.now, monotonic: () => performance.now(), after: () => () => {} };
+  const clock = { now: () => self.now, monotonic: () => performance.now(), after: () => () => {} } satisfies Clock;
   const keeper = {
     request: async (op: string, id: string) => void requests.push(`${op} ${id}`),
     close: async () => {},
