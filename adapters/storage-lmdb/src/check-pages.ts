@@ -20,14 +20,22 @@ const treeBytes = 48;
 const magic = 0xbeefc0de;
 const dataVersion = 2;
 const noRoot = 2n ** 64n - 1n;
-const flag = { branch: 1, leaf: 2, overflow: 4 } as const;
+const flag = { branch: 1, leaf: 2, overflow: 4, meta: 8 } as const;
 const nodeFlag = { overflow: 1, tree: 2 } as const;
+/** The tree of free pages has integer keys, no other tree has a flag that determines the form of keys or values. */
+const integerKeys = 8;
+/** Flags that the driver sets in the trees of a meta page and that do not concern their form. */
+const driverFlags = 0x1100;
+/** The driver reserves addresses for the whole map; a larger one cannot exist on today's processors. */
+const maxMapBytes = 2n ** 47n;
 /** Pages checked between two turns of the event loop. */
 const pagesPerTurn = 512;
 const maxDamages = 20;
+const mainTree = 'the main tree';
 
 interface Tree {
   readonly name: string;
+  readonly flags: number;
   readonly depth: number;
   readonly branchPages: number;
   readonly leafPages: number;
@@ -47,10 +55,10 @@ interface Counts {
 }
 
 /**
- * Walks every tree of a data file and returns a description of each damage: pages outside the file, pages with the
- * wrong number or kind, nodes outside their page, keys out of order, pages used twice, and numbers of pages and entries
- * that differ from those that the tree records. The driver checks none of this: it ends the process on a missing page,
- * and returns fewer objects where a page is damaged.
+ * Walks every tree of a data file and returns a description of each damage: meta pages with impossible values, pages
+ * outside the file, pages with the wrong number or kind, impossible flags, nodes outside their page, keys out of
+ * order, pages used twice, and numbers of pages and entries that differ from those that the tree records. The driver
+ * checks none of this: it ends the process on a missing page, and returns fewer objects where a page is damaged.
  *
  * Values are not checked here; each record has a checksum. Reads the file without the driver, and yields to the event
  * loop between groups of pages.
@@ -87,6 +95,7 @@ class PageCheck {
   readonly #throwIfCancelled: () => void;
   readonly #damages: string[] = [];
   #pageSize = 4096;
+  #lastPage = 0;
   #used = new Uint8Array(0);
   #pages = 0;
 
@@ -101,7 +110,7 @@ class PageCheck {
     if (meta === undefined) return this.#damages;
     this.#used = new Uint8Array(Math.ceil(this.#size / this.#pageSize / 8) + 1);
     await this.#walk(treeAt(meta, 48, 'the tree of free pages', false));
-    for (const tree of await this.#walk(treeAt(meta, 96, 'the main tree', true))) await this.#walk(tree);
+    for (const tree of await this.#walk(treeAt(meta, 96, mainTree, true))) await this.#walk(tree);
     return this.#damages;
   }
 
@@ -116,20 +125,60 @@ class PageCheck {
       this.#report(`page 0: the page size ${this.#pageSize} is impossible`);
       return undefined;
     }
-    const metas = [0, 1].map((page) => this.#read(page * this.#pageSize, 176));
-    for (const [page, meta] of metas.entries()) {
-      if (meta?.readUInt32LE(24) !== magic || meta.readUInt32LE(28) !== dataVersion)
-        this.#report(`page ${page}: no valid meta page`);
+    const [a, b] = [0, 1].map((page) => this.#metaPage(page));
+    if (a === undefined || b === undefined) return undefined;
+    // Each transaction writes the meta page that the transaction before it did not write.
+    const distance = b.readBigUInt64LE(152) - a.readBigUInt64LE(152);
+    if (distance < -1n || distance > 1n) {
+      this.#report('pages 0 and 1: the meta pages are not of consecutive transactions');
+      return undefined;
     }
-    if (this.#damages.length > 0) return undefined;
-    const [a, b] = metas;
-    return a !== undefined && b !== undefined && b.readBigUInt64LE(152) > a.readBigUInt64LE(152) ? b : a;
+    const newest = distance > 0n ? b : a;
+    this.#lastPage = Number(newest.readBigUInt64LE(144));
+    return newest;
+  }
+
+  #metaPage(page: number): Buffer | undefined {
+    const meta = this.#read(page * this.#pageSize, 176);
+    if (meta === undefined || !this.#isMeta(meta, page)) {
+      this.#report(`page ${page}: no valid meta page`);
+      return undefined;
+    }
+    // Every transaction writes the root of the main tree. The pages of the last two transactions are not used again.
+    const { root } = treeAt(meta, 96, mainTree, true);
+    if (root === noRoot) return meta;
+    if (this.#read(Number(root) * this.#pageSize, headerBytes)?.readBigUInt64LE(8) === meta.readBigUInt64LE(152))
+      return meta;
+    this.#report(`page ${page}: its transaction is not that of page ${root}, the root of the main tree`);
+    return undefined;
+  }
+
+  #isMeta(meta: Buffer, page: number): boolean {
+    const mapBytes = meta.readBigUInt64LE(40);
+    const transaction = meta.readBigUInt64LE(152);
+    return (
+      meta.readBigUInt64LE(0) === BigInt(page) &&
+      meta.readUInt16LE(18) === flag.meta &&
+      meta.readUInt32LE(24) === magic &&
+      meta.readUInt32LE(28) === dataVersion &&
+      meta.readBigUInt64LE(32) === 0n &&
+      mapBytes <= maxMapBytes &&
+      meta.readUInt32LE(48) === this.#pageSize &&
+      (meta.readUInt16LE(52) & ~driverFlags) === integerKeys &&
+      (meta.readBigUInt64LE(144) + 1n) * BigInt(this.#pageSize) <= mapBytes &&
+      // A new file has the transaction 0 in both pages.
+      (transaction === 0n || transaction % 2n === BigInt(page))
+    );
   }
 
   /** Checks a tree, and returns the trees whose roots are its entries. */
   async #walk(tree: Tree): Promise<Tree[]> {
     const inner: Tree[] = [];
     const counts: Counts = { branchPages: 0, leafPages: 0, overflowPages: 0, entries: 0 };
+    if ((tree.flags & ~driverFlags) !== (tree.ordered ? 0 : integerKeys)) {
+      this.#report(`${tree.name} has the impossible flags ${tree.flags}`);
+      return [];
+    }
     if (tree.root !== noRoot) {
       const before = this.#damages.length;
       const pending: { readonly page: number; readonly level: number }[] = [{ page: Number(tree.root), level: 1 }];
@@ -189,8 +238,13 @@ class PageCheck {
         continue;
       }
       counts.entries++;
-      if ((node.flags & nodeFlag.overflow) !== 0) this.#checkOverflow(tree, node.data, node.size, counts);
-      else if ((node.flags & nodeFlag.tree) !== 0) inner.push(treeAt(node.data, 0, treeName(node.key), true));
+      const isTree = node.flags === nodeFlag.tree && tree.name === mainTree;
+      if (node.flags !== 0 && node.flags !== nodeFlag.overflow && !isTree) {
+        this.#report(`${at} has a node with the impossible flags ${node.flags}`);
+        return below;
+      }
+      if (node.flags === nodeFlag.overflow) this.#checkOverflow(tree, node.data, node.size, counts);
+      else if (isTree) inner.push(treeAt(node.data, 0, treeName(node.key), true));
     }
     return below;
   }
@@ -213,7 +267,7 @@ class PageCheck {
   /** Reads the first of `count` pages. They must lie within the file, have their number, and not be in use already. */
   #take(tree: Tree, number: number, count: number): Buffer | undefined {
     const at = `${tree.name}: page ${number}`;
-    if (number < 2 || count < 1 || (number + count) * this.#pageSize > this.#size) {
+    if (number < 2 || count < 1 || number > this.#lastPage || (number + count) * this.#pageSize > this.#size) {
       this.#report(`${at} is beyond the end of the file at byte ${this.#size}`);
       return undefined;
     }
@@ -233,6 +287,7 @@ class PageCheck {
   }
 
   #read(position: number, length: number): Buffer | undefined {
+    if (position + length > this.#size) return undefined;
     const bytes = Buffer.allocUnsafe(length);
     return readSync(this.#descriptor, bytes, 0, length, position) === length ? bytes : undefined;
   }
@@ -274,6 +329,7 @@ function treeAt(bytes: Buffer, at: number, name: string, ordered: boolean): Tree
   return {
     name,
     ordered,
+    flags: bytes.readUInt16LE(at + 4),
     depth: bytes.readUInt16LE(at + 6),
     branchPages: number(8),
     leafPages: number(16),

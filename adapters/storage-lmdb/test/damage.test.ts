@@ -100,6 +100,45 @@ for (const [what, damaged] of [
   });
 }
 
+const pageBytes = 4096;
+
+/** The places of the head of each node of a leaf page: sizes, flags, key size (the format: `src/check-pages.ts`). */
+function nodesOf(bytes: Buffer, page: number): number[] {
+  const at = page * pageBytes;
+  const isLeaf = bytes.readUInt16LE(at + 18) === 2 && bytes.readBigUInt64LE(at) === BigInt(page);
+  const count = isLeaf ? bytes.readUInt16LE(at + 20) / 2 : 0;
+  return Array.from({ length: count }, (_, i) => at + 24 + bytes.readUInt16LE(at + 24 + 2 * i));
+}
+
+for (const [what, change] of [
+  ['a kind that is not that of a meta page', (bytes: Buffer) => bytes.writeUInt16LE(0, 18)],
+  ['flags that a file of this store never has', (bytes: Buffer) => bytes.writeUInt8(bytes.readUInt8(53) | 0x20, 53)],
+  [
+    'an older transaction in the newest meta page',
+    (bytes: Buffer) => {
+      const [a, b] = [152, pageBytes + 152] as const;
+      const newest = bytes.readBigUInt64LE(a) > bytes.readBigUInt64LE(b) ? a : b;
+      bytes.writeBigUInt64LE(bytes.readBigUInt64LE(newest) - 2n, newest);
+    },
+  ],
+  [
+    'nodes of a form that only trees with several values for a key have',
+    (bytes: Buffer) => {
+      for (let page = 2; page < bytes.byteLength / pageBytes; page++)
+        for (const node of nodesOf(bytes, page)) bytes.writeUInt16LE(bytes.readUInt16LE(node + 4) | 4, node + 4);
+    },
+  ],
+] as const) {
+  test(`a data file with ${what} is refused`, async (t) => {
+    const path = await filled(t);
+    const file = join(path, 'data.mdb');
+    const bytes = readFileSync(file);
+    change(bytes);
+    writeFileSync(file, bytes);
+    await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Corrupt', message: /damaged.*Found: / });
+  });
+}
+
 const seed = Number(process.env['KEELSON_SEED']) || Math.floor(Math.random() * 2 ** 31);
 
 test('whichever byte of the file is damaged, the start is refused or every record is there: right, or marked as damaged', async (t) => {
@@ -113,9 +152,16 @@ test('whichever byte of the file is damaged, the start is refused or every recor
     const file = join(path, 'data.mdb');
     copyFileSync(join(original, 'data.mdb'), file);
     const bytes = readFileSync(file);
-    // Some flips hit the head of a page, where most of its structure is.
-    const page = random.below(size / 4096) * 4096;
-    const place = page + random.below(random.chance(0.5) ? 64 : 4096);
+    // Most flips hit what describes the structure: the meta pages, and the heads of pages and of nodes.
+    const page = random.below(size / pageBytes);
+    const nodes = nodesOf(bytes, page);
+    const part = random.below(4);
+    const place =
+      part === 0
+        ? random.below(2) * pageBytes + random.below(176)
+        : part === 1 && nodes.length > 0
+          ? random.pick(nodes) + random.below(8)
+          : page * pageBytes + random.below(part === 2 ? 64 : pageBytes);
     bytes[place] = (bytes[place] ?? 0) ^ (1 << random.below(8));
     writeFileSync(file, bytes);
     const store = new LmdbStore({ path });
