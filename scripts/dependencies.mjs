@@ -152,12 +152,7 @@ const variableImports = [
 /** Libraries that only certain files may import. */
 const libraries = {
   koa: [/^adapters\/http-koa\//, /^benchmarks\//, /^packages\/keelson\/test\//, /^test\/test\/plane\/frameworks/],
-  '@koa/router': [
-    /^adapters\/http-koa\//,
-    /^test\/test\/packages\//,
-    /^examples\/saas-plane\//,
-    /^packages\/keelson\/test\//,
-  ],
+  '@koa/router': [/^test\/test\/packages\//, /^examples\/saas-plane\//, /^packages\/keelson\/test\//],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],

@@ -13,9 +13,10 @@ import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-re
 import { ApiDocuments, issuerPaths } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
-import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
+import { createKoaApplication } from './endpoints/koa-application.ts';
 import { checkRoutes } from './endpoints/own-routes.ts';
 import type { Exchange } from './exchange/exchange.ts';
+import type { KoaApplication } from './exchange/koa-types.ts';
 import { ListMemory } from './exchange/list-body.ts';
 import { HttpMetrics } from './exchange/metrics.ts';
 import {

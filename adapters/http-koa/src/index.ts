@@ -1,10 +1,10 @@
 export { serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 export { createHttpApi, type HttpApi } from './create-http-api.ts';
-export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
 export type { AggregatedApis, AggregatedServer, AggregatedVersion } from './exchange/aggregated-apis.ts';
 export type { Exchange } from './exchange/exchange.ts';
 export { requireAllowed } from './exchange/filters.ts';
 export { http2ServerOptions } from './exchange/http2-messages.ts';
+export type { KoaApplication, KoaContext, KoaMiddleware, KoaState } from './exchange/koa-types.ts';
 export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,

@@ -55,6 +55,7 @@ test.before(async (t) => {
   const files = await tarballs();
   await install(project, [
     ...files,
+    ...['@koa/router@15', '@opentelemetry/api@1'],
     ...Object.entries(compilers).map(([name, version]) => `${name}@npm:typescript@${version}`),
   ]);
   await install(

@@ -1,8 +1,6 @@
 import { arch, platform, versions } from 'node:process';
 import { StatusError, StatusReason } from '@keelson/core';
 import type { Metrics } from '@keelson/core/runtime';
-import Router from '@koa/router';
-import type { Middleware } from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type FlatHeaders, sendBytes } from '../exchange/exchange.ts';
 import type { HttpLevels, HttpMetrics } from '../exchange/metrics.ts';
@@ -10,7 +8,6 @@ import type { HttpApiOptions, VersionInfo } from '../exchange/options.ts';
 import { sendText } from '../exchange/send.ts';
 import { type ApiDocuments, issuerPaths } from './api-documents.ts';
 import type { Health, HealthEndpoint } from './health.ts';
-import type { KoaState } from './koa-application.ts';
 
 export interface EndpointOptions {
   readonly documents: ApiDocuments;
@@ -23,15 +20,28 @@ export interface EndpointOptions {
   readonly issuerDocuments: HttpApiOptions['issuerDocuments'];
 }
 
-/** The part of the router that the application uses. */
-export interface EndpointRouter {
-  routes(): Middleware<KoaState>;
-  allowedMethods(): Middleware<KoaState>;
+/** Answers a GET of a path. */
+type Endpoint = (exchange: Exchange, parameters: readonly string[]) => Promise<void> | void;
+
+/** The endpoint of a path, with the parameters of the path; undefined when there is none. */
+export type EndpointRouter = (path: string) => ((exchange: Exchange) => Promise<void> | void) | undefined;
+
+/** `:` is one segment of the path, `*` the rest of it. A slash at the end counts as none. */
+function patternOf(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(':', '([^/]+)').replaceAll('*', '(.+?)')}/?$`);
 }
 
-type Endpoint = (exchange: Exchange, parameters: Readonly<Record<string, string>>) => Promise<void> | void;
+/** Parameters that are not valid percent-encoding are compared as they are. */
+function decoded(parameter: string): string {
+  try {
+    return decodeURIComponent(parameter);
+  } catch {
+    return parameter;
+  }
+}
 
-function methodNotAllowed(): StatusError {
+/** The answer to methods other than GET, HEAD and OPTIONS on the path of an endpoint. */
+export function methodNotAllowed(): StatusError {
   return new StatusError({
     kind: 'Status',
     apiVersion: 'v1',
@@ -54,16 +64,17 @@ const nosniff: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
  * and docs/reference/api-rules.md#health-and-version.
  */
 export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
-  const router = new Router<KoaState>({ sensitive: true });
-  const get = (path: string, endpoint: Endpoint) =>
-    router.get(path, async (ctx) => endpoint(ctx.state.exchange, ctx['params'] as Record<string, string>));
+  const endpoints: { readonly pattern: RegExp; readonly endpoint: Endpoint }[] = [];
+  const get = (template: string, endpoint: Endpoint) => {
+    endpoints.push({ pattern: patternOf(template), endpoint });
+  };
 
   for (const name of ['healthz', 'livez', 'readyz'] satisfies HealthEndpoint[]) {
     get(`/${name}`, async (exchange) => {
       const { code, text } = await options.health.all(name, exchange.attributes.query);
       sendText(exchange, code, text);
     });
-    get(`/${name}/:check`, async (exchange, { check = '' }) => {
+    get(`/${name}/:`, async (exchange, [check = '']) => {
       const { code, text } = await options.health.one(name, check);
       sendText(exchange, code, text);
     });
@@ -90,21 +101,21 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   get('/index.html', (exchange) => documents.index(exchange));
   get('/api', (exchange) => documents.coreVersions(exchange));
   get('/apis', (exchange) => documents.groups(exchange));
-  get('/apis/:group', (exchange, { group = '' }) => documents.group(exchange, group));
-  get('/api/:version', (exchange, { version = '' }) => documents.resources(exchange, { group: '', version }));
-  get('/apis/:group/:version', (exchange, { group = '', version = '' }) =>
-    documents.resources(exchange, { group, version }),
-  );
+  get('/apis/:', (exchange, [group = '']) => documents.group(exchange, group));
+  get('/api/:', (exchange, [version = '']) => documents.resources(exchange, { group: '', version }));
+  get('/apis/:/:', (exchange, [group = '', version = '']) => documents.resources(exchange, { group, version }));
   get('/openapi/v2', (exchange) => documents.swagger(exchange));
   get('/swagger.json', (exchange) => documents.swaggerAs(exchange, 'json'));
   get('/swagger-2.0.0.pb-v1', (exchange) => documents.swaggerAs(exchange, 'protobuf'));
   get('/openapi/v3', (exchange) => documents.openApiIndex(exchange));
-  get('/openapi/v3/*path', (exchange, { path = '' }) => documents.openApiDocument(exchange, path));
+  get('/openapi/v3/*', (exchange, [path = '']) => documents.openApiDocument(exchange, path));
 
-  const allowed = router.allowedMethods({ throw: true, methodNotAllowed, notImplemented: methodNotAllowed });
-  return {
-    routes: () => router.routes() as Middleware<KoaState>,
-    allowedMethods: () => allowed as Middleware<KoaState>,
+  return (path) => {
+    for (const { pattern, endpoint } of endpoints) {
+      const found = pattern.exec(path);
+      if (found !== null) return (exchange) => endpoint(exchange, found.slice(1).map(decoded));
+    }
+    return undefined;
   };
 }
 

@@ -3,19 +3,12 @@ import { statusErrors } from '@keelson/core';
 import type { Logger } from '@keelson/core/runtime';
 import Koa from 'koa';
 import type { Exchange } from '../exchange/exchange.ts';
+import type { KoaState } from '../exchange/koa-types.ts';
 import type { OwnRoutes } from '../exchange/options.ts';
 import type { Handler, Pipeline } from '../exchange/pipeline.ts';
 import { mayHaveBody, readBody } from '../exchange/request-body.ts';
 import { sendNotFound } from '../exchange/send.ts';
-import type { EndpointRouter } from './endpoint-router.ts';
-
-/** The state of the Koa context. */
-export interface KoaState {
-  /** The request after the filters: attributes, user, request id. */
-  exchange: Exchange;
-}
-
-export type KoaApplication = Koa<KoaState>;
+import { type EndpointRouter, methodNotAllowed } from './endpoint-router.ts';
 
 const clientFaults = /^(?:HPE_.*|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ERR_HTTP2_.*)$/;
 
@@ -49,10 +42,10 @@ export interface KoaApplicationOptions {
  * The API as a Koa application: the filters, the middleware of the program, the resource API, the fixed endpoints, the
  * routes of the program. Middleware added with `use` runs after them, for paths that none of them has.
  */
-export function createKoaApplication(options: KoaApplicationOptions): KoaApplication {
+export function createKoaApplication(options: KoaApplicationOptions): Koa<KoaState> {
   const { pipeline, handleResource, router, logger, own, bodyBytes } = options;
   const { middleware = [], routes = [], state } = own;
-  const app: KoaApplication = new Koa<KoaState>();
+  const app = new Koa<KoaState>();
   app.on('error', (err: unknown) => reportFailure(logger, err));
   app.use(async (ctx, next) => {
     const exchange = options.opened(ctx.req) ?? pipeline.open(ctx.req, ctx.res);
@@ -93,8 +86,16 @@ export function createKoaApplication(options: KoaApplicationOptions): KoaApplica
       return handleResource(exchange);
     });
   }
-  app.use(router.routes());
-  app.use(router.allowedMethods());
+  app.use((ctx, next) => {
+    const { exchange } = ctx.state;
+    const answer = router(exchange.attributes.path);
+    if (answer === undefined) return next();
+    if (ctx.method === 'GET' || ctx.method === 'HEAD') return answer(exchange);
+    if (ctx.method !== 'OPTIONS') throw methodNotAllowed();
+    ctx.set('Allow', 'HEAD, GET');
+    ctx.body = '';
+    return undefined;
+  });
   for (const one of routes) {
     app.use(one.routes());
     app.use(one.allowedMethods());

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { UserInfo } from '@keelson/core';
 import type { Auditor, Brand, FormBuilder, RequestAttributes, ResourceRegistry } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
-import type { Middleware } from 'koa';
 import type { AggregatedApis } from './aggregated-apis.ts';
 import type { Exchange } from './exchange.ts';
+import type { KoaMiddleware } from './koa-types.ts';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
@@ -183,7 +183,7 @@ export interface OwnRoutes {
    * Runs for every HTTP request that has passed the filters, those of the resource API included, in this order. With
    * an empty list resource requests are passed directly to their handler.
    */
-  readonly middleware?: readonly Middleware[];
+  readonly middleware?: readonly KoaMiddleware[];
   /** Routers of `@koa/router`. No route may match a path of the API. */
   readonly routes?: readonly RouteSource[];
   /** First segments of further paths that no route may have. */

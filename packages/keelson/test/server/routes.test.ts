@@ -219,7 +219,20 @@ test('middleware sees every request that passed the filters; without any, resour
       await next();
     },
   ];
-  const { url } = await plane.listen({ routes: [router], middleware });
+  const { url } = await plane.listen({
+    routes: [router],
+    middleware: [
+      ...middleware,
+      // Written without the types of Koa.
+      async (ctx, next) => {
+        if (ctx.query['late'] !== undefined) ctx.throw(418, 'too late');
+        ctx.set('X-State', String((ctx.state as RequestState).user.name));
+        await next();
+      },
+    ],
+  });
+  t.is((await fetch(`${url}/team/here?late`)).status, 418);
+  t.is((await fetch(`${url}/team/here`)).headers.get('x-state'), 'kubernetes-admin');
   for (const path of ['/team/here', '/api/v1/namespaces/default/configmaps/settings', '/healthz', '/api/v1']) {
     const answer = await fetch(url + path);
     t.is(answer.status, 200, path);
