@@ -3,9 +3,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseOptions } from './options.ts';
+import { type BenchOptions, parseOptions } from './options.ts';
+import { peersReport } from './peers/peers-report.ts';
+import { runPeers } from './peers/run-peers.ts';
 import { readFigures, renewed } from './report/renewed.ts';
-import { type Figures, wholeReport } from './report/whole-report.ts';
+import { type Figures, type ReportFiles, wholeReport } from './report/whole-report.ts';
 import { runBenchmarks } from './run-benchmarks.ts';
 import { missingServer } from './stores/database.ts';
 import { runStores } from './stores/run-stores.ts';
@@ -28,9 +30,20 @@ const withoutFolder = (word: string, index: number, words: readonly string[]): b
 
 const load = (): number => loadavg()[0] ?? Number.NaN;
 
-try {
-  const words = process.argv.slice(2);
-  const options = parseOptions(words, fileURLToPath(new URL('../../results', import.meta.url)));
+/** The report beside kube-apiserver. Returns whether every scenario gave a figure. */
+async function comparePeers(options: BenchOptions, words: readonly string[]): Promise<boolean> {
+  const before = load();
+  const figures = await runPeers(options, progress);
+  await write(
+    options.out,
+    peersReport(figures, options, { commit: commit(), words, load: [before, load()] }),
+    'peers.md',
+  );
+  return figures.rows.every(({ failed }) => failed === undefined);
+}
+
+/** The report beside floors. Returns whether every scenario gave a figure. */
+async function compareFloors(options: BenchOptions, words: readonly string[]): Promise<boolean> {
   const before = load();
   const rows = await runBenchmarks(options, progress);
   const stores = await runStores(options, progress);
@@ -42,16 +55,24 @@ try {
   const now: Figures = {
     rows,
     stores,
-    circumstances: {
-      runs: [{ commit: commit(), words: words.filter(withoutFolder), load: [before, load()] }],
-      missing,
-    },
+    circumstances: { runs: [{ commit: commit(), words, load: [before, load()] }], missing },
   };
-  const files = wholeReport(options.again ? renewed(await readFigures(join(options.out, 'report.json')), now) : now);
-  await mkdir(options.out, { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(options.out, name), text);
-  process.stdout.write(`\n${files['report.md'] ?? ''}`);
-  if ([...rows, ...stores].some(({ verdict }) => verdict === 'failed')) process.exitCode = 1;
+  const figures = options.again ? renewed(await readFigures(join(options.out, 'report.json')), now) : now;
+  await write(options.out, wholeReport(figures), 'report.md');
+  return [...rows, ...stores].every(({ verdict }) => verdict !== 'failed');
+}
+
+async function write(folder: string, files: ReportFiles, shown: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  process.stdout.write(`\n${files[shown] ?? ''}`);
+}
+
+try {
+  const words = process.argv.slice(2);
+  const options = parseOptions(words, fileURLToPath(new URL('../../results', import.meta.url)));
+  const complete = await (options.peers ? comparePeers : compareFloors)(options, words.filter(withoutFolder));
+  if (!complete) process.exitCode = 1;
 } catch (error) {
   process.stderr.write(`bench: ${(error as Error).message}\n`);
   process.exitCode = 1;

@@ -13,7 +13,12 @@ export interface BenchOptions {
   readonly out: string;
   /** Keeps the figures that are in that folder, but for those that are measured again now. */
   readonly again: boolean;
+  /** Compares Keelson with kube-apiserver instead of with floors. */
+  readonly peers: boolean;
 }
+
+/** Objects with names that requests beside other servers know; more than there are clients. */
+export const namedObjects = 256;
 
 const known = ['memory', 'lmdb', 'etcd', 'postgres'];
 
@@ -22,7 +27,7 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
   const { values } = parseArgs({
     args: [...words],
     options: {
-      adapters: { type: 'string', default: 'memory,lmdb' },
+      adapters: { type: 'string' },
       scenarios: { type: 'string', default: '' },
       rounds: { type: 'string', default: '7' },
       slice: { type: 'string', default: '1500' },
@@ -31,26 +36,34 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
       events: { type: 'string', default: '200' },
       out: { type: 'string', default: defaultOut },
       again: { type: 'boolean', default: false },
+      peers: { type: 'boolean', default: false },
     },
   });
-  const adapters = values.adapters.split(',').filter((name) => name !== '');
+  const adapters = (values.adapters ?? (values.peers ? known.join(',') : 'memory,lmdb'))
+    .split(',')
+    .filter((name) => name !== '');
   const wrong = adapters.find((name) => !known.includes(name));
   if (wrong !== undefined) throw new Error(`--adapters knows ${known.join(', ')}, not ${wrong}`);
+  if (values.peers && values.again) throw new Error('--again is not possible with --peers');
   const positive = (name: string, text: string): number => {
     const value = Number(text);
     if (!Number.isInteger(value) || value <= 0)
       throw new Error(`--${name} must be a positive whole number, not ${text}`);
     return value;
   };
+  const objects = positive('objects', values.objects);
+  if (values.peers && objects < namedObjects)
+    throw new Error(`--objects must be at least ${namedObjects} with --peers, not ${objects}`);
   return {
     adapters,
     scenarios: values.scenarios.split(',').filter((name) => name !== ''),
     rounds: positive('rounds', values.rounds),
     sliceMs: positive('slice', values.slice),
-    objects: positive('objects', values.objects),
+    objects,
     watchers: positive('watchers', values.watchers),
     events: positive('events', values.events),
     out: values.out,
     again: values.again,
+    peers: values.peers,
   };
 }

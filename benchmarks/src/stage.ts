@@ -16,7 +16,8 @@ const keelson = path('../../packages/keelson/dist/bundle/keelson.js').replace('/
 const floorServer = path('./floors/http-floor-server.js');
 const watchFloorServer = path('./floors/watch-floor-server.js');
 const watchFloorSource = path('../../src/floors/watch-floor.c');
-const readyLine = /^keelson: serving on https?:\/\/127\.0\.0\.1:(\d+)$/m;
+/** What `keelson serve` prints when it can be asked. */
+export const keelsonReady = /^keelson: serving on https?:\/\/127\.0\.0\.1:(\d+)$/m;
 
 /** A stage and what ends it. */
 export interface OpenStage {
@@ -61,7 +62,7 @@ export async function openStage(
       'api,-pod-garbage-collector-controller',
       ...extra,
     ];
-    return keep(Spawned.start(process.execPath, words, readyLine));
+    return keep(Spawned.start(process.execPath, words, keelsonReady));
   };
   const load = new Load();
   const loads = [load];

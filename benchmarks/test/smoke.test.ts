@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { parseOptions } from '../src/options.ts';
+import { peersReport } from '../src/peers/peers-report.ts';
+import { runPeers, wantedPeerScenarios } from '../src/peers/run-peers.ts';
 import { failedRow, markdown, toRow } from '../src/report/report.ts';
 import { runBenchmarks, scenarios } from '../src/run-benchmarks.ts';
 import type { Scenario } from '../src/scenarios/scenario.ts';
@@ -26,6 +28,23 @@ test('every scenario runs and gives figures', async (t) => {
     t.true(row.ratio >= 0 && Number.isFinite(row.ratio), `${row.adapter} ${row.scenario}: ${row.ratio}`);
   const report = markdown(rows, 'test');
   for (const { name } of scenarios) t.true(report.includes(`| ${name} |`), name);
+});
+
+test('every scenario beside other servers gives figures over both versions of HTTP', async (t) => {
+  t.timeout(120_000);
+  const sizes = ['--rounds', '1', '--slice', '40', '--objects', '300', '--watchers', '20', '--events', '4'];
+  const options = parseOptions(['--peers', '--adapters', 'memory', ...sizes], '');
+  const figures = await runPeers(options, () => {});
+  t.deepEqual(
+    figures.rows.filter(({ server }) => !(server > 0)).map(({ scenario: name, failed }) => `${name}: ${failed}`),
+    [],
+  );
+  t.deepEqual(
+    figures.rows.map((row) => row.scenario),
+    wantedPeerScenarios(options).map(({ name }) => name),
+  );
+  const report = peersReport(figures, options, { commit: 'test', words: [], load: [0, 0] });
+  for (const { name } of wantedPeerScenarios(options)) t.true(report['peers.md']?.includes(`| ${name} |`), name);
 });
 
 const scenario: Scenario = {
@@ -72,6 +91,11 @@ test('unknown adapters, scenarios and sizes are refused in words', async (t) => 
     message: /knows memory, lmdb, etcd, postgres, not oracle/,
   });
   t.throws(() => parseOptions(['--rounds', '0'], ''), { message: /--rounds must be a positive whole number/ });
+  t.throws(() => parseOptions(['--peers', '--objects', '10'], ''), { message: /--objects must be at least 256/ });
+  t.throws(() => parseOptions(['--peers', '--again'], ''), { message: /--again is not possible with --peers/ });
+  t.throws(() => wantedPeerScenarios(parseOptions(['--peers', '--scenarios', 'nothing'], '')), {
+    message: /--peers knows get/,
+  });
   await t.throwsAsync(async () => runBenchmarks(parseOptions(['--scenarios', 'nothing'], ''), () => {}), {
     message: /--scenarios knows get/,
   });

@@ -1,6 +1,6 @@
-import { Connection } from '@keelson/bench/internal';
 import { percentile } from '../measure/statistics.ts';
 import { type LoadJob, type LoadResult, numbered } from './protocol.ts';
+import { openSenders, type Sender } from './senders.ts';
 import { Watchers } from './watchers.ts';
 
 /**
@@ -10,19 +10,15 @@ import { Watchers } from './watchers.ts';
 
 const watchers = new Watchers();
 
-/** The TLS connections to ports. */
-const open = new Map<number, Connection[]>();
+/** The connections to ports that stay open: those with TLS. */
+const open = new Map<string, Sender[]>();
 
-function connectionsFor({ port, tls = false, connections }: Extract<LoadJob, { kind: 'requests' }>): Connection[] {
-  const kept = (open.get(port) ?? []).filter(({ closed }) => !closed).slice(0, connections);
-  const all = [
-    ...kept,
-    ...Array.from(
-      { length: connections - kept.length },
-      () => new Connection({ port, ...(tls ? { tls: { rejectUnauthorized: false } } : {}) }),
-    ),
-  ];
-  if (tls) open.set(port, all);
+function connectionsFor(job: Extract<LoadJob, { kind: 'requests' }>): Sender[] {
+  const { port, tls = false, streams, connections } = job;
+  const key = `${port} ${streams}`;
+  const all = (open.get(key) ?? []).filter(({ closed }) => !closed).slice(0, connections);
+  if (all.length < connections) all.push(...openSenders(job, connections - all.length));
+  if (tls) open.set(key, all);
   return all;
 }
 
@@ -64,6 +60,8 @@ async function run(job: LoadJob): Promise<LoadResult | undefined> {
       return sendRequests(job);
     case 'fanOut':
       return watchers.fanOut(job);
+    case 'paced':
+      return watchers.paced(job);
     case 'watch':
       await watchers.open(job);
       return undefined;

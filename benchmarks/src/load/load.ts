@@ -42,6 +42,11 @@ export class Load {
     return this.#counted({ kind: 'fanOut', firstNumber: this.#number, ...job });
   }
 
+  /** Writes at a rate, and waits until every watcher has all of it. */
+  paced(job: Omit<Job<'paced'>, 'kind' | 'firstNumber'>): Promise<LoadResult> {
+    return this.#counted({ kind: 'paced', firstNumber: this.#number, ...job });
+  }
+
   async unwatch(): Promise<void> {
     await this.#run({ kind: 'unwatch' });
   }

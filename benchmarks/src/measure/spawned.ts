@@ -51,13 +51,16 @@ export class Spawned {
         () => fail(new Error(`${command} ${args.join(' ')} was not ready within ${startLimitMs / 1000} s\n${output}`)),
         startLimitMs,
       );
-      child.stdout.on('data', (chunk) => {
+      const read = (chunk: Buffer) => {
         output += String(chunk);
         const match = ready.exec(output);
         if (match === null) return;
         clearTimeout(timer);
+        // What the process prints later is discarded.
+        child.stdout.off('data', read).resume();
         resolve(new Spawned(child, Number(match[1])));
-      });
+      };
+      child.stdout.on('data', read);
       child.once('error', fail);
       child.once('exit', (code) =>
         fail(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready\n${output}`)),
