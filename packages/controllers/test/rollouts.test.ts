@@ -1,9 +1,11 @@
 // Process of its own: many planes, one after the other.
+import type { ApiClient } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { deploymentController } from '../src/deployment/deployment-controller.ts';
 import { replicaSetController } from '../src/replicaset/replica-set-controller.ts';
+import { interceptedClient } from './support/intercepted-client.ts';
 import { runUntilKilled } from './support/killed-controllers.ts';
 import { Random, seed } from './support/random.ts';
 import { limitsOf, RolloutLimits } from './support/rollout-limits.ts';
@@ -149,6 +151,30 @@ test('controllers that stop between any two writes leave no duplicates, and stay
   }, 'the replica sets beyond revisionHistoryLimit are deleted');
   const images = sets.map(({ spec }) => spec.template?.spec?.containers?.[0]?.image);
   t.is(new Set(images).size, images.length, 'one replica set per template');
+});
+
+test('a rollout continues when the local copy shows the end of pods later than the status of their replica set', async (t) => {
+  const wrapClient = (client: ApiClient) =>
+    interceptedClient(client, {
+      event: async (resource) => {
+        if (resource === 'pods') await new Promise((resolve) => setTimeout(resolve, 5));
+      },
+    });
+  const workloads = await WorkloadPlane.start(t, { controllers, wrapClient });
+  await workloads.objects(Deployment).create(deployment(4, 'v0', { maxSurge: 1, maxUnavailable: 0 }));
+  for (const image of ['v0', 'v1', 'v2']) {
+    await workloads.objects(Deployment).patch('web', 'merge', { spec: { template: template(labels, image) } });
+    const began = workloads.clock.now();
+    await until(
+      () => {
+        workloads.clock.advance(20);
+        return isComplete(workloads);
+      },
+      `the rollout of ${image} is complete`,
+      60_000,
+    );
+    t.true(workloads.clock.now() - began < 500_000, 'before the deadline of its progress, which reconciles it again');
+  }
 });
 
 async function isComplete(workloads: WorkloadPlane): Promise<boolean> {

@@ -10,6 +10,7 @@ import {
 import { isStatusError, StatusReason } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
 
+import { isActive } from '../workload/pod-state.ts';
 import { selectorOf } from '../workload/selector.ts';
 import { revisionOf } from './annotations.ts';
 import { isComplete, reportPause, reportProgress, reportStatus } from './progress.ts';
@@ -35,20 +36,26 @@ export const deploymentController: ControllerDefinition<Deployment> = {
             .filter((owner) => selectorOf(owner).matches(set.metadata?.labels))
             .map(keyOf),
     ),
-    relatedKind(Pod, keysOfRecreated),
+    relatedKind(Pod, keysOfRollout),
   ],
   reconcile: reconcile,
 };
 
-/** A deployment that is recreated waits until its old pods have disappeared. */
-function keysOfRecreated(pod: Pod, _before: Pod | undefined, read: ReconcileRun['read']): readonly string[] {
-  const namespace = pod.metadata?.namespace ?? '';
+/**
+ * Both kinds of rollouts start new pods only when old ones have ended. The local copy may show this later than the
+ * status of the replica set, so the pod itself must be a reason to reconcile.
+ */
+function keysOfRollout(pod: Pod, _before: Pod | undefined, read: ReconcileRun['read']): readonly string[] {
+  const isPresent = read(Pod).get(keyOf(pod)) !== undefined;
   const setName = controllerOf(pod);
   if (setName?.kind !== 'ReplicaSet') return [];
-  const set = read(ReplicaSet).get(`${namespace}/${setName.name}`);
+  const set = read(ReplicaSet).get(`${pod.metadata?.namespace ?? ''}/${setName.name}`);
   const owner = set === undefined ? undefined : controllerOf(set);
-  const deployment = owner === undefined ? undefined : read(Deployment).get(`${namespace}/${owner.name}`);
-  return deployment?.spec.strategy?.type === 'Recreate' ? [keyOf(deployment)] : [];
+  const deployment =
+    owner === undefined ? undefined : read(Deployment).get(`${pod.metadata?.namespace ?? ''}/${owner.name}`);
+  if (deployment === undefined) return [];
+  const waits = deployment.spec.strategy?.type === 'Recreate' || !isPresent || !isActive(pod);
+  return waits ? [keyOf(deployment)] : [];
 }
 
 async function reconcile(deployment: Deployment, run: ReconcileRun): Promise<ReconcileResult> {

@@ -13,6 +13,8 @@ export interface ClientWrite {
 export interface Interception {
   readonly before?: (write: ClientWrite) => Promise<void> | void;
   readonly after?: (write: ClientWrite) => Promise<void> | void;
+  /** Called before each event of a watch, which it delays. */
+  readonly event?: (resource: string) => Promise<void>;
 }
 
 /** A client whose writes can be observed, delayed and rejected. */
@@ -24,10 +26,8 @@ export function interceptedClient(client: ApiClient, interception: Interception)
   };
 }
 
-function intercepted<T extends KubeObject>(
-  client: ResourceClient<T>,
-  { before, after }: Interception,
-): ResourceClient<T> {
+function intercepted<T extends KubeObject>(client: ResourceClient<T>, interception: Interception): ResourceClient<T> {
+  const { before, after, event } = interception;
   const { resource } = client.resourceName;
   const write = async <R>(verb: ClientWrite['verb'], name: string, call: () => Promise<R>, subresource?: string) => {
     const description = { verb, resource, name, ...(subresource === undefined ? {} : { subresource }) };
@@ -39,10 +39,11 @@ function intercepted<T extends KubeObject>(
   const nameOf = (object: KubeObject) => object.metadata?.name ?? object.metadata?.generateName ?? '';
   return {
     resourceName: client.resourceName,
-    namespace: (name) => intercepted(client.namespace(name), { ...(before && { before }), ...(after && { after }) }),
+    namespace: (name) => intercepted(client.namespace(name), interception),
     get: (name, options) => client.get(name, options),
     list: (options) => client.list(options),
-    watch: (options) => client.watch(options),
+    watch: (options) =>
+      event === undefined ? client.watch(options) : delayed(client.watch(options), () => event(resource)),
     getSubresource: (name, subresource) => client.getSubresource(name, subresource),
     deleteCollection: (options) => client.deleteCollection(options),
     create: (object, options) => write('create', nameOf(object), () => client.create(object, options)),
@@ -58,4 +59,11 @@ function intercepted<T extends KubeObject>(
     createSubresource: (name, subresource, body, options) =>
       write('create', name, () => client.createSubresource(name, subresource, body, options), subresource),
   };
+}
+
+async function* delayed<E>(events: AsyncIterable<E>, delay: () => Promise<void>): AsyncIterable<E> {
+  for await (const event of events) {
+    await delay();
+    yield event;
+  }
 }
