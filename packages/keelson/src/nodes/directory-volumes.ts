@@ -1,5 +1,6 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { keyOf } from '@keelson/client';
 import { type AnyController, type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
 import { PersistentVolume, PersistentVolumeClaim, StorageClass, storageClassOf } from '@keelson/kinds';
@@ -28,7 +29,14 @@ export function directoryProvisioner(options: DirectoryProvisionerOptions): read
   const provision: ControllerDefinition<PersistentVolumeClaim> = {
     name: 'directory-provisioner',
     kind: PersistentVolumeClaim,
-    related: [relatedKind(StorageClass)],
+    related: [
+      relatedKind(StorageClass, ({ metadata }, _before, read) =>
+        read(PersistentVolumeClaim)
+          .list()
+          .filter((claim) => !claim.spec.volumeName && storageClassOf(claim) === metadata?.name)
+          .map(keyOf),
+      ),
+    ],
     workers: 4,
     reconcile: async (claim, run) => {
       const { annotations = {}, deletionTimestamp, uid = '' } = claim.metadata ?? {};
