@@ -163,7 +163,7 @@ class Checker {
   #fieldType(node: Expression, target: t.CelType, field: string): t.CelType {
     if (target.kind === 'map') return target.params[1] ?? t.dynType;
     if (target.kind === 'struct') {
-      return target.fields?.get(field)?.type ?? this.#issue(node, `undefined field '${field}'`);
+      return t.fieldOf(target, field)?.type ?? this.#issue(node, `undefined field '${field}'`);
     }
     if (target.kind === 'param') this.#known.assign(t.dynType, target);
     else if (!t.isDynOrError(target)) {

@@ -3,6 +3,7 @@ import { Functions, hasType } from './base/functions.ts';
 import { type CelType, sameType, typeText } from './base/types.ts';
 import type { CelValue } from './base/values.ts';
 import { type Checked, checkExpression } from './checker.ts';
+import { estimateCost } from './estimate-cost.ts';
 import { Frame, planExpression, type Run } from './interpreter.ts';
 import { type JsonValue, toCelValue } from './json-values.ts';
 import { addAuthorizer, PendingDecision } from './library/authorizer.ts';
@@ -27,6 +28,8 @@ export interface CompileOptions {
   readonly variables: Readonly<Record<string, CelType>>;
   /** The types that the result may have. Absent: any. */
   readonly resultTypes?: readonly CelType[];
+  /** The type of a schema whose parts the variables are. With it, {@link CompiledExpression.maxCost} is estimated. */
+  readonly costRoot?: CelType;
 }
 
 /** The cost that remains for several evaluations. */
@@ -66,14 +69,17 @@ function allFunctions(): Functions {
 export class CompiledExpression {
   readonly source: string;
   readonly type: CelType;
+  /** The greatest cost of an evaluation; undefined when it was not estimated. */
+  readonly maxCost: bigint | undefined;
   readonly #run: Run;
   readonly #slots: number;
   readonly #names: readonly string[];
   readonly #types: readonly CelType[];
 
-  constructor(source: string, checked: Checked, variables: ReadonlyMap<string, CelType>) {
+  constructor(source: string, checked: Checked, variables: ReadonlyMap<string, CelType>, costRoot?: CelType) {
     this.source = source;
     this.type = checked.type;
+    this.maxCost = costRoot && estimateCost(checked, costRoot);
     this.#names = [...variables.keys()];
     this.#types = [...variables.values()];
     const { run, slots } = planExpression(checked, this.#names);
@@ -131,5 +137,5 @@ export function compileExpression(source: string, options: CompileOptions): Comp
   const { resultTypes } = options;
   const fits = resultTypes?.some((type) => type.kind === 'dyn' || sameType(type, checked.type)) ?? true;
   if (!fits) throw new CelResultTypeError(resultTypes?.map(typeText) ?? [], typeText(checked.type));
-  return new CompiledExpression(source, checked, variables);
+  return new CompiledExpression(source, checked, variables, options.costRoot);
 }

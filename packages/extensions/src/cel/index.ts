@@ -24,4 +24,4 @@ export {
 } from './compile.ts';
 export { plainValue, toCelValue } from './json-values.ts';
 export { AuthorizerValue, authorizerType, resourceCheckType } from './library/authorizer.ts';
-export { escapeName, schemaType, type TypeSchema } from './schema-type.ts';
+export { escapeName, maxRequestBytes, schemaType, type TypeSchema } from './schema-type.ts';

@@ -1,6 +1,5 @@
 import { Fault } from './base/errors.ts';
-import type { CelType, ListSemantics } from './base/types.ts';
-import { dynType } from './base/types.ts';
+import { type CelType, dynType, fieldOf, type ListSemantics } from './base/types.ts';
 import {
   type CelValue,
   Duration,
@@ -94,7 +93,7 @@ class JsonMap extends MapValue {
   #property(key: CelValue): readonly [value: unknown, type: CelType] | undefined {
     if (typeof key !== 'string') return undefined;
     const { fields } = this.#type;
-    const field = fields?.get(key);
+    const field = fieldOf(this.#type, key);
     if (fields !== undefined && field === undefined) return undefined;
     const property = field?.property ?? key;
     if (!Object.hasOwn(this.#object, property)) return undefined;

@@ -7,6 +7,7 @@ import {
   durationType,
   dynType,
   intType,
+  keywords,
   type ListSemantics,
   listType,
   mapType,
@@ -15,10 +16,16 @@ import {
   timestampType,
 } from './base/types.ts';
 
-/** The parts of a JSON schema that determine types. */
+/** The parts of a JSON schema that determine types and sizes. */
 export interface TypeSchema {
   readonly type?: string | undefined;
   readonly format?: string | undefined;
+  readonly maxLength?: number | undefined;
+  readonly maxItems?: number | undefined;
+  readonly maxProperties?: number | undefined;
+  readonly enum?: readonly unknown[] | undefined;
+  readonly required?: readonly string[] | undefined;
+  readonly default?: unknown;
   readonly items?: TypeSchema | undefined;
   readonly properties?: Readonly<Record<string, TypeSchema>> | undefined;
   readonly additionalProperties?: TypeSchema | boolean | undefined;
@@ -27,13 +34,6 @@ export interface TypeSchema {
   readonly 'x-kubernetes-list-type'?: string | undefined;
   readonly 'x-kubernetes-list-map-keys'?: readonly string[] | undefined;
 }
-
-const keywords = new Set(
-  (
-    'true false null in as break const continue else for function if import let loop package namespace return var ' +
-    'void while'
-  ).split(' '),
-);
 
 const escapes: Readonly<Record<string, string>> = {
   __: '__underscores__',
@@ -49,11 +49,43 @@ export function escapeName(property: string): string | undefined {
   return property.replace(/__|[./-]/g, (part) => escapes[part] ?? part);
 }
 
+/** The bytes that a request can have at most, as in Kubernetes. */
+export const maxRequestBytes = 3 * 1024 * 1024;
+/** Without its quotation marks. */
+const longestText = maxRequestBytes - 2;
+
+const sized = (type: CelType, maxElements: number, minBytes: number): CelType => ({ ...type, maxElements, minBytes });
+
 const textTypes: Readonly<Record<string, CelType>> = {
-  byte: bytesType,
-  date: timestampType,
-  'date-time': timestampType,
-  duration: durationType,
+  date: sized(timestampType, 12, 12),
+  'date-time': sized(timestampType, 32, 21),
+  duration: sized(durationType, 32, 3),
+};
+
+function textType({ format = '', maxLength, enum: values = [] }: TypeSchema): CelType {
+  const known = textTypes[format];
+  if (known) return known;
+  if (format === 'byte') return sized(bytesType, Math.max(0, maxLength ?? longestText), 2);
+  if (maxLength !== undefined) return sized(stringType, longestOf(maxLength), 2);
+  const lengths = values.map((value) => (typeof value === 'string' ? Buffer.byteLength(value) : 0));
+  return sized(stringType, lengths.length > 0 ? Math.max(...lengths) : longestText, 2);
+}
+
+/** A code point has at most four bytes. */
+function longestOf(codePoints: number): number {
+  return Math.max(0, codePoints) * 4;
+}
+
+/** The number of values of a type that a request can contain, with `overhead` bytes each. */
+function mostOf({ minBytes = 0 }: CelType, overhead: number): number {
+  return Math.floor(longestText / (minBytes + overhead));
+}
+
+const anyType = sized(dynType, longestText, 1);
+const scalarTypes: Readonly<Record<string, CelType>> = {
+  boolean: sized(boolType, 0, 4),
+  number: sized(doubleType, 0, 1),
+  integer: sized(intType, 0, 1),
 };
 
 /** The fields that every object has: the schema does not need to have them. */
@@ -69,45 +101,62 @@ function listSemantics(schema: TypeSchema): ListSemantics | undefined {
   return type === 'map' ? { type, keys: schema['x-kubernetes-list-map-keys'] ?? [] } : undefined;
 }
 
+/** The metadata of a schema counts when it describes the names. */
+function describesNames({ properties = {} }: TypeSchema): boolean {
+  const { kind, apiVersion, metadata } = properties;
+  const { name, generateName } = metadata?.properties ?? {};
+  const texts = [kind, apiVersion, name, generateName];
+  return metadata?.type === 'object' && texts.every((schema) => schema?.type === 'string');
+}
+
 /**
  * The type of values of a structural schema. Undefined: expressions cannot use them, because nothing is known about
  * them. `root` is set for the schema of a whole object.
  */
 export function schemaType(schema: TypeSchema, root = false): CelType | undefined {
-  if (schema['x-kubernetes-int-or-string']) return dynType;
+  if (schema['x-kubernetes-int-or-string']) {
+    return schema.maxLength === undefined ? anyType : sized(dynType, longestOf(schema.maxLength), 1);
+  }
   const whole = root || schema['x-kubernetes-embedded-resource'] === true;
   switch (whole ? 'object' : schema.type) {
     case 'array': {
       const element = schema.items && schemaType(schema.items);
-      return element && listType(element, listSemantics(schema));
+      if (element === undefined) return undefined;
+      const most = schema.maxItems === undefined ? mostOf(element, 1) : Math.max(0, schema.maxItems);
+      return sized(listType(element, listSemantics(schema)), most, 2);
     }
     case 'object': {
       const { additionalProperties: values } = schema;
       if (typeof values === 'object' && !whole) {
         const value = schemaType(values);
-        return value && mapType(stringType, value);
+        if (value === undefined) return undefined;
+        const most = schema.maxProperties === undefined ? mostOf(value, 6) : Math.max(0, schema.maxProperties);
+        return sized(mapType(stringType, value), most, 2);
       }
-      return structType('object', fieldsOf({ ...schema.properties, ...(whole ? rootProperties : {}) }));
+      return objectType(whole && !describesNames(schema) ? { ...schema, properties: withNames(schema) } : schema);
     }
     case 'string':
-      return textTypes[schema.format ?? ''] ?? stringType;
-    case 'boolean':
-      return boolType;
-    case 'number':
-      return doubleType;
-    case 'integer':
-      return intType;
+      return textType(schema);
     default:
-      return undefined;
+      return scalarTypes[schema.type ?? ''];
   }
 }
 
-function fieldsOf(properties: Readonly<Record<string, TypeSchema>>): ReadonlyMap<string, CelField> {
+function withNames({ properties }: TypeSchema): Readonly<Record<string, TypeSchema>> {
+  return { ...properties, ...rootProperties };
+}
+
+function objectType({ properties = {}, required = [] }: TypeSchema): CelType {
   const fields = new Map<string, CelField>();
+  let minBytes = 2;
   for (const [property, schema] of Object.entries(properties)) {
     const type = schemaType(schema);
     const name = escapeName(property);
-    if (type !== undefined && name !== undefined) fields.set(name, { property, type });
+    if (type === undefined) continue;
+    if (name !== undefined) fields.set(name, { property, type });
+    if (required.includes(property) && schema.default === undefined) {
+      minBytes += Buffer.byteLength(property) + (type.minBytes ?? 0) + 4;
+    }
   }
-  return fields;
+  return sized(structType('object', fields), 0, minBytes);
 }

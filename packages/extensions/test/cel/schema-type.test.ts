@@ -91,6 +91,7 @@ const truths = [
   '(self.spec.ports + [oldSelf.spec.ports[0]]).size() == 2',
   "self.spec.a__dash__b__dot__c__slash__d__underscores__e == 'odd'",
   "self.spec.__namespace__ == 'ns'",
+  "has(self.spec.namespace) && self.spec.namespace == 'ns'",
   "has(self.metadata.name) && self.metadata.name == 'x'",
   "self.spec.template.metadata.name == 'inner'",
   'has(self.spec.free)',

@@ -31,12 +31,29 @@ export interface CelType {
   /** Of a struct: its fields, as they are written in expressions. */
   readonly fields?: ReadonlyMap<string, CelField>;
   readonly listSemantics?: ListSemantics;
+  /** Of a text, list or map of a schema: the greatest size that it can have. Estimates of costs depend on it. */
+  readonly maxElements?: number;
+  /** Of a type of a schema: the bytes that a value has in JSON at least. */
+  readonly minBytes?: number;
 }
 
 export interface CelField {
   /** The name of the property in the JSON value. */
   readonly property: string;
   readonly type: CelType;
+}
+
+/** Words of the language: a property with such a name is the field `__NAME__`. */
+export const keywords = new Set(
+  (
+    'true false null in as break const continue else for function if import let loop package namespace return var ' +
+    'void while'
+  ).split(' '),
+);
+
+/** The field that an expression names: fields with names that are words of the language need no underscores. */
+export function fieldOf({ fields }: CelType, name: string): CelField | undefined {
+  return fields?.get(name) ?? (keywords.has(name) ? fields?.get(`__${name}__`) : undefined);
 }
 
 function simple(kind: CelTypeKind, name: string = kind): CelType {

@@ -1,9 +1,9 @@
 import type { KindDefinition } from '@keelson/core';
 import { CustomResourceDefinition, type JsonSchemaProps } from '@keelson/kinds';
 import { formatCheck } from '../schema/formats.ts';
-import { checkRules } from '../schema/rules.ts';
 import { someSchema } from '../schema/schema-node.ts';
 import { checkDefinition } from './check-definition.ts';
+import { checkRules } from './check-rules.ts';
 
 /** Keeps a deleted definition until its objects are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';

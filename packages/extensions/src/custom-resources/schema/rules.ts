@@ -1,4 +1,4 @@
-import { addErrors, type FieldError, FieldErrorReason, fieldError, isFull, type KubeObject } from '@keelson/core';
+import { type FieldError, FieldErrorReason, fieldError, isFull, type KubeObject } from '@keelson/core';
 import { equalJson, isJsonObject } from '@keelson/core/internal';
 import type { JsonSchemaProps, ValidationRule } from '@keelson/kinds';
 import { Optional } from '../../cel/base/values.ts';
@@ -7,7 +7,6 @@ import {
   CelBudgetError,
   CelCompileError,
   CelEvaluationError,
-  CelResultTypeError,
   type CelType,
   type CompiledExpression,
   CostBudget,
@@ -26,8 +25,6 @@ import { oldItems } from './validate.ts';
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema for an object. */
 export type RuleChecks = (object: KubeObject, old: KubeObject | undefined) => FieldError[];
 
-/** Characters of all rules of a schema together; it bounds the time in which a definition is checked. */
-const maxRuleText = 200_000;
 const maxMessageBytes = 5 * 1024;
 
 interface CompiledRule {
@@ -39,29 +36,38 @@ interface CompiledRule {
   readonly message: CompiledExpression | undefined;
 }
 
-function compileRule(rule: ValidationRule, type: CelType): CompiledRule {
-  const oldSelf = rule.optionalOldSelf ? optionalType(type) : type;
-  const resultTypes = [boolType];
-  const message = () =>
-    rule.messageExpression
-      ? compileExpression(rule.messageExpression, { variables: { self: type, oldSelf }, resultTypes: [stringType] })
-      : undefined;
+/** The expression of a rule. `estimate`: with its greatest cost. */
+export function compileRule(rule: ValidationRule, type: CelType, estimate = false): Omit<CompiledRule, 'message'> {
+  const options = { resultTypes: [boolType], ...(estimate ? { costRoot: type } : {}) };
   try {
-    const expression = compileExpression(rule.rule, { variables: { self: type }, resultTypes });
-    return { rule, type, usesOld: false, expression, message: message() };
+    const expression = compileExpression(rule.rule, { ...options, variables: { self: type } });
+    return { rule, type, usesOld: false, expression };
   } catch (error) {
     if (!(error instanceof CelCompileError) || !rule.rule.includes('oldSelf')) throw error;
   }
-  const expression = compileExpression(rule.rule, { variables: { self: type, oldSelf }, resultTypes });
-  return { rule, type, usesOld: true, expression, message: message() };
+  const variables = { self: type, oldSelf: oldType(rule, type) };
+  return { rule, type, usesOld: true, expression: compileExpression(rule.rule, { ...options, variables }) };
 }
 
-const typeOf = (schema: JsonSchemaProps, root: boolean): CelType => schemaType(schema as TypeSchema, root) ?? dynType;
+/** The expression of the message of a rule, if there is one. */
+export function compileMessage(rule: ValidationRule, type: CelType, estimate = false): CompiledExpression | undefined {
+  if (!rule.messageExpression) return undefined;
+  const variables = { self: type, oldSelf: oldType(rule, type) };
+  const options = { variables, resultTypes: [stringType], ...(estimate ? { costRoot: type } : {}) };
+  return compileExpression(rule.messageExpression, options);
+}
+
+function oldType({ optionalOldSelf }: ValidationRule, type: CelType): CelType {
+  return optionalOldSelf ? optionalType(type) : type;
+}
+
+export const typeOf = (schema: JsonSchemaProps, root: boolean): CelType =>
+  schemaType(schema as TypeSchema, root) ?? dynType;
 
 const hasRules = new WeakMap<JsonSchemaProps, boolean>();
 
 /** True for a schema with rules in it or below it. */
-function containsRules(schema: JsonSchemaProps): boolean {
+export function containsRules(schema: JsonSchemaProps): boolean {
   let known = hasRules.get(schema);
   if (known === undefined) {
     known =
@@ -78,7 +84,10 @@ function rulesOf(node: SchemaNode, root: boolean): readonly CompiledRule[] {
   let rules = compiled.get(node);
   if (rules === undefined) {
     const type = typeOf(node.props, root);
-    rules = (node.props['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, type));
+    rules = (node.props['x-kubernetes-validations'] ?? []).map((rule) => ({
+      ...compileRule(rule, type),
+      message: compileMessage(rule, type),
+    }));
     compiled.set(node, rules);
   }
   return rules;
@@ -199,78 +208,4 @@ function reasonError(field: string, value: string, text: string, reason: string 
   const error = fieldError.invalid(field, value, text);
   if (reason !== FieldErrorReason.Duplicate) return error;
   return { ...error, reason, message: error.message.replace('Invalid', 'Duplicate') };
-}
-
-/** Errors of the expressions in a schema. Rules that `old` has already are not examined again. */
-export function checkRules(schema: JsonSchemaProps, path: string, old: JsonSchemaProps | undefined): FieldError[] {
-  if (!containsRules(schema) || (old !== undefined && equalJson(old, schema))) return [];
-  const errors: FieldError[] = [];
-  const total = { text: 0 };
-  visit(schema, path, undefined, true, errors, total);
-  return errors;
-}
-
-/** `atomic` is the path of the list or map in which old and new values cannot be compared. */
-function visit(
-  schema: JsonSchemaProps,
-  path: string,
-  atomic: string | undefined,
-  root: boolean,
-  errors: FieldError[],
-  total: { text: number },
-): void {
-  if (isFull(errors) || !containsRules(schema)) return;
-  const rules = schema['x-kubernetes-validations'] ?? [];
-  const type = rules.length === 0 ? dynType : typeOf(schema, root);
-  for (const [i, rule] of rules.entries()) {
-    const at = `${path}.x-kubernetes-validations[${i}]`;
-    total.text += rule.rule.length + (rule.messageExpression?.length ?? 0);
-    if (total.text > maxRuleText) {
-      errors.push(
-        fieldError.forbidden(at, `the rules of a schema may not be longer than ${maxRuleText} characters together`),
-      );
-      return;
-    }
-    addErrors(errors, compileErrors(rule, type, atomic, at));
-  }
-  for (const [child, at] of childSchemas(schema, path)) {
-    const isList = at === `${path}.items`;
-    const broken = isList
-      ? schema['x-kubernetes-list-type'] !== 'map'
-      : schema['x-kubernetes-map-type'] === 'atomic' && at.startsWith(`${path}.properties[`);
-    visit(child, at, atomic ?? (broken ? path : undefined), false, errors, total);
-  }
-}
-
-function compileErrors(rule: ValidationRule, type: CelType, atomic: string | undefined, path: string): FieldError[] {
-  try {
-    const { usesOld } = compileRule(rule, type);
-    if (usesOld && atomic !== undefined) {
-      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${atomic}`;
-      return [fieldError.invalid(`${path}.rule`, rule.rule, detail)];
-    }
-    if (!usesOld && rule.optionalOldSelf !== undefined) {
-      const detail = 'may not be set if oldSelf is not used in rule';
-      return [fieldError.invalid(`${path}.optionalOldSelf`, rule.optionalOldSelf, detail)];
-    }
-    return [];
-  } catch (error) {
-    const wrongType = error instanceof CelResultTypeError;
-    if (!wrongType && !(error instanceof CelCompileError)) throw error;
-    const inMessage = error.message.includes('string') && wrongType ? true : !wrongType && isValidRule(rule, type);
-    const word = inMessage ? 'messageExpression' : 'rule';
-    const detail = wrongType
-      ? `${inMessage ? 'messageExpression ' : 'cel expression '}must evaluate to a ${inMessage ? 'string' : 'bool'}`
-      : `${inMessage ? 'messageExpression ' : ''}compilation failed: ${error.message}`;
-    return [fieldError.invalid(`${path}.${word}`, rule, detail)];
-  }
-}
-
-function isValidRule({ messageExpression: _, ...rule }: ValidationRule, type: CelType): boolean {
-  try {
-    compileRule(rule, type);
-    return true;
-  } catch {
-    return false;
-  }
 }

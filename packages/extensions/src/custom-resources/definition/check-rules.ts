@@ -1,0 +1,145 @@
+import { addErrors, type FieldError, fieldError, isFull } from '@keelson/core';
+import { equalJson } from '@keelson/core/internal';
+import type { JsonSchemaProps, ValidationRule } from '@keelson/kinds';
+import { CelCompileError, CelResultTypeError, type CelType, dynType, maxRequestBytes } from '../../cel/index.ts';
+import { compileMessage, compileRule, containsRules, typeOf } from '../schema/rules.ts';
+import { childSchemas } from '../schema/schema-node.ts';
+
+/** Characters of all rules of a schema together; it bounds the time in which a definition is checked. */
+const maxRuleText = 200_000;
+/** The estimated cost that a rule may have for all values of an object together, as in Kubernetes. */
+const maxRuleCost = 10_000_000n;
+/** The same for all rules of a schema. */
+const maxSchemaCost = 100_000_000n;
+const shownRules = 4;
+
+/** What the rules of a schema have together. */
+interface Total {
+  text: number;
+  cost: bigint;
+  readonly expensive: { readonly path: string; readonly cost: bigint }[];
+}
+
+/** Where a schema is. */
+interface Place {
+  readonly path: string;
+  readonly root: boolean;
+  /** The list or map in which old and new values cannot be compared. */
+  readonly atomic: string | undefined;
+  /** How many values the schema can describe in one object; undefined: only the size of the object limits them. */
+  readonly count: bigint | undefined;
+}
+
+/**
+ * Errors of the expressions in a schema. Rules that `old` has already are not examined again. Source:
+ * `ValidateCustomResourceDefinitionOpenAPISchema` and `cel_validation.go` of apiextensions-apiserver.
+ */
+export function checkRules(schema: JsonSchemaProps, path: string, old: JsonSchemaProps | undefined): FieldError[] {
+  if (!containsRules(schema) || (old !== undefined && equalJson(old, schema))) return [];
+  const errors: FieldError[] = [];
+  const total: Total = { text: 0, cost: 0n, expensive: [] };
+  visit(schema, { path, root: true, atomic: undefined, count: 1n }, errors, total);
+  if (total.cost <= maxSchemaCost) return errors;
+  total.expensive.sort((a, b) => (a.cost < b.cost ? 1 : a.cost > b.cost ? -1 : 0));
+  const detail = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
+  addErrors(
+    errors,
+    total.expensive.slice(0, shownRules).map(({ path: at }) => fieldError.forbidden(at, detail)),
+  );
+  const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
+  addErrors(errors, [fieldError.forbidden(path, excess(what, total.cost, maxSchemaCost))]);
+  return errors;
+}
+
+function visit(schema: JsonSchemaProps, place: Place, errors: FieldError[], total: Total): void {
+  if (isFull(errors) || !containsRules(schema)) return;
+  const { path } = place;
+  const count = place.count === undefined ? undefined : childCount(schema, place.count);
+  for (const [child, at] of childSchemas(schema, path)) {
+    const isList = at === `${path}.items`;
+    const broken = isList
+      ? schema['x-kubernetes-list-type'] !== 'map'
+      : schema['x-kubernetes-map-type'] === 'atomic' && at.startsWith(`${path}.properties[`);
+    visit(child, { path: at, root: false, atomic: place.atomic ?? (broken ? path : undefined), count }, errors, total);
+  }
+  const rules = schema['x-kubernetes-validations'] ?? [];
+  const type = rules.length === 0 ? dynType : typeOf(schema, place.root);
+  for (const [i, rule] of rules.entries()) {
+    const at = `${path}.x-kubernetes-validations[${i}]`;
+    total.text += rule.rule.length + (rule.messageExpression?.length ?? 0);
+    if (total.text > maxRuleText) {
+      errors.push(
+        fieldError.forbidden(at, `the rules of a schema may not be longer than ${maxRuleText} characters together`),
+      );
+      return;
+    }
+    addErrors(errors, ruleErrors(rule, type, { ...place, path: at }, total));
+  }
+}
+
+/** How many values a schema directly below another one can describe. */
+function childCount({ type, additionalProperties, maxItems, maxProperties }: JsonSchemaProps, count: bigint) {
+  const isMap = type === 'object' && additionalProperties !== undefined;
+  if (!isMap && type !== 'array') return count;
+  const most = isMap ? maxProperties : maxItems;
+  return most === undefined ? undefined : count * BigInt(Math.max(0, most));
+}
+
+function ruleErrors(rule: ValidationRule, type: CelType, { path, atomic, count }: Place, total: Total): FieldError[] {
+  const errors: FieldError[] = [];
+  const fail = (word: string, detail: string) => errors.push(fieldError.invalid(`${path}.${word}`, rule, detail));
+  const observe = (word: string, what: string, cost: bigint) => {
+    const at = `${path}.${word}`;
+    total.cost += cost;
+    if (cost >= maxSchemaCost / 100n) total.expensive.push({ path: at, cost });
+    if (cost > maxRuleCost) errors.push(fieldError.forbidden(at, excess(`estimated ${what}`, cost, maxRuleCost)));
+  };
+  const compiled = attempt(() => compileRule(rule, type, true));
+  if (compiled instanceof CelResultTypeError) fail('rule', 'cel expression must evaluate to a bool');
+  else if (compiled instanceof CelCompileError) fail('rule', `compilation failed: ${compiled.message}`);
+  if (compiled instanceof Error) return [...errors, ...unusedOptions(rule, path)];
+  // As many values as fit into the largest request, with one comma between them.
+  const most = count ?? BigInt(Math.floor(maxRequestBytes / ((type.minBytes ?? 0) + 1)));
+  observe('rule', 'rule cost', (compiled.expression.maxCost ?? 0n) * most);
+  const message = attempt(() => compileMessage(rule, type, true));
+  if (message instanceof CelResultTypeError) fail('messageExpression', 'messageExpression must evaluate to a string');
+  else if (message instanceof CelCompileError) {
+    fail('messageExpression', `messageExpression compilation failed: ${message.message}`);
+  } else if (message?.maxCost !== undefined) observe('messageExpression', 'messageExpression cost', message.maxCost);
+  if (compiled.usesOld && atomic !== undefined) {
+    const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${atomic}`;
+    errors.push(fieldError.invalid(`${path}.rule`, rule.rule, detail));
+  }
+  return compiled.usesOld ? errors : [...errors, ...unusedOptions(rule, path)];
+}
+
+/** Errors of options of `oldSelf` in a rule without it. */
+function unusedOptions({ optionalOldSelf }: ValidationRule, path: string): FieldError[] {
+  if (optionalOldSelf === undefined) return [];
+  const detail = 'may not be set if oldSelf is not used in rule';
+  return [fieldError.invalid(`${path}.optionalOldSelf`, optionalOldSelf, detail)];
+}
+
+function attempt<T>(compile: () => T): T | CelCompileError | CelResultTypeError {
+  try {
+    return compile();
+  } catch (error) {
+    if (error instanceof CelCompileError || error instanceof CelResultTypeError) return error;
+    throw error;
+  }
+}
+
+const hint =
+  '(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)';
+
+function excess(what: string, cost: bigint, limit: bigint): string {
+  const factor = Number(cost) / Number(limit);
+  return `${what} exceeds budget by factor of ${factorText(factor)} ${hint}`;
+}
+
+function factorText(factor: number): string {
+  if (factor > 100) return 'more than 100x';
+  if (factor < 1.5) return `${factor.toFixed(6)}x`;
+  // Go rounds a half to the even digit; only quarters are such halves.
+  return `${(factor % 1 === 0.25 ? factor - 0.05 : factor).toFixed(1)}x`;
+}
