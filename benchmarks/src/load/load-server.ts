@@ -24,6 +24,8 @@ function connectionsFor(job: Extract<LoadJob, { kind: 'requests' }>): Sender[] {
 
 async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promise<LoadResult> {
   const connections = connectionsFor(job);
+  const began = performance.now();
+  const dueAt = (index: number): number => (job.perSecond === undefined ? 0 : began + (index * 1000) / job.perSecond);
   const until = job.durationMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + job.durationMs;
   const count = job.count ?? Number.POSITIVE_INFINITY;
   const latencies: number[] = [];
@@ -34,8 +36,10 @@ async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promis
     connections.map(async (connection) => {
       while (started < count && performance.now() < until) {
         const request = numbered(job.requests[started % job.requests.length] ?? '', number++);
+        const due = dueAt(started);
         started += 1;
-        const at = performance.now();
+        if (due > performance.now()) await new Promise((resolve) => setTimeout(resolve, due - performance.now()));
+        const at = job.perSecond === undefined ? performance.now() : due;
         const status = await connection.send(request);
         latencies.push(performance.now() - at);
         if (status < 200 || status > 299) failures += 1;

@@ -18,6 +18,8 @@ export type LoadJob =
       readonly count?: number;
       /** Pause of each connection between two requests. */
       readonly pauseMs?: number;
+      /** Requests are due at this rate, and latencies run from then; without it they are sent as soon as possible. */
+      readonly perSecond?: number;
       /** Sent in turn. */
       readonly requests: readonly string[];
       readonly firstNumber: number;

@@ -2,8 +2,8 @@ import { cpus, totalmem } from 'node:os';
 import { Plot, short } from '@keelson/bench/internal';
 import type { BenchOptions } from '../options.ts';
 import type { ReportFiles, Run } from '../report/whole-report.ts';
-import { peerKinds } from './peer-server.ts';
 import type { PeerFigures, PeerRow } from './run-peers.ts';
+import { peerKinds } from './start-peer.ts';
 
 /** What differs between the servers beyond their code, or is equal although a reader may not expect it. */
 const configuration: readonly (readonly [what: string, keelson: string, kubernetes: string])[] = [

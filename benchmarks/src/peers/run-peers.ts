@@ -6,7 +6,7 @@ import type { BenchOptions } from '../options.ts';
 import { missingServer } from '../stores/database.ts';
 import { isWanted } from '../wanted.ts';
 import { fillPeer, type PeerRun, type PeerScenario, peerScenarios } from './peer-scenarios.ts';
-import { missingProgram, type PeerServer, peerEtcd, peerKinds, startPeer } from './peer-server.ts';
+import { missingProgram, type PeerServer, peerEtcd, peerKinds, startPeer } from './start-peer.ts';
 
 /** One slice: CPU microseconds of an operation, and latencies of requests. */
 export interface PeerSlice {
