@@ -21,8 +21,7 @@ import {
   UsageError,
   versionText,
 } from '@keelson/agent';
-import { type Logger, systemClock } from '@keelson/core/runtime';
-import { createPinoLogger, errorText } from '@keelson/pino-logger';
+import { createJsonLogger, errorText, type Logger, systemClock } from '@keelson/core/runtime';
 import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
 import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';
 import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request.ts';
@@ -157,7 +156,7 @@ async function runUntilEnded(
  */
 export async function main(args: readonly string[], context: CommandContext): Promise<number> {
   // No option selects a log level.
-  const logger = createPinoLogger('info', { describe: errorText });
+  const logger = createJsonLogger('info', { describe: errorText });
   try {
     return await serve(args, context, logger);
   } catch (error) {

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { systemHost } from '@keelson/agent';
 import { ApiEventRecorder } from '@keelson/client';
 import { mergeValues, oneOf, parseArguments, parseVariables, text } from '@keelson/core/internal';
-import { noMetrics, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
-import { createPinoLogger } from '@keelson/pino-logger';
+import { createJsonLogger, noMetrics, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
 import { ServiceProxy, ServiceRules, ServiceTable } from '@keelson/service-proxy';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { processAnchor } from '../control-plane/plane-services.ts';
@@ -54,7 +53,7 @@ export async function proxyCommand(words: readonly string[], io: ControllersIo):
   // Variables of the server's other options are not options of this command.
   const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const { client, server } = await connect(values);
-  const logger = createPinoLogger(values['logLevel'] as LogLevel);
+  const logger = createJsonLogger(values['logLevel'] as LogLevel);
   const nodes = new Set([(values['node'] as string | undefined) ?? hostname().trim().toLowerCase()]);
   const context = { client, clock: systemClock, logger, localNodes: () => nodes };
   const events = new ApiEventRecorder({ ...context, qps: 5, burst: 50, source: { component: 'service-proxy' } });
