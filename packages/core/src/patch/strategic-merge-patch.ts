@@ -8,6 +8,7 @@ import {
   joinPath,
   type MapDirectives,
   mergeLists,
+  patchDirective,
   readDirectives,
   withoutDirectives,
 } from './merge-list.ts';
@@ -88,7 +89,10 @@ function mergeField(result: JsonObject, key: string, wanted: unknown, place: Pla
   } else if (Array.isArray(current) && Array.isArray(wanted) && listRule(place.schema).merge) {
     const { mergeKey, items } = listRule(place.schema);
     const element = { ...place, schema: items };
-    merged = mergeLists(current, wanted, mergeKey, (a, b) => mergeMaps(a, b, element), place.path, place.budget);
+    const list = mergeLists(current, wanted, mergeKey, (a, b) => mergeMaps(a, b, element), place.path, place.budget);
+    // As in Kubernetes, new items precede those that only the server has; a list without new items keeps its order.
+    const added = wanted.filter((item) => !isJsonObject(item) || !Object.hasOwn(item, patchDirective));
+    merged = added.length === 0 ? list : orderElements(list, added, current, mergeKey, place.path);
   } else {
     merged = withoutDirectives(wanted, place.path);
   }

@@ -122,11 +122,11 @@ test(
   }),
 );
 test(
-  'an element without match is appended',
+  'an element without match precedes those that only the document has',
   gives,
   container3(),
   spec({ containers: [{ name: 'd', image: null, command: ['x'] }] }),
-  spec({ containers: [...(container3().spec['containers'] as Json[]), { name: 'd', command: ['x'] }] }),
+  spec({ containers: [{ name: 'd', command: ['x'] }, ...(container3().spec['containers'] as Json[])] }),
 );
 test(
   'nested keyed lists: env and ports of one container',
@@ -149,8 +149,8 @@ test(
       {
         name: 'a',
         env: [
-          { name: 'X', valueFrom: { fieldRef: {} } },
           { name: 'Y', value: '2' },
+          { name: 'X', valueFrom: { fieldRef: {} } },
         ],
         ports: [{ containerPort: 80, name: 'web', protocol: 'UDP' }],
       },
@@ -233,11 +233,11 @@ test(
 );
 
 test(
-  'finalizers are a set',
+  'finalizers are a set, new ones first',
   gives,
   { metadata: { finalizers: ['a', 'b'] } },
   { metadata: { finalizers: ['c', 'a', 'c'] } },
-  { metadata: { finalizers: ['a', 'b', 'c'] } },
+  { metadata: { finalizers: ['c', 'a', 'b'] } },
 );
 test(
   '$deleteFromPrimitiveList removes values',
