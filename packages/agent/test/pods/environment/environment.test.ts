@@ -37,7 +37,7 @@ const objects: ObjectReader = {
   claim: async () => undefined,
   volume: async () => undefined,
   configMap: async (_, name) =>
-    name === 'map' ? { data: { colour: 'blue', 'not a name': 'x', __proto__x: 'p' } } : undefined,
+    name === 'map' ? { data: { colour: 'blue', 'not=a name': 'x', __proto__x: 'p' } } : undefined,
   secret: async (_, name) => (name === 'safe' ? { data: { word: Buffer.from('hush').toString('base64') } } : undefined),
   services: async () => [
     {
