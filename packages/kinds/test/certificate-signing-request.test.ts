@@ -143,16 +143,19 @@ function approve(old: CertificateSigningRequest, body: CertificateSigningRequest
   return next;
 }
 
-test('an approval changes conditions alone, and says when', (t) => {
+test('an approval changes conditions and metadata alone, and says when', (t) => {
   const old = stored();
   const body = {
     ...old,
+    metadata: { ...old.metadata, name: 'other', annotations: { note: 'checked' } },
     spec: { ...old.spec, usages: ['any'] },
     status: { conditions: [condition('Approved')], certificate: 'eA==' },
   };
   const next = approve(old, body);
   const time = now.toISOString().replace('.000', '');
   t.deepEqual(next.spec, old.spec);
+  t.deepEqual(next.metadata, { ...old.metadata, annotations: { note: 'checked' } });
+  t.deepEqual(approve(next, { ...next, metadata: { ...old.metadata } }).metadata, old.metadata);
   t.deepEqual(next.status, {
     conditions: [{ ...condition('Approved'), lastUpdateTime: time, lastTransitionTime: time }],
   });

@@ -1,4 +1,11 @@
-import { type FieldError, fieldError, type Strategy, type StrategyContext, statusErrors } from '@keelson/core';
+import {
+  type FieldError,
+  fieldError,
+  type ObjectMeta,
+  type Strategy,
+  type StrategyContext,
+  statusErrors,
+} from '@keelson/core';
 import { newErrors } from '../../validation/checks.ts';
 import { checkRequest } from './check-request.ts';
 import { addedDecisions, keepDecisions, removedConditions, stampConditions } from './conditions.ts';
@@ -50,13 +57,26 @@ export const requestStrategy: Strategy<Request> = {
   ],
 };
 
+const writableMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const;
+
 /**
- * Applies the changes of `PUT .../approval`: only conditions, and decisions cannot be removed.
+ * Applies the changes of `PUT .../approval`: conditions, of which decisions cannot be removed, and the metadata that
+ * every write of an object sets.
  * @throws StatusError 422
  */
 export function applyApproval(stored: Request, object: Request, { now }: StrategyContext): void {
   const old = structuredClone(stored);
   const { conditions } = object.status ?? {};
+  const metadata: ObjectMeta = { ...stored.metadata };
+  for (const field of writableMetadata) delete metadata[field];
+  const { labels, annotations, finalizers, ownerReferences } = object.metadata ?? {};
+  stored.metadata = {
+    ...metadata,
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(finalizers && { finalizers }),
+    ...(ownerReferences && { ownerReferences }),
+  };
   stored.status = { ...stored.status };
   if (conditions?.length) stored.status.conditions = conditions;
   else delete stored.status.conditions;
