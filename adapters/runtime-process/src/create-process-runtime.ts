@@ -106,7 +106,7 @@ function capabilitiesOf(
     sharedPid: false,
     privileged: root,
     capabilitySets: false,
-    readonlyRootfs: false,
+    readonlyRootfs: mounts && chroot,
     noNewPrivileges,
     seccomp: false,
     apparmor: false,

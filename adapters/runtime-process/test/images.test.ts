@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
 import { buildRoot, dockerArchive, LoopbackRegistry, ociLayout, tarOf } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
+import { type OpenedProcess, openProcess, processHarness, shell } from './support/process-harness.ts';
 
 const probe = await openProcess();
 const chroot = probe.engine.runtime.capabilities.rootFilesystem === 'chroot';
@@ -104,6 +104,11 @@ withChroot('mounts, commands and the environment of a container with an image ar
   );
   t.is(await context.exec(id, ['cat', '/data/deep/f', '/suite-file']), 'mounted\noriginal\n');
   t.false(existsSync('/etc/through'), 'the link led to the root of the image, not to that of the machine');
+  const touch = 'echo x > /tmp/own; echo x > /data/deep/own && echo written';
+  const readonly = { mounts, securityContext: { readonlyRootfs: true } };
+  const { stdout, stderr } = await context.output({ image: 'app:1', command: ['sh', '-c', touch] }, readonly);
+  t.is(stdout, 'written\n');
+  t.regex(stderr, /tmp\/own: Read-only file system/);
   const missing = await context.create(await context.sandbox(), { image: 'app:1', command: ['/usr/bin/env'] });
   await t.throwsAsync(context.runtime.startContainer(missing), { code: 'StartFailed' } as object);
 });
@@ -247,16 +252,23 @@ withChroot(
     const engine = await openProcess({ imageSources: [sources] }, place);
     t.teardown(() => engine.dispose());
     await engine.engine.images.pullImage('app:1');
-    const { stdout } = await contextOf(engine).output({ image: 'app:1', command: ['ls', '-ln', '/owned'] });
-    t.regex(stdout, /^-rw-r--r-- 1 4242 4343 /);
+    const { stdout } = await contextOf(engine).output(
+      { image: 'app:1', command: ['sh', '-c', 'ls -ln /owned; echo x > /owned || echo kept'] },
+      { securityContext: { readonlyRootfs: true } },
+    );
+    t.regex(stdout, /^-rw-r--r-- 1 4242 4343 .*\nkept\n$/);
   },
 );
 
-test('without an image source, other images are refused with the reason', async (t) => {
+test('without an image source, other images are refused with the reason, and a read-only root of the machine', async (t) => {
   const engine = await openProcess();
   t.teardown(() => engine.dispose());
   await t.throwsAsync(engine.engine.images.pullImage('registry.test/app:1'), {
     code: 'Unsupported',
     message: /only|may not chroot/,
+  } as object);
+  await t.throwsAsync(contextOf(engine).output(shell('true'), { securityContext: { readonlyRootfs: true } }), {
+    code: 'Unsupported',
+    message: 'the process runtime cannot make the root file system of the machine read-only',
   } as object);
 });

@@ -48,7 +48,7 @@ export interface PlanInput {
  */
 export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
   const { config, sandbox, permissions, image, imageRoot, root } = input;
-  checkSupported(config, permissions);
+  checkSupported(config, permissions, root !== undefined);
   const user = await userOf(input);
   const mounts = await mountsOf(config.mounts ?? [], imageRoot, permissions);
   const env = environmentOf(config, image, [
@@ -69,6 +69,7 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
     workingDir: posix.normalize(workingDir),
     ...(root !== undefined && { root: root.path }),
     ...(root?.overlayLower !== undefined && { overlayLower: root.overlayLower }),
+    ...(config.securityContext?.readonlyRootfs && { readonlyRoot: true }),
     mounts,
     mountNamespace: mounts.length > 0 || (root !== undefined && permissions.mounts),
     ...(user !== undefined && { uid: user.uid, gid: user.gid, groups: user.groups }),
@@ -79,13 +80,15 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
   };
 }
 
-function checkSupported(config: ContainerConfig, permissions: Permissions): void {
+function checkSupported(config: ContainerConfig, permissions: Permissions, ownRoot: boolean): void {
   const cannot = (what: string) => new RuntimeError('Unsupported', `the process runtime cannot ${what}`);
   const { securityContext: context = {}, tty, devices = [] } = config;
   if (tty && !permissions.terminals)
     throw cannot('give a container a terminal without the programs script, stty and tty');
   if (context.privileged && !permissions.root) throw cannot('run privileged containers without being root');
-  if (context.readonlyRootfs) throw cannot('make the root file system read-only');
+  if (context.readonlyRootfs && !ownRoot) throw cannot('make the root file system of the machine read-only');
+  if (context.readonlyRootfs && !permissions.mounts)
+    throw cannot('make the root file system read-only: it may not mount on this machine');
   if (context.noNewPrivileges && !permissions.noNewPrivileges) throw cannot('set no_new_privs on this machine');
   if (context.seccomp?.type === 'localhost') throw cannot('apply seccomp profiles');
   if (context.apparmor?.type === 'localhost') throw cannot('apply AppArmor profiles');

@@ -76,6 +76,8 @@ function mounting(plan: LaunchPlan): string[] {
     else mount(`--rbind -- ${quote(source)} "$place"`);
     if (readonly) mount('-o remount,bind,ro -- "$place"');
   }
+  // Last, because mount points are created in the root.
+  if (plan.readonlyRoot) mount(`-o remount,bind,ro -- ${quote(root)}`);
   return lines;
 }
 

@@ -14,6 +14,8 @@ export interface LaunchPlan {
   readonly root?: string;
   /** Lower layer of an overlay that is mounted at `root` when the container starts. */
   readonly overlayLower?: string;
+  /** The root, but none of the mounts in it, is read-only. */
+  readonly readonlyRoot?: boolean;
   /**
    * Mounts in the order in which they are made. Targets are paths in the container with all symbolic links resolved, so
    * that a link in an image cannot refer to a path outside its root.
