@@ -70,6 +70,8 @@ export class AuditLog implements AuditSink {
   readonly #logger: Logger;
   readonly #lost: LostEvents;
   #file: number;
+  /** Devices and pipes are not rotated. */
+  #isRegular = false;
   #size = 0;
   /** Complete parts of the waiting events, and the part that is being collected. */
   #chunks: Buffer[] = [];
@@ -171,7 +173,8 @@ export class AuditLog implements AuditSink {
     const { path } = this.#options;
     const file = openSync(path, 'a', 0o600);
     const stats = fstatSync(file);
-    if (stats.isFile()) tightenMode(path, this.#logger);
+    this.#isRegular = stats.isFile();
+    if (this.#isRegular) tightenMode(path, this.#logger);
     this.#size = stats.size;
     return file;
   }
@@ -247,7 +250,7 @@ export class AuditLog implements AuditSink {
   /** To be called between lines only: the rest of a line belongs to the file that has its beginning. */
   #rotateBefore(length: number): void {
     const { path, maxBytes = defaultMaxBytes } = this.#options;
-    if (this.#file === stdout || this.#size === 0 || this.#size + length <= maxBytes) return;
+    if (!this.#isRegular || this.#size === 0 || this.#size + length <= maxBytes) return;
     const before = this.#file;
     // Names must differ, and their order is the order of the events, even if the clock is set back.
     this.#rotatedAt = Math.max(this.#clock.now(), this.#rotatedAt + 1);

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -170,6 +170,17 @@ test('the log is rotated between lines; old files are compressed and removed, an
   const last = gunzipSync(await readFile(join(folder, names[1] ?? ''))).toString();
   t.deepEqual(JSON.parse(last.split('\n')[19] ?? ''), { round: 2, i: 19, text: 'x'.repeat(20) });
   t.is((await linesOf(file)).length, 20);
+});
+
+test('what is not a file, such as a device, is not rotated', async (t) => {
+  const folder = await folderOf(t);
+  await symlink('/dev/null', join(folder, 'audit.log'));
+  for (const mode of ['batch', 'blocking'] as const) {
+    const log = openLog({ path: join(folder, 'audit.log'), mode, maxBytes: 100, maxBackups: 1, compress: true });
+    for (let i = 0; i < 20; i++) log.add(Buffer.from(JSON.stringify({ i, text: 'x'.repeat(20) })));
+    await log.close();
+  }
+  t.deepEqual(await readdir(folder), ['audit.log']);
 });
 
 test('no event is lost at a high rate, and closing writes what is buffered', async (t) => {
