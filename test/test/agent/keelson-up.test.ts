@@ -161,56 +161,67 @@ onLinux(
   },
 );
 
-onLinux('keelson up: a stateful set keeps its data in volumes, which are removed with their claims', async (t) => {
-  t.timeout(180_000);
-  const data = await temporaryDirectory();
-  t.teardown(() => removeDirectory(data));
-  const server = await startKeelson(data, ['--log-level', 'warn'], 'up');
-  t.teardown(() => server.kill());
-  const kubectl = new Kubectl(command ?? '', server.kubeconfig, data);
-  t.teardown(() => runKeelson(['down', '--data', data]));
-  const template = {
-    metadata: { name: 'data' },
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-  };
-  const labels = { app: 'db' };
-  const container = {
-    name: 'main',
-    image: 'host',
-    command: ['sh', '-c', `echo started >> '${join(data, 'mounted')}/log'; exec sleep 600`],
-    volumeMounts: [{ name: 'data', mountPath: join(data, 'mounted') }],
-  };
-  const set = {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    metadata: { name: 'db' },
-    spec: {
-      serviceName: 'db',
-      replicas: 1,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { terminationGracePeriodSeconds: 1, containers: [container] } },
-      volumeClaimTemplates: [template],
-    },
-  };
-  await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(set) });
-  await kubectl.run(['rollout', 'status', 'statefulset/db', '--timeout=60s']);
-  t.regex(await kubectl.run(['get', 'storageclass']), /^keelson \(default\)\s+keelson\.dev\/directory\s+Delete/m);
-  t.regex(await kubectl.run(['get', 'pvc', '--no-headers']), /^data-db-0\s+Bound\s+pvc-\S+\s+1Gi\s+RWO\s+keelson\s/);
-  const volume = (await kubectl.run(['get', 'pvc', 'data-db-0', '-o', 'jsonpath={.spec.volumeName}'])).trim();
-  const shown = await kubectl.run(['get', 'pv', volume, '--no-headers']);
-  t.regex(shown, /1Gi\s+RWO\s+Delete\s+Bound\s+default\/data-db-0\s+keelson\s/);
-  const log = join(data, 'volumes', volume, 'log');
-  t.is(await eventually(() => readFile(log, 'utf8'), waitMs), 'started\n');
-  await kubectl.run(['delete', 'pod', 'db-0', '--timeout=60s']);
-  await eventually(async () => (await readFile(log, 'utf8')) === 'started\nstarted\n', waitMs);
+onLinux(
+  'keelson up: a stateful set that limits its storage keeps its data in volumes, which are removed with their claims',
+  async (t) => {
+    t.timeout(180_000);
+    const data = await temporaryDirectory();
+    t.teardown(() => removeDirectory(data));
+    const server = await startKeelson(data, ['--log-level', 'warn'], 'up');
+    t.teardown(() => server.kill());
+    const kubectl = new Kubectl(command ?? '', server.kubeconfig, data);
+    t.teardown(() => runKeelson(['down', '--data', data]));
+    const template = {
+      metadata: { name: 'data' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    };
+    const labels = { app: 'db' };
+    const container = {
+      name: 'main',
+      image: 'host',
+      command: ['sh', '-c', `echo started >> '${join(data, 'mounted')}/log'; exec sleep 600`],
+      resources: { requests: { 'ephemeral-storage': '50Mi' }, limits: { 'ephemeral-storage': '2Gi' } },
+      volumeMounts: [
+        { name: 'data', mountPath: join(data, 'mounted') },
+        { name: 'memory', mountPath: join(data, 'memory') },
+      ],
+    };
+    const volumes = [{ name: 'memory', emptyDir: { medium: 'Memory' } }];
+    const set = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'db' },
+      spec: {
+        serviceName: 'db',
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { terminationGracePeriodSeconds: 1, containers: [container], volumes },
+        },
+        volumeClaimTemplates: [template],
+      },
+    };
+    await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(set) });
+    await kubectl.run(['rollout', 'status', 'statefulset/db', '--timeout=60s']);
+    t.regex(await kubectl.run(['get', 'storageclass']), /^keelson \(default\)\s+keelson\.dev\/directory\s+Delete/m);
+    t.regex(await kubectl.run(['get', 'pvc', '--no-headers']), /^data-db-0\s+Bound\s+pvc-\S+\s+1Gi\s+RWO\s+keelson\s/);
+    const volume = (await kubectl.run(['get', 'pvc', 'data-db-0', '-o', 'jsonpath={.spec.volumeName}'])).trim();
+    const shown = await kubectl.run(['get', 'pv', volume, '--no-headers']);
+    t.regex(shown, /1Gi\s+RWO\s+Delete\s+Bound\s+default\/data-db-0\s+keelson\s/);
+    const log = join(data, 'volumes', volume, 'log');
+    t.is(await eventually(() => readFile(log, 'utf8'), waitMs), 'started\n');
+    await kubectl.run(['delete', 'pod', 'db-0', '--timeout=60s']);
+    await eventually(async () => (await readFile(log, 'utf8')) === 'started\nstarted\n', waitMs);
 
-  await kubectl.run(['delete', 'pvc', 'data-db-0', '--wait=false']);
-  t.regex(await kubectl.run(['get', 'pvc', '--no-headers']), /^data-db-0\s+Terminating\s/);
-  await kubectl.run(['delete', 'statefulset', 'db']);
-  await kubectl.run(['wait', '--for=delete', 'pvc/data-db-0', `pv/${volume}`, '--timeout=60s']);
-  t.false(existsSync(join(data, 'volumes', volume)));
-  t.is(await server.stop(), 0, server.output().stderr);
-});
+    await kubectl.run(['delete', 'pvc', 'data-db-0', '--wait=false']);
+    t.regex(await kubectl.run(['get', 'pvc', '--no-headers']), /^data-db-0\s+Terminating\s/);
+    await kubectl.run(['delete', 'statefulset', 'db']);
+    await kubectl.run(['wait', '--for=delete', 'pvc/data-db-0', `pv/${volume}`, '--timeout=60s']);
+    t.false(existsSync(join(data, 'volumes', volume)));
+    t.is(await server.stop(), 0, server.output().stderr);
+  },
+);
 
 test('keelson up --agent=false runs no node, and keelson serve takes no --agent', async (t) => {
   const data = await temporaryDirectory();

@@ -78,8 +78,8 @@ async function startFakeNodes(count: number, { api }: ServerOfNodes, logger: Log
  * Runs a node agent in this process, with containers as processes of the machine. It does not change the machine: it
  * creates no mounts, cgroups, packet filters or kernel settings, and all its files are below the data directory. It
  * serves one port of the loopback interface, chosen by the system, to users whom the server authorizes: the server
- * itself and administrators. It evicts no pod, because the machine is not dedicated to this node. The agent is loaded
- * on demand.
+ * itself and administrators. It evicts only pods that exceed their own limits of storage, because the machine is not
+ * dedicated to this node. The agent is loaded on demand.
  */
 async function start(
   folder: string,
@@ -110,6 +110,8 @@ async function start(
     '--cgroups-per-qos=false',
     '--eviction-hard=',
     '--enforce-node-allocatable=',
+    // Pods that request ephemeral storage are scheduled only on nodes that report it.
+    '--feature-gates=LocalStorageCapacityIsolation=true',
   ];
   const { config, warnings } = resolveConfig(parseOptions(words), { hostname, fileExists: existsSync });
   for (const warning of warnings) logger.warn(warning);

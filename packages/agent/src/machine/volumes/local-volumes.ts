@@ -7,7 +7,8 @@ import type { Mounter } from './mounter.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
 /**
- * Creates the directory of an emptyDir, on disk or in memory. An existing directory is not changed.
+ * Creates the directory of an emptyDir, on disk or in memory; always on disk where mounting is disabled. An existing
+ * directory is not changed.
  *
  * @throws VolumeProblem
  */
@@ -21,7 +22,7 @@ export async function provideEmptyDir(
   if (medium && medium !== 'Memory') throw new VolumeProblem(`medium ${medium} is not supported by this agent`);
   const made = await files.makeDirectory(directory, 0o755);
   let fresh = made;
-  if (medium === 'Memory' && !(await mounter.isMounted(directory))) {
+  if (medium === 'Memory' && !mounter.disabled && !(await mounter.isMounted(directory))) {
     const limit = sizeLimit === undefined ? [] : [`size=${quantityValue(sizeLimit)}`];
     await mounter.mount({ type: 'tmpfs', source: 'tmpfs', target: directory, options: ['mode=0777', ...limit] });
     fresh = true;

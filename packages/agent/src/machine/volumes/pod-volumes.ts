@@ -104,6 +104,7 @@ export class PodVolumes {
     if (emptyDir) {
       const dir = paths.volume(uidOf(pod), 'empty-dir', volume.name);
       await provideEmptyDir(dir, emptyDir, group, host.files, mounter);
+      if (emptyDir.medium === 'Memory' && mounter.disabled) this.#warnOfDisk();
       return dir;
     }
     if (flexVolume) return flex.provide(pod, volume.name, flexVolume, facts.objects);
@@ -151,14 +152,19 @@ export class PodVolumes {
 
   /** Secrets are written to memory. Only a node that cannot mount writes them to disk, and logs this once. */
   async #mountInMemory(target: string): Promise<void> {
-    const { mounter, paths, logger } = this.#options;
+    const { mounter } = this.#options;
     if (!mounter.disabled) return mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
+    this.#warnOfDisk();
+  }
+
+  #warnOfDisk(): void {
+    const { paths, logger } = this.#options;
     if (this.#warnedOfDisk) return;
     this.#warnedOfDisk = true;
-    logger.warn('secrets of pods are written to disk because this node cannot mount file systems in memory', {
-      component: 'volumes',
-      directory: paths.pods(),
-    });
+    logger.warn(
+      'secrets and volumes in memory are written to disk because this node cannot mount file systems in memory',
+      { component: 'volumes', directory: paths.pods() },
+    );
   }
 }
 

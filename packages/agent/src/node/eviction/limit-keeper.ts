@@ -2,7 +2,7 @@ import type { Clock, Logger } from '@keelson/core/runtime';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { Repeater } from '../../base/repeater.ts';
 import type { Evictions } from './evictions.ts';
-import { exceededLimit } from './storage-limits.ts';
+import { exceededLimit, limitsStorage } from './storage-limits.ts';
 import { activePods, type VictimsOptions } from './victims.ts';
 
 export interface LimitKeeperOptions {
@@ -38,7 +38,8 @@ export class LimitKeeper {
 
   async #round(signal: AbortSignal): Promise<void> {
     const { victims, evictions } = this.#options;
-    const active = new Map(activePods(victims).map((one) => [uidOf(one.pod), one]));
+    const limited = activePods(victims).filter(({ pod }) => limitsStorage(pod));
+    const active = new Map(limited.map((one) => [uidOf(one.pod), one]));
     if (active.size === 0) return;
     for (const usage of await victims.usage(signal)) {
       const one = active.get(usage.uid);

@@ -19,8 +19,8 @@ export function exceededLimit(pod: Pod, usage: PodUsage, logs: Space): ExceededL
 
 function ofVolumes(pod: Pod, { volumes = [] }: PodUsage): ExceededLimit | undefined {
   for (const { name, emptyDir } of pod.spec.volumes ?? []) {
-    // The kernel enforces the limit of a volume in memory.
-    if (emptyDir?.sizeLimit === undefined || emptyDir.medium === 'Memory') continue;
+    // The kernel enforces the limit of a volume in memory, which is never above it.
+    if (emptyDir?.sizeLimit === undefined) continue;
     const used = volumes.find((volume) => volume.name === name)?.usedBytes ?? 0;
     if (!isAbove(used, emptyDir.sizeLimit)) continue;
     return {
@@ -60,6 +60,14 @@ function ofContainers(pod: Pod, { containers }: PodUsage): ExceededLimit | undef
     };
   }
   return undefined;
+}
+
+/** Whether a pod has a limit that `exceededLimit` compares with its usage. */
+export function limitsStorage({ spec }: Pod): boolean {
+  return (
+    (spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
+    (spec.containers ?? []).some(({ resources }) => resources?.limits?.['ephemeral-storage'] !== undefined)
+  );
 }
 
 function isAbove(bytes: number, limit: string): boolean {

@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
 import { FakeClock, type Logger, silentLogger } from '@keelson/core/runtime';
@@ -369,7 +369,7 @@ test('a secret whose file system in memory cannot be mounted is not written at a
   t.truthy(await provide(withVolume({ configMap: { name: 'map' } })), 'other objects need no mount');
 });
 
-test('a node that mounts nothing has secrets on disk, and logs that once', async (t) => {
+test('a node that mounts nothing has secrets and volumes in memory on disk, and logs that once', async (t) => {
   const logger = listeningLogger();
   const { provide, rootDir } = await bench(t, noMounter, logger);
   await provide(withVolume({ configMap: { name: 'map' } }));
@@ -378,9 +378,12 @@ test('a node that mounts nothing has secrets on disk, and logs that once', async
     const place = (await provide(withVolume(volume))).get('v') ?? '';
     t.deepEqual(await seen(place), ['user 644 me', 'word 644 sesame']);
   }
+  const memory = (await provide(withVolume({ emptyDir: { medium: 'Memory' } }))).get('v') ?? '';
+  t.is((await stat(memory)).mode & 0o777, 0o777);
   t.deepEqual(logger.lines, [
     {
-      message: 'secrets of pods are written to disk because this node cannot mount file systems in memory',
+      message:
+        'secrets and volumes in memory are written to disk because this node cannot mount file systems in memory',
       fields: { component: 'volumes', directory: join(rootDir, 'pods') },
     },
   ]);

@@ -30,10 +30,12 @@ test('limits of disk: of an emptyDir, of all containers with volumes and logs, a
     { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '1k' } },
   ];
   const pod = testPod('p', { volumes, containers: [limited('a', '2k'), limited('b', '3k')] });
+  const volumeAbove = (name: string) => `Usage of EmptyDir volume "${name}" exceeds the limit "1k".`;
   const exceeded = (written: Record<string, number>, used: Record<string, number> = {}, logs = 0) =>
     exceededLimit(pod, usageOf(pod, written, used), { bytes: logs, inodes: 0 })?.message;
-  t.is(exceeded({ a: 2000, b: 2000 }, { small: 1000, shm: 9000 }), undefined);
-  t.is(exceeded({ a: 0 }, { small: 1001 }), 'Usage of EmptyDir volume "small" exceeds the limit "1k".');
+  t.is(exceeded({ a: 2000, b: 2000 }, { small: 1000, shm: 9000 }), volumeAbove('shm'), 'of a node that cannot mount');
+  t.is(exceeded({ a: 2000, b: 2000 }, { small: 1000, shm: 1000 }), undefined, 'memory is not disk of the containers');
+  t.is(exceeded({ a: 0 }, { small: 1001 }), volumeAbove('small'));
   t.is(
     exceeded({ a: 2000, b: 2000 }, { small: 500 }, 501),
     'Pod ephemeral local storage usage exceeds the total limit of containers 2k + 3k.',
