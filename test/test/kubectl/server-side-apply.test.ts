@@ -1,3 +1,4 @@
+import { until } from '@keelson/test-support';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
 const test = await kubectlTest();
@@ -89,4 +90,81 @@ test('an object of client-side apply is taken over by apply --server-side', asyn
   ]);
   const last = await kubectl.run(['apply', 'view-last-applied', 'configmap', 'map', '-n', namespace]);
   t.regex(last, /a: "3"/);
+});
+
+const definition = (kind: string, group: string) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${kind.toLowerCase()}s.${group}` },
+  spec: {
+    ...{ group, scope: 'Namespaced', names: { plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase(), kind } },
+    versions: [
+      {
+        ...{ name: 'v1', served: true, storage: true },
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+});
+
+test('apply --prune and diff --prune delete and show what is left out: of listed kinds, and of an ApplySet', async (t) => {
+  const { kubectl } = t.context;
+  const namespace = await namespaceFor(kubectl, 'prune');
+  const metadata = (name: string) => ({ name, labels: { app: 'web', set: 'one' } });
+  const rope = (length: number) => ({
+    ...{ apiVersion: 'ropes.example.com/v1', kind: 'Rope', metadata: metadata('rope'), spec: { length } },
+  });
+  const map = (name: string, data = { a: '1' }) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(name), data },
+  });
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: metadata('web'), spec: { ports: [{ port: 80 }] } };
+  const deployed = { ...deployment(0), metadata: metadata('web') };
+  const run = (items: readonly object[], words: readonly string[], env = {}) => {
+    const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    return kubectl.try([...words, '-n', namespace, '-f', '-'], { input, env });
+  };
+  const listed = ['core/v1/ConfigMap', 'apps/v1/Deployment', 'ropes.example.com/v1/Rope'];
+  const prune = ['--prune', '-l', 'set=one', ...listed.map((kind) => `--prune-allowlist=${kind}`)];
+  t.is((await run([definition('Rope', 'ropes.example.com')], ['apply'])).code, 0);
+  await kubectl.run(['wait', '--for=condition=Established', 'crd/ropes.ropes.example.com', '--timeout=60s']);
+  t.is((await run([map('created')], ['create'])).code, 0);
+  const first = [map('kept'), map('old'), service, deployed, rope(1)];
+  await until(async () => (await run(first, ['apply', ...prune])).code === 0, 'kubectl knows the kind');
+  t.regex((await run(first, ['apply', ...prune])).stdout, /^(\S+ unchanged\n){5}$/);
+
+  const changed = [map('kept', { a: '2' }), rope(2)];
+  const diff = await run(changed, ['diff', ...prune]);
+  t.is(diff.code, 1, diff.stderr);
+  for (const line of ['-  a: "1"', '+  a: "2"', '-  length: 1', '+  length: 2', '-  name: old', '-kind: Deployment']) {
+    t.true(diff.stdout.includes(`\n${line}\n`), `${line}\n${diff.stdout}`);
+  }
+  t.false(diff.stdout.includes('kind: Service'), 'a kind that is not listed');
+  t.deepEqual((await run(changed, ['apply', ...prune])).stdout.trim().split('\n').sort(), [
+    'configmap/kept configured',
+    'configmap/old pruned',
+    'deployment.apps/web pruned',
+    'rope.ropes.example.com/rope configured',
+  ]);
+
+  const env = { KUBECTL_APPLYSET: 'true' };
+  for (const words of [['--applyset=team'], ['--applyset=configmap/team', '--server-side', '--force-conflicts']]) {
+    const set = ['apply', '--prune', ...words];
+    t.is((await run([map('kept'), map(`${words.length}`), deployed, rope(3)], set, env)).code, 0);
+    const { stdout } = await run([map('kept')], set, env);
+    t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
+      `configmap/${words.length} pruned`,
+      'deployment.apps/web pruned',
+      'rope.ropes.example.com/rope pruned',
+    ]);
+    if (words.length === 1) await kubectl.run(['delete', 'configmap', 'kept', '-n', namespace]);
+  }
+  const parent = await kubectl.json<{ metadata: { labels: object; annotations: object } }>([
+    ...['get', 'configmap', 'team', '-n', namespace],
+  ]);
+  t.regex(JSON.stringify(parent.metadata.labels), /"applyset.kubernetes.io\/id":"applyset-\S+-v1"/);
+  t.like(parent.metadata.annotations, { 'applyset.kubernetes.io/contains-group-kinds': 'ConfigMap' });
+  const names = await kubectl.run(['get', 'configmap,service,deployment,rope', '-n', namespace, '-o', 'name']);
+  t.deepEqual(names.trim().split('\n'), [
+    ...['configmap/created', 'configmap/kept', 'configmap/kube-root-ca.crt', 'configmap/team', 'service/web'],
+  ]);
 });
