@@ -15,6 +15,7 @@ async function opened(t: ExecutionContext, log = new LogStore(), window = {}) {
   await storages.start();
   t.teardown(() => storages.stop());
   const storage = storages.forKind(kind);
+  t.is(storages.forKind(kind), storage, 'one cache per kind');
   const names = async (options: object = {}) => {
     const list = await storage.list(prefix, { at: { at: 'latest' }, predicate: everything, ...options });
     return { list, names: [...list.objects()].map((object) => object.key.slice(prefix.length + 3)) };

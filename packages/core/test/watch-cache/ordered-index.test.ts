@@ -91,8 +91,20 @@ test('an index of many levels keeps its sizes and ranks while it grows and shrin
   // 7919 is prime to the number of objects, so that every key occurs once, in an irregular order.
   const order = Array.from({ length: count }, (_, i) => (i * 7919) % count);
   const present = new Uint8Array(count);
+  /** Children of every inner node below the root, from top to bottom. */
+  const inner = (node: object): number[] => {
+    const { children = [] } = node as { readonly children?: readonly object[] };
+    return children.flatMap((child) => {
+      const below = (child as { readonly children?: readonly object[] }).children?.length;
+      return below === undefined ? [] : [below, ...inner(child)];
+    });
+  };
   const check = () => {
     const snapshot = index.snapshot();
+    t.true(
+      inner(snapshot.root).every((width) => width <= 64),
+      'no node has more children than it may have',
+    );
     let below = 0;
     for (let i = 0; i < count; i++) {
       if (i % 1013 === 0 && snapshot.rank(key(i)) !== below)
@@ -112,8 +124,23 @@ test('an index of many levels keeps its sizes and ranks while it grows and shrin
     index.delete(key(i));
     present[i] = 0;
     if (step % 3000 === 0) check();
+    if (step === count - 300) t.deepEqual(inner(index.snapshot().root), [], 'sparse nodes were joined');
   }
   t.is(index.size, 0);
+});
+
+test('a leaf that was laid out anew does not show an object that is removed afterwards', (t) => {
+  const index = OrderedIndex.live(memory);
+  index.load(Array.from({ length: 40 }, (_, i) => object(key(i))));
+  for (let changes = 0; changes < 60; changes++) {
+    // Between the changes of some round the bytes of all objects are copied into one block.
+    for (let i = 0; i <= changes; i++) index.set(object(key(i % 39), String(i)));
+    const last = object(key(39));
+    index.set(last);
+    index.delete(last.key);
+    const all = [...index.snapshot().items()].map(({ json }) => json.toString());
+    t.is(body(index.snapshot()), all.join(','), `after ${changes} changes`);
+  }
 });
 
 test('every range of a snapshot reports the bytes of its objects', (t) => {

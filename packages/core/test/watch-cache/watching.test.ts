@@ -1,10 +1,12 @@
 import test from 'ava';
 import type { KubeObject } from '../../src/index.ts';
-import { type ObjectPredicate, StoredObject } from '../../src/internal.ts';
+import { type ObjectPredicate, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { type Clock, FakeClock } from '../../src/runtime.ts';
 import { SharedWatchEvent } from '../../src/storage/resource-watch.ts';
 import type { Revision } from '../../src/storage-adapter.ts';
+import { InitialState } from '../../src/watch-cache/event-source.ts';
 import { KindEvent } from '../../src/watch-cache/event-window.ts';
+import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { FrontierWaiters, WakeQueue } from '../../src/watch-cache/store-feed.ts';
 import { type WaitingWatch, WatchScopes, WatchView } from '../../src/watch-cache/watch-scopes.ts';
 
@@ -17,6 +19,19 @@ function object(key: string, revision: number): StoredObject {
 const added = (revision: Revision) => new SharedWatchEvent('ADDED', object('/core/pods/a/x', revision));
 const watcher = (onWake = () => {}): WaitingWatch => ({ waiting: false, wakeIfReadable: onWake });
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('the initial state of a watch ends with its bookmark, or when the watch is closed', (t) => {
+  const index = OrderedIndex.live(new StorageMemory(new FakeClock()));
+  for (const name of ['x', 'y', 'z']) index.set(object(`/core/pods/a/${name}`, 1));
+  const source = () => new InitialState(index.snapshot(), 0, 3, all, 7, added(7));
+  const whole = source();
+  t.deepEqual([whole.take(3).length, whole.revision, whole.finished], [3, 7, false]);
+  t.deepEqual([whole.take(3).length, whole.finished], [1, true]);
+  const closed = source();
+  t.deepEqual([closed.take(1).length, closed.revision], [1, 0]);
+  closed.dispose();
+  t.is(closed.take(10).filter(({ type }) => type === 'ADDED').length, 1, 'the bookmark at most');
+});
 
 test('readers at the same position of a view receive the same array', (t) => {
   const view = new WatchView(all);
