@@ -13,5 +13,6 @@ export {
   importDefinitions,
 } from './custom-resources/index.ts';
 export { admissionPolicies } from './policies/policy-admission.ts';
+export { type KnownKinds, policyTypeChecking } from './policies/type-checking.ts';
 export { type ResolveService, type ServiceAddress, serviceResolver } from './services/resolve-service.ts';
 export { type AdmissionWebhooksOptions, admissionWebhooks } from './webhooks/webhook-admission.ts';

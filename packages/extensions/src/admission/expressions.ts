@@ -73,6 +73,11 @@ export const admissionVariables = {
 /** Those of expressions that cannot ask the authorizer. */
 export const messageVariables = withoutAuthorizer;
 
+/** The variables with which types are checked: objects have that of their schema. */
+export function typeCheckVariables(object: CelType): Readonly<Record<string, CelType>> {
+  return { ...withoutAuthorizer, object, oldObject: object, authorizer: authorizerType };
+}
+
 /** The request that expressions examine. */
 export interface ExaminedRequest {
   readonly request: AdmissionRequest;

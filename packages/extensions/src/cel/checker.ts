@@ -163,6 +163,7 @@ class Checker {
   #fieldType(node: Expression, target: t.CelType, field: string): t.CelType {
     if (target.kind === 'map') return target.params[1] ?? t.dynType;
     if (target.kind === 'struct') {
+      if (target.fields === undefined) return this.#issue(node, `unexpected failed resolution of '${target.name}'`);
       return t.fieldOf(target, field)?.type ?? this.#issue(node, `undefined field '${field}'`);
     }
     if (target.kind === 'param') this.#known.assign(t.dynType, target);

@@ -93,6 +93,19 @@ type Types = Readonly<Record<string, CelType>>;
 
 const variablesTypeName = 'kubernetes.variables';
 
+/** The type of `variables`. */
+export function variablesType(fields: ReadonlyMap<string, CelField>): CelType {
+  return structType(variablesTypeName, new Map(fields));
+}
+
+/** The type of a variable with a value of this type: structs are dynamic, as in Kubernetes. */
+export function variableType(type: CelType): CelType {
+  if (type.kind !== 'list' && type.kind !== 'map') {
+    return type.kind === 'struct' || type.kind === 'opaque' || type.kind === 'type' ? dynType : type;
+  }
+  return { ...type, params: type.params.map(variableType) };
+}
+
 export function compilePolicy(policy: ValidatingAdmissionPolicy): CompiledPolicy {
   const { spec = {} } = policy;
   const { paramKind, failurePolicy } = spec;
@@ -108,12 +121,12 @@ export function compilePolicy(policy: ValidatingAdmissionPolicy): CompiledPolicy
   const compiled = new Map<string, AdmissionExpression>();
   const typesNow = (base: Types): Types => ({
     ...{ ...base, ...params },
-    ...(spec.variables?.length ? { variables: structType(variablesTypeName, new Map(fields)) } : {}),
+    ...(spec.variables?.length ? { variables: variablesType(fields) } : {}),
   });
   for (const [i, { name, expression }] of (spec.variables ?? []).entries()) {
     const result = add(`variables[${i}].expression`, compileAdmission(expression, typesNow(admissionVariables)));
     compiled.set(name, result);
-    fields.set(name, { property: name, type: result.compiled?.type ?? dynType });
+    fields.set(name, { property: name, type: result.compiled ? variableType(result.compiled.type) : dynType });
   }
   const types = typesNow(admissionVariables);
   const validations = (spec.validations ?? []).map(({ expression, message, messageExpression, reason }, i) => {

@@ -9,9 +9,10 @@ import { type ApiCommand, apiOptions, commandHelp, connect } from './api-command
 
 /** The controllers that no server runs by default. */
 const defaultNames = ['*', '-api'];
-/** Require a key that only servers have. */
-const signing = new Map([
+/** Require what only servers have. */
+const inServers = new Map([
   ['certificatesigningrequest-signing-controller', 'the key of the authority'],
+  ['validatingadmissionpolicy-status-controller', 'the schemas of all kinds'],
   ['serviceaccount-token-controller', 'the key that signs tokens'],
 ]);
 
@@ -51,7 +52,7 @@ export async function controllersCommand(words: readonly string[], io: Controlle
   const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const names = (values['controllers'] as readonly string[] | undefined) ?? defaultNames;
   const choice = chooseControllers(await loadControllers(names), '--controllers');
-  for (const [name, key] of signing)
+  for (const [name, key] of inServers)
     if (names.includes(name)) throw new UsageError(`--controllers: ${name} runs in servers only, which have ${key}`);
   const { clientOf, server, authority } = await connect(values);
   const clock = systemClock;

@@ -24,6 +24,7 @@ const apiControllers = [
   'serviceaccount-controller',
   'serviceaccount-token-controller',
   'token-cleaner-controller',
+  'validatingadmissionpolicy-status-controller',
 ] as const;
 
 export type ApiControllerName = (typeof apiControllers)[number];

@@ -25,6 +25,7 @@ import {
 } from '@keelson/controllers';
 import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
+import { type KnownKinds, policyTypeChecking } from '@keelson/extensions';
 import { Scheduler } from '@keelson/scheduler';
 import type { ControllerChoice } from './controller-choice.ts';
 
@@ -44,6 +45,8 @@ const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2
 /** {@link ControllerOptions} with a client for each part, which the owners of fields are named after. */
 export interface PlaneControllerOptions extends Omit<ControllerOptions, 'client'> {
   readonly clientOf: (userAgent: string) => ApiClient;
+  /** The kinds of the server. Absent outside of one: the types of policies are not checked. */
+  readonly registry?: KnownKinds;
 }
 
 /** What single controllers need beyond {@link ControllerOptions}. */
@@ -63,7 +66,7 @@ export interface ControllerCredentials {
 
 /** The controllers of the set `api`; `garbage-collector-controller` follows all kinds and is a service of its own. */
 function apiControllers(
-  { client, clock }: ControllerOptions,
+  { client, clock, registry }: ControllerOptions & Pick<PlaneControllerOptions, 'registry'>,
   { signer, serviceAccounts }: ControllerCredentials,
 ): AnyController[] {
   return [
@@ -75,6 +78,7 @@ function apiControllers(
     resourceQuotaController(),
     ...(serviceAccounts === undefined ? [] : accountControllers(serviceAccounts)),
     bootstrapTokenCleaner,
+    ...(registry === undefined ? [] : [policyTypeChecking(registry)]),
   ];
 }
 
@@ -94,13 +98,15 @@ function accountControllers({
  */
 export function controllerServices(
   { api, workloads, scheduler }: ControllerChoice,
-  { clientOf, ...context }: PlaneControllerOptions,
+  { clientOf, registry, ...context }: PlaneControllerOptions,
   credentials: ControllerCredentials,
   elected: boolean,
 ): Service[] {
   const options = { ...context, client: clientOf('kube-controller-manager') };
   const schedulerOptions = { ...context, client: clientOf('kube-scheduler') };
-  const chosen = apiControllers(options, credentials).filter(({ name }) => api.some((other) => other === name));
+  const chosen = apiControllers({ ...options, ...(registry ? { registry } : {}) }, credentials).filter(({ name }) =>
+    api.some((other) => other === name),
+  );
   const garbage = () => (api.includes('garbage-collector-controller') ? [new GarbageCollector(options)] : []);
   const informers = new InformerPool(options);
   const manager = (controllers: readonly AnyController[]) =>

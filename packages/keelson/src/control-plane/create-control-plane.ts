@@ -297,7 +297,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
-      ...(withBuiltin ? controllersOn(stores, { clientOf, ...context }, controllers, options, accounts) : []),
+      ...(withBuiltin ? controllersOn(stores, { clientOf, registry, ...context }, controllers, options, accounts) : []),
     ],
     clock,
     options.logger ?? processWarnings,

@@ -328,3 +328,25 @@ test('policies never examine policies, and end with their binding', async (t) =>
   );
   t.pass();
 });
+
+test('the status of a policy states what is wrong with the types of its expressions', async (t) => {
+  const plane = await createControlPlane({ controllers: ['validatingadmissionpolicy-status-controller'] });
+  t.teardown(() => plane.close());
+  const policies = plane.client(ValidatingAdmissionPolicy);
+  const resourceRules = [{ ...configMaps, apiGroups: ['apps'], resources: ['deployments'] }];
+  const spec = { matchConstraints: { resourceRules }, validations: [{ expression: 'object.replicas > 1' }] };
+  const created = await policies.create({ metadata: { name: 'typed' }, spec });
+  const seen = async (generation: number | undefined) =>
+    (await policies.get('typed')).status?.observedGeneration === generation;
+  await until(() => seen(created.metadata.generation));
+  const { status } = await policies.get('typed');
+  const warning = "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'";
+  t.deepEqual(
+    status?.typeChecking?.expressionWarnings?.map((one) => [one.fieldRef, one.warning.split('\n')[0]]),
+    [['spec.validations[0].expression', warning]],
+  );
+  const validations = [{ expression: 'object.spec.replicas > 1' }];
+  const corrected = await policies.update({ ...(await policies.get('typed')), spec: { ...spec, validations } });
+  await until(() => seen(corrected.metadata.generation));
+  t.deepEqual((await policies.get('typed')).status?.typeChecking, {});
+});

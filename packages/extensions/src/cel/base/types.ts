@@ -85,9 +85,9 @@ export function opaqueType(name: string, ...params: CelType[]): CelType {
   return { kind: 'opaque', name, params };
 }
 
-/** A struct without fields is a type that only functions can use. */
-export function structType(name: string, fields: ReadonlyMap<string, CelField> = new Map()): CelType {
-  return { kind: 'struct', name, params: [], fields };
+/** A struct without `fields` is a type that only functions can use. */
+export function structType(name: string, fields?: ReadonlyMap<string, CelField>): CelType {
+  return { kind: 'struct', name, params: [], ...(fields ? { fields } : {}) };
 }
 
 export function paramType(name: string): CelType {
