@@ -27,11 +27,16 @@ async function jobs(workloads: WorkloadPlane, count: number, advanceMs = 5000): 
 }
 
 /** Ends a job as its controller would. */
-async function end(workloads: WorkloadPlane, name: string, type: 'Complete' | 'Failed'): Promise<string> {
+async function end(
+  workloads: WorkloadPlane,
+  name: string,
+  type: 'Complete' | 'Failed',
+  startTime?: string,
+): Promise<string> {
   const time = formatTime(new Date(workloads.clock.now()));
   const condition = (of: string) => ({ type: of, status: 'True', lastProbeTime: time, lastTransitionTime: time });
   const interim = condition(type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget');
-  const status = { startTime: time, conditions: [interim, condition(type)] };
+  const status = { startTime: startTime ?? time, conditions: [interim, condition(type)] };
   const last = type === 'Complete' ? { ...status, completionTime: time } : status;
   await workloads.objects(Job).patchSubresource(name, 'status', 'merge', { status: last });
   return time;
@@ -124,9 +129,10 @@ test('more jobs than the history limits are deleted, the oldest first', async (t
   await workloads.recorded('tick', 'SuccessfulDelete', new RegExp(`^Deleted job ${second}$`));
   const [, third] = namesOf(await jobs(workloads, 2));
   await workloads.reaches(CronJob, 'tick', hasActive(1));
-  await end(workloads, third ?? '', 'Complete');
-  await workloads.recorded('tick', 'SuccessfulDelete', new RegExp(`^Deleted job ${first}$`));
-  t.deepEqual(namesOf(await jobs(workloads, 1, 0)), [third]);
+  // Its name is the last one, but it has started before all others.
+  await end(workloads, third ?? '', 'Complete', '2000-01-01T00:00:00Z');
+  await workloads.recorded('tick', 'SuccessfulDelete', new RegExp(`^Deleted job ${third}$`));
+  t.deepEqual(namesOf(await jobs(workloads, 1, 0)), [first]);
 });
 
 test('an active job that is gone leaves the list, and many missed times are reported', async (t) => {

@@ -2,7 +2,6 @@ import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
   claim,
-  controllerOf,
   type ReconcileResult,
   type ReconcileRun,
   relatedKind,
@@ -11,7 +10,7 @@ import { type appsV1, ControllerRevision, DaemonSet, Node, Pod } from '@keelson/
 import { writeStatus } from '../workload/object-status.ts';
 import { isAvailable, isReady } from '../workload/pod-state.ts';
 import { deleteOldRevisions, revisionLabel, syncHistory } from '../workload/revisions.ts';
-import { selectorOf } from '../workload/selector.ts';
+import { relatedOrphans, selectorOf } from '../workload/selector.ts';
 import { sameJson } from '../workload/template.ts';
 import { isUpdated } from './daemon-pods.ts';
 import { FailedPodBackoff } from './failed-pod-backoff.ts';
@@ -36,14 +35,7 @@ export const daemonSetController: ControllerDefinition<DaemonSet> = {
         sameJson(before.spec?.taints, node.spec?.taints);
       return isSame ? [] : read(DaemonSet).list().map(keyOf);
     }),
-    relatedKind(Pod, (pod, _before, read) =>
-      controllerOf(pod) !== undefined
-        ? []
-        : read(DaemonSet)
-            .inNamespace(pod.metadata?.namespace ?? '')
-            .filter((owner) => selectorOf(owner).matches(pod.metadata?.labels))
-            .map(keyOf),
-    ),
+    relatedOrphans(Pod, DaemonSet, selectorOf),
   ],
   reconcile: reconcile,
 };

@@ -11,7 +11,7 @@ import { isStatusError, StatusReason } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
 
 import { isActive } from '../workload/pod-state.ts';
-import { selectorOf } from '../workload/selector.ts';
+import { relatedOrphans, selectorOf } from '../workload/selector.ts';
 import { revisionOf } from './annotations.ts';
 import { isComplete, reportPause, reportProgress, reportStatus } from './progress.ts';
 import { byAge, replicasOf } from './replica-sets.ts';
@@ -27,17 +27,7 @@ export const deploymentController: ControllerDefinition<Deployment> = {
   kind: Deployment,
   workers: 5,
   owns: [ReplicaSet],
-  related: [
-    relatedKind(ReplicaSet, (set, _before, read) =>
-      controllerOf(set) !== undefined
-        ? []
-        : read(Deployment)
-            .inNamespace(set.metadata?.namespace ?? '')
-            .filter((owner) => selectorOf(owner).matches(set.metadata?.labels))
-            .map(keyOf),
-    ),
-    relatedKind(Pod, keysOfRollout),
-  ],
+  related: [relatedOrphans(ReplicaSet, Deployment, selectorOf), relatedKind(Pod, keysOfRollout)],
   reconcile: reconcile,
 };
 

@@ -1,18 +1,15 @@
-import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
   claim,
   conditionOf,
-  controllerOf,
   patchStatus,
   type ReconcileResult,
   type ReconcileRun,
-  relatedKind,
 } from '@keelson/controller-kit';
 import { type LabelSelector, nothingSelector } from '@keelson/core';
 import { Job, Pod } from '@keelson/kinds';
 import { timeOf } from '../workload/object-status.ts';
-import { selectorOf } from '../workload/selector.ts';
+import { relatedOrphans, selectorOf } from '../workload/selector.ts';
 import { isFailed, trackingFinalizer } from './job-pods.ts';
 import { isFinished, JobState, type Verdict } from './job-state.ts';
 import { deleteActivePods, managePods, PodCounts } from './manage-pods.ts';
@@ -45,16 +42,7 @@ function createJobController(): ControllerDefinition<Job> {
     kind: Job,
     workers: 5,
     owns: [Pod],
-    related: [
-      relatedKind(Pod, (pod, _before, read) =>
-        controllerOf(pod) !== undefined
-          ? []
-          : read(Job)
-              .inNamespace(pod.metadata?.namespace ?? '')
-              .filter((job) => selectorOfJob(job).matches(pod.metadata?.labels))
-              .map(keyOf),
-      ),
-    ],
+    related: [relatedOrphans(Pod, Job, selectorOfJob)],
     reconcile: (job, run) => reconcile(job, run, failures),
     deleted: async ({ key }) => {
       for (const [uid, entry] of failures) if (entry.key === key) failures.delete(uid);

@@ -1,18 +1,16 @@
-import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
   claim,
-  controllerOf,
   isControlledBy,
   type ReconcileResult,
   type ReconcileRun,
-  relatedKind,
 } from '@keelson/controller-kit';
 import { type KindDefinition, type KubeObject, type LabelSelector, labelSetSelector } from '@keelson/core';
 import { type appsV1, Pod, type PodTemplateSpec } from '@keelson/kinds';
 import { timeOf, writeStatus } from '../workload/object-status.ts';
 import { isActive, isAvailable, isReady, isTerminating, untilAvailable } from '../workload/pod-state.ts';
 import { burstReplicas, createPod, deletePod, inParallel, podOf, slowStart, textOf } from '../workload/pod-writes.ts';
+import { relatedOrphans } from '../workload/selector.ts';
 import { rankedForDeletion } from './deletion-rank.ts';
 
 /** What replica sets and replication controllers have in common. */
@@ -41,17 +39,7 @@ export function replicaController<T extends Replicated>(options: ReplicaControll
     kind,
     workers: 5,
     owns: [Pod],
-    related: [
-      // A pod without a controller may be adopted by any owner whose selector selects it.
-      relatedKind(Pod, (pod, _before, read) =>
-        controllerOf(pod) !== undefined
-          ? []
-          : read(kind)
-              .inNamespace(pod.metadata?.namespace ?? '')
-              .filter((owner) => selectorOf(owner).matches(pod.metadata?.labels))
-              .map(keyOf),
-      ),
-    ],
+    related: [relatedOrphans(Pod, kind, selectorOf)],
     reconcile: (object, run) => reconcile(options, object, run),
   };
 }

@@ -1,8 +1,6 @@
-import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,
   claim,
-  controllerOf,
   type ReconcileResult,
   type ReconcileRun,
   relatedKind,
@@ -10,7 +8,7 @@ import {
 import { type appsV1, ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '@keelson/kinds';
 import { writeStatus } from '../workload/object-status.ts';
 import { atRevision, deleteOldRevisions, type History, syncHistory } from '../workload/revisions.ts';
-import { selectorOf } from '../workload/selector.ts';
+import { relatedOrphans, selectorOf } from '../workload/selector.ts';
 import { reconcilePods } from './reconcile-pods.ts';
 import {
   firstOrdinal,
@@ -33,14 +31,7 @@ export const statefulSetController: ControllerDefinition<StatefulSet> = {
   owns: [Pod, ControllerRevision],
   related: [
     relatedKind(PersistentVolumeClaim, (claim, _before, read) => setsOf(claim, read)),
-    relatedKind(Pod, (pod, _before, read) =>
-      controllerOf(pod) !== undefined
-        ? []
-        : read(StatefulSet)
-            .inNamespace(pod.metadata?.namespace ?? '')
-            .filter((owner) => selectorOf(owner).matches(pod.metadata?.labels))
-            .map(keyOf),
-    ),
+    relatedOrphans(Pod, StatefulSet, selectorOf),
   ],
   reconcile: reconcile,
 };

@@ -1,4 +1,12 @@
-import { type LabelSelector, type LabelSelectorSpec, labelSelectorOf } from '@keelson/core';
+import { keyOf } from '@keelson/client';
+import { controllerOf, type RelatedKind, relatedKind } from '@keelson/controller-kit';
+import {
+  type KindDefinition,
+  type KubeObject,
+  type LabelSelector,
+  type LabelSelectorSpec,
+  labelSelectorOf,
+} from '@keelson/core';
 
 /** Specs of the informers are shared and never change, so each selector is compiled once. */
 const selectors = new WeakMap<object, LabelSelector>();
@@ -11,4 +19,20 @@ export function selectorOf({ spec }: { readonly spec: { readonly selector: Label
     selectors.set(spec, selector);
   }
   return selector;
+}
+
+/** Objects of `kind` without a controller concern every owner of their namespace that may adopt them. */
+export function relatedOrphans<T extends KubeObject>(
+  kind: KindDefinition,
+  owner: KindDefinition<T>,
+  selector: (owner: T) => LabelSelector,
+): RelatedKind {
+  return relatedKind(kind, (object, _before, read) =>
+    controllerOf(object) !== undefined
+      ? []
+      : read(owner)
+          .inNamespace(object.metadata?.namespace ?? '')
+          .filter((one) => selector(one).matches(object.metadata?.labels))
+          .map(keyOf),
+  );
 }
