@@ -11,7 +11,7 @@ import {
 } from '@keelson/core/runtime';
 import {
   Coalesced,
-  checkKey,
+  checkWrite,
   type Entry,
   type Key,
   type KeyRange,
@@ -156,17 +156,7 @@ export class Etcd3Store implements Store {
   ): Promise<WriteResult> {
     this.#assertOpen();
     throwIfAborted(options.signal);
-    checkKey(op.key);
-    const limit = this.capabilities.maxValueBytes;
-    if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(
-        StorageErrorCode.TooLarge,
-        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
-        {
-          key: op.key,
-        },
-      );
-    }
+    checkWrite(op, this.capabilities);
     return this.#writer.write(op, options);
   }
 

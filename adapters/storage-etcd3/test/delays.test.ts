@@ -1,6 +1,6 @@
+import { describeDelays, rounds } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { Etcd3Store } from '../src/index.ts';
-import { describeDelays, rounds } from './support/delays.ts';
 import { etcdForThisFile, newPrefix, theServer } from './support/etcd-harness.ts';
 import { Follower, put } from './support/following.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';

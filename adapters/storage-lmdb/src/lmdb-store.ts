@@ -3,6 +3,7 @@ import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/cor
 import {
   checkKey,
   checkNotCompacted,
+  checkWrite,
   type Entry,
   type Key,
   type KeyRange,
@@ -104,19 +105,8 @@ export class LmdbStore implements Store {
     const { writer, sweeper, readOnly } = this.#use();
     if (readOnly) throw new StorageError(StorageErrorCode.Unavailable, 'the store is open for reading only');
     throwIfAborted(options.signal);
-    checkKey(op.key);
-    if (op.op === 'delete') return writer.write(op, options);
-    const limit = this.capabilities.maxValueBytes;
-    if (op.value.byteLength > limit) {
-      throw new StorageError(
-        StorageErrorCode.TooLarge,
-        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
-        {
-          key: op.key,
-        },
-      );
-    }
-    if (op.ttlMs === undefined) return writer.write(op, options);
+    checkWrite(op, this.capabilities);
+    if (op.op === 'delete' || op.ttlMs === undefined) return writer.write(op, options);
     const expiresAt = Math.ceil(this.#clock.now() + op.ttlMs);
     return writer.write(op, options, expiresAt).then((result) => {
       if (result.ok) sweeper.note(expiresAt);

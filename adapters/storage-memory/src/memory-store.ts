@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '@keelson/core/runtime';
 import {
   checkKey,
   checkNotCompacted,
+  checkWrite,
   type Entry,
   type Key,
   type KeyRange,
@@ -89,17 +90,7 @@ export class MemoryStore implements Store {
   async write(op: WriteOp, options: { readonly signal?: AbortSignal } = {}): Promise<WriteResult> {
     this.#assertOpen();
     throwIfAborted(options.signal);
-    checkKey(op.key);
-    const limit = this.capabilities.maxValueBytes;
-    if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(
-        StorageErrorCode.TooLarge,
-        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
-        {
-          key: op.key,
-        },
-      );
-    }
+    checkWrite(op, this.capabilities);
     const ordered = orderedForm(op.key);
     const current = this.#state.current(ordered);
     if ((current?.modRevision ?? 0) !== op.expect || (op.op === 'delete' && current === undefined)) {

@@ -2,6 +2,7 @@ import { StorageError, StorageErrorCode } from '@keelson/core';
 import {
   Coalesced,
   checkKey,
+  checkWrite,
   type Key,
   type KeyRange,
   type ListChunk,
@@ -142,17 +143,7 @@ export class PostgresStore implements Store {
   async write(op: WriteOp, options: WriteOptions = {}): Promise<WriteResult> {
     this.#assertOpen();
     throwIfAborted(options.signal);
-    checkKey(op.key);
-    const limit = this.capabilities.maxValueBytes;
-    if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(
-        StorageErrorCode.TooLarge,
-        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
-        {
-          key: op.key,
-        },
-      );
-    }
+    checkWrite(op, this.capabilities);
     return this.#writer.write(op, options);
   }
 

@@ -1,6 +1,6 @@
+import { describeDelays, rounds } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { PostgresStore, type PostgresStoreOptions } from '../src/index.ts';
-import { describeDelays, rounds } from './support/delays.ts';
 import { create, Following, span, waitFor } from './support/following.ts';
 import { newSchema } from './support/postgres-harness.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';

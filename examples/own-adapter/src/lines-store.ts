@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '@keelson/core/runtime';
 import {
   checkKey,
   checkNotCompacted,
+  checkWrite,
   type Entry,
   type Key,
   type KeyRange,
@@ -110,10 +111,7 @@ export class LinesStore implements Store {
   write(op: WriteOp, { signal }: { readonly signal?: AbortSignal } = {}): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       this.#pin({ signal });
-      checkKey(op.key);
-      const limit = this.capabilities.maxValueBytes;
-      if (op.op === 'put' && op.value.byteLength > limit)
-        throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes`, { key: op.key });
+      checkWrite(op, this.capabilities);
       this.#waiting.push({ op, signal, resolve, reject });
       this.#writing ??= this.#writeAll();
     });

@@ -28,6 +28,7 @@ export {
   Coalesced,
   checkKey,
   checkNotCompacted,
+  checkWrite,
   compareKeys,
   maxKeyBytes,
   OrderedRange,

@@ -1,5 +1,6 @@
 export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
+export { describeDelays, rounds } from './fault-rounds.ts';
 export { freePort, freePorts } from './free-ports.ts';
 export { buildGoTest, buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';

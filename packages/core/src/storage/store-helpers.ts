@@ -1,6 +1,6 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
-import type { Key, KeyRange, Revision } from './store.ts';
+import type { Key, KeyRange, Revision, StoreCapabilities, WriteOp } from './store.ts';
 
 /** Largest size of a key in the contract. A store may accept longer keys, but callers must not depend on it. */
 export const maxKeyBytes = 1024;
@@ -37,6 +37,14 @@ export function checkKey(key: Key, limit = maxKeyBytes): void {
   if (loneSurrogate.test(key)) throw invalid('a key must be well-formed text, found half of a surrogate pair', key);
   if (Buffer.byteLength(key) > limit)
     throw invalid(`a key has at most ${limit} bytes, got ${Buffer.byteLength(key)}`, key);
+}
+
+/** @throws StorageError `InvalidKey`, or `TooLarge` for a value with more bytes than a store of these capabilities has */
+export function checkWrite(op: WriteOp, { maxValueBytes }: Pick<StoreCapabilities, 'maxValueBytes'>): void {
+  checkKey(op.key);
+  if (op.op === 'delete' || op.value.byteLength <= maxValueBytes) return;
+  const message = `a value has at most ${maxValueBytes} bytes, got ${op.value.byteLength}`;
+  throw new StorageError(StorageErrorCode.TooLarge, message, { key: op.key });
 }
 
 function invalid(message: string, key: Key): StorageError {
