@@ -94,6 +94,7 @@ export {
   jsonText,
   maxJsonDepth,
   parseJson,
+  parseJsonObject,
   parseJsonText,
   setOwn,
 } from './json/json.ts';

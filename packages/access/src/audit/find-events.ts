@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { timeMs } from '@keelson/core';
-import { UsageError } from '@keelson/core/internal';
+import { parseJsonObject, UsageError } from '@keelson/core/internal';
 import { rotatedFiles } from './audit-log.ts';
 
 /** What is searched; absent: any. */
@@ -87,12 +87,7 @@ export async function* findEvents(path: string, query: EventQuery): AsyncGenerat
 
 function parsed(line: string): LoggedEvent | undefined {
   if (line.includes('"stage":"RequestReceived"')) return undefined;
-  try {
-    const event = JSON.parse(line) as LoggedEvent | null;
-    return typeof event === 'object' && event !== null ? event : undefined;
-  } catch {
-    return undefined;
-  }
+  return parseJsonObject(line) as LoggedEvent | undefined;
 }
 
 function foundOf(event: LoggedEvent): FoundEvent | undefined {

@@ -3,7 +3,7 @@ import type { AuthenticatedToken, AuthenticateToken } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
 import { authenticatedUser } from './request-credentials.ts';
-import { cachedTokens, type TokenAuthenticator, tokenCacheMs } from './token-chain.ts';
+import { cachedTokens, claimedIssuer, type TokenAuthenticator, tokenCacheMs } from './token-chain.ts';
 
 /** A claim and the prefix of its values. */
 export interface ClaimMapping {
@@ -113,19 +113,6 @@ class IssuerKeys {
   }
 }
 
-/** The payload of a token, unverified; undefined for other texts. */
-function unverifiedIssuer(token: string): string | undefined {
-  const [, payload, signature, ...more] = token.split('.', 5);
-  if (payload === undefined || signature === undefined || more.length > 0 || token.length > maxTokenLength)
-    return undefined;
-  try {
-    const { iss } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as JWTPayload;
-    return typeof iss === 'string' ? iss : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function claimText(claims: JWTPayload, claim: string): string {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
   if (typeof value !== 'string' || value === '')
@@ -209,7 +196,7 @@ export function jwtAuthenticator(
     });
   };
   const authenticate: AuthenticateToken = (token, audiences) => {
-    if (audiences.length > 0 || unverifiedIssuer(token) !== issuer.url) return undefined;
+    if (audiences.length > 0 || token.length > maxTokenLength || claimedIssuer(token) !== issuer.url) return undefined;
     return verified(token).then((claims) => userOf(issuer, claims));
   };
   const cache = { clock, successMs: tokenCacheMs, failureMs: 0 };

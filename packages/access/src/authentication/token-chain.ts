@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type AuthenticatedToken, type AuthenticateToken, isStatusError } from '@keelson/core';
+import { parseJsonObject } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 
 /** A source of identities of bearer tokens. */
@@ -114,4 +115,11 @@ export function tokenChain(
     };
     return from(0);
   };
+}
+
+/** The issuer that a token claims to have; undefined when the token is not a JWT. Nothing is verified. */
+export function claimedIssuer(token: string): unknown {
+  const [, payload, signature, more] = token.split('.', 4);
+  if (payload === undefined || signature === undefined || more !== undefined) return undefined;
+  return parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'))?.['iss'];
 }

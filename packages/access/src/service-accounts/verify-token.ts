@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@keelson/core/runtime';
+import { claimedIssuer } from '../authentication/token-chain.ts';
 import type { VerificationKey } from './signing-keys.ts';
 
 /** Longer tokens do not fit into the head of a request with other headers. */
@@ -34,18 +35,6 @@ export function verifier<T>(
     if (remembered.size > maxRemembered && !oldest.done) remembered.delete(oldest.value);
     return found;
   };
-}
-
-/** The issuer that a token claims to have; undefined when the token is not a JWT. Nothing is verified. */
-function claimedIssuer(token: string): unknown {
-  const [, payload, signature, more] = token.split('.', 4);
-  if (payload === undefined || signature === undefined || more !== undefined) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-    return (claims as { iss?: unknown } | null)?.iss;
-  } catch {
-    return undefined;
-  }
 }
 
 async function verifiedPayload(

@@ -8,7 +8,7 @@ import {
   type RuntimeEvent,
   type SandboxId,
 } from '@keelson/container-runtime';
-import { isJsonObject } from '@keelson/core/internal';
+import { isJsonObject, parseJsonObject } from '@keelson/core/internal';
 import type { Container, coreV1, Pod, Container as PodContainer } from '@keelson/kinds';
 
 /** The sandboxes and containers that the runtime has for one pod. */
@@ -249,11 +249,5 @@ export function containerNotesOf(annotations: Texts): ContainerNotes {
 
 /** An annotation that cannot be parsed is ignored: stopping the container matters more than its hook. */
 function readHandler(text: string | undefined): LifecycleHandler | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? (value as LifecycleHandler) : undefined;
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : (parseJsonObject(text) as LifecycleHandler | undefined);
 }

@@ -296,6 +296,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The object that a text of a trusted size contains; undefined for any other text. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Sets a plain own property whatever its name is. Assigning `__proto__` would change the object's prototype
  * instead, and it is a legal key of labels, data and every other map.

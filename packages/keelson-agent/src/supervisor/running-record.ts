@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { replaceFile } from '@keelson/container-host';
-import { isJsonObject } from '@keelson/core/internal';
+import { parseJsonObject } from '@keelson/core/internal';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import type { SupervisorPlace } from './supervisor-place.ts';
@@ -38,13 +38,8 @@ export async function findRunning(place: SupervisorPlace): Promise<RunningSuperv
 
 /** Undefined for a record that is incomplete or has another form. */
 function parse(text: string): RunningSupervisor | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value)) return undefined;
+  const value = parseJsonObject(text);
+  if (value === undefined) return undefined;
   const { pid, startTicks, bootId, options } = value;
   // A record must not make the agent send signals to process 1 or to process groups.
   if (typeof pid !== 'number' || pid <= 1 || typeof startTicks !== 'string' || typeof bootId !== 'string')

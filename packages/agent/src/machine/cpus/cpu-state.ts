@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { replaceFile } from '@keelson/container-host';
-import { isJsonObject } from '@keelson/core/internal';
+import { isJsonObject, parseJsonObject } from '@keelson/core/internal';
 import { MachineError } from '../../base/machine-error.ts';
 
 /** Name of the file below the root directory. */
@@ -48,13 +48,8 @@ export async function readCpuState(path: string, policy: CpuPolicy): Promise<Cpu
 }
 
 function parse(text: string): CpuState | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value)) return undefined;
+  const value = parseJsonObject(text);
+  if (value === undefined) return undefined;
   const { policyName, defaultCpuSet, entries, checksum } = value;
   if (typeof policyName !== 'string' || typeof defaultCpuSet !== 'string' || !isJsonObject(entries)) return undefined;
   const state = { policyName, defaultCpuSet, entries: entries as CpuEntries };

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { ImageAuth } from '@keelson/container-runtime';
-import { isJsonObject, parseYaml } from '@keelson/core/internal';
+import { isJsonObject, parseJsonObject, parseYaml } from '@keelson/core/internal';
 import type { Logger } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
 
@@ -84,13 +84,7 @@ function registriesOf(secret: Secret): Record<string, unknown> {
 }
 
 function readJson(base64: string | undefined): Record<string, unknown> {
-  if (base64 === undefined) return {};
-  try {
-    const value: unknown = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'));
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return parseJsonObject(Buffer.from(base64 ?? '', 'base64').toString('utf8')) ?? {};
 }
 
 function authOf(server: string, entry: unknown): ImageAuth[] {

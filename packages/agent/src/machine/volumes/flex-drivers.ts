@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isJsonObject } from '@keelson/core/internal';
+import { isJsonObject, parseJsonObject } from '@keelson/core/internal';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
@@ -45,13 +45,8 @@ export async function callDriver(
 }
 
 function parseAnswer(output: string): DriverAnswer | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(output);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value)) return undefined;
+  const value = parseJsonObject(output);
+  if (value === undefined) return undefined;
   const { status, message, device, volumeName, attached, capabilities } = value;
   if (status !== 'Success' && status !== 'Failure' && status !== 'Not supported') return undefined;
   return {

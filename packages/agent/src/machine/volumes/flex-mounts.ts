@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isJsonObject } from '@keelson/core/internal';
+import { parseJsonObject } from '@keelson/core/internal';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { HostAccess } from '../host/host-access.ts';
@@ -76,12 +76,8 @@ export class FlexRecords {
 
 /** A truncated record was written before anything was mounted. */
 function parseRecord(text: string): FlexRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && typeof value['uid'] === 'string' ? (value as unknown as FlexRecord) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJsonObject(text);
+  return typeof value?.['uid'] === 'string' ? (value as unknown as FlexRecord) : undefined;
 }
 
 export interface FlexMountsOptions {

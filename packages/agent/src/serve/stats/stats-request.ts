@@ -1,5 +1,5 @@
 import { parseInstant } from '@keelson/core';
-import { isJsonObject } from '@keelson/core/internal';
+import { parseJsonObject } from '@keelson/core/internal';
 import { type AgentRequest, HttpProblem, readBody } from '../http/request.ts';
 import type { SampleRange } from './container-info.ts';
 
@@ -26,13 +26,9 @@ function timeOf(body: Record<string, unknown>, field: string, missing: number): 
 async function fields(request: AgentRequest): Promise<Record<string, unknown>> {
   const text = (await readBody(request.incoming, maxBodyBytes)).toString().trim();
   if (text === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Reported below, like a value that is not an object.
-  }
-  throw new HttpProblem(400, 'the body must be a JSON object');
+  const value = parseJsonObject(text);
+  if (value === undefined) throw new HttpProblem(400, 'the body must be a JSON object');
+  return value;
 }
 
 /**
