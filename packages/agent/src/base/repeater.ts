@@ -31,6 +31,12 @@ export class Repeater {
     this.now();
   }
 
+  /** Starts the first run after one period. */
+  startLater(): void {
+    const { clock, periodMs } = this.#options;
+    this.#cancel = clock.after(periodMs, () => this.now());
+  }
+
   /** Starts a run as soon as possible; the period starts again after it. */
   now(): void {
     if (this.stopped) return;
@@ -51,7 +57,7 @@ export class Repeater {
   }
 
   async #loop(): Promise<void> {
-    const { run, logger, what, clock, periodMs } = this.#options;
+    const { run, logger, what } = this.#options;
     do {
       this.#again = false;
       try {
@@ -61,6 +67,6 @@ export class Repeater {
       }
     } while (this.#again && !this.stopped);
     this.#running = undefined;
-    if (!this.stopped) this.#cancel = clock.after(periodMs, () => this.now());
+    if (!this.stopped) this.startLater();
   }
 }

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
-import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { AgentPaths } from '../base/agent-paths.ts';
+import { Repeater } from '../base/repeater.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
@@ -24,34 +24,21 @@ export interface HousekeepingOptions {
 /** Periodically ends orphaned pods and removes orphaned directories. */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  readonly #stop = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Repeater;
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
+    const { clock, periodMs } = options;
+    const logger = options.logger.child({ component: 'housekeeping' });
+    this.#loop = new Repeater({ clock, periodMs, logger, what: 'housekeeping', run: () => this.#round() });
   }
 
   start(): void {
-    this.#running = this.#repeat();
+    this.#loop.startLater();
   }
 
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
-  }
-
-  async #repeat(): Promise<void> {
-    const { clock, periodMs, logger } = this.#options;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await pause(clock, periodMs, signal);
-      if (signal.aborted) return;
-      try {
-        await this.#round();
-      } catch (err) {
-        logger.warn('housekeeping failed', { component: 'housekeeping', err });
-      }
-    }
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   async #round(): Promise<void> {

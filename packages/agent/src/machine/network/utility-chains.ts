@@ -1,7 +1,7 @@
-import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { NetworkConfig } from '../../base/config/agent-config.ts';
 import type { EventRecorder } from '../../base/events/event-recorder.ts';
+import { Repeater } from '../../base/repeater.ts';
 import type { CommandResult, HostActions } from './host-actions.ts';
 
 /** Tables of the packet filter in which the agent has chains. */
@@ -190,37 +190,33 @@ export interface UtilityChainsOptions {
 export class UtilityChains {
   readonly #options: UtilityChainsOptions;
   readonly #filter: PacketFilter;
-  readonly #stop = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Repeater;
   #othersRemoved = false;
   #reported = '';
 
   constructor(options: UtilityChainsOptions) {
     this.#options = options;
     this.#filter = new PacketFilter(options.host, options.logger);
+    const { clock, periodMs, logger } = options;
+    const run = (signal: AbortSignal) => this.#round(signal);
+    this.#loop = new Repeater({ clock, periodMs, logger, what: 'reconciling the packet filter', run });
   }
 
   start(): void {
-    this.#running = this.#repeat();
+    this.#loop.start();
   }
 
   /** Resolves when no command runs any more. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  async #repeat(): Promise<void> {
-    const { clock, periodMs } = this.#options;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      try {
-        await this.#ensure(signal);
-        this.#reported = '';
-      } catch (error) {
-        this.#report(error instanceof Error ? error.message : String(error));
-      }
-      await pause(clock, periodMs, signal);
+  async #round(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ensure(signal);
+      this.#reported = '';
+    } catch (error) {
+      this.#report(error instanceof Error ? error.message : String(error));
     }
   }
 
