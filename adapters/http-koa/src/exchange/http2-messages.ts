@@ -14,21 +14,44 @@ type Listener = Parameters<ServerHttp2Stream['on']>[1];
 
 const ignore = (): void => {};
 
+/** The events of a stream, which both messages of a request have. */
+class StreamEvents {
+  readonly stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream;
+  }
+
+  on(event: string, listener: Listener): this {
+    this.stream.on(event, listener);
+    return this;
+  }
+
+  once(event: string, listener: Listener): this {
+    this.stream.once(event, listener);
+    return this;
+  }
+
+  off(event: string, listener: Listener): this {
+    this.stream.off(event, listener);
+    return this;
+  }
+}
+
 /**
  * A request of HTTP/2 with the members of `IncomingMessage` that the resource API uses. It forwards to its stream what
  * Node's compatibility class copies into a stream of its own, with eight listeners for each request.
  */
-export class Http2Request {
+export class Http2Request extends StreamEvents {
   readonly httpVersion = '2.0';
   readonly httpVersionMajor = 2;
-  readonly stream: ServerHttp2Stream;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   readonly method: string | undefined;
   url: string | undefined;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _options: unknown, rawHeaders: string[]) {
-    this.stream = stream;
+    super(stream);
     this.headers = headers;
     this.rawHeaders = rawHeaders;
     this.method = headers[':method'];
@@ -48,21 +71,6 @@ export class Http2Request {
 
   get complete(): boolean {
     return this.stream.endAfterHeaders || this.stream.readableEnded || this.stream.destroyed;
-  }
-
-  on(event: string, listener: Listener): this {
-    this.stream.on(event, listener);
-    return this;
-  }
-
-  once(event: string, listener: Listener): this {
-    this.stream.once(event, listener);
-    return this;
-  }
-
-  off(event: string, listener: Listener): this {
-    this.stream.off(event, listener);
-    return this;
   }
 
   pause(): void {
@@ -95,13 +103,8 @@ function lowerName(name: string): string {
 }
 
 /** A response over HTTP/2 with the members of `ServerResponse` that the resource API uses, forwarded to the stream. */
-export class Http2Response {
-  readonly stream: ServerHttp2Stream;
+export class Http2Response extends StreamEvents {
   statusCode = 200;
-
-  constructor(stream: ServerHttp2Stream) {
-    this.stream = stream;
-  }
 
   get headersSent(): boolean {
     return this.stream.headersSent;
@@ -170,21 +173,6 @@ export class Http2Response {
 
   destroy(error?: Error): this {
     this.stream.destroy(error);
-    return this;
-  }
-
-  on(event: string, listener: Listener): this {
-    this.stream.on(event, listener);
-    return this;
-  }
-
-  once(event: string, listener: Listener): this {
-    this.stream.once(event, listener);
-    return this;
-  }
-
-  off(event: string, listener: Listener): this {
-    this.stream.off(event, listener);
     return this;
   }
 }

@@ -2,6 +2,7 @@ import type { UserInfo } from './request-context.ts';
 
 /** The attributes of a request that authorization depends on. */
 export interface AccessAttributes {
+  /** Of a request for a resource its verb, of any other request the HTTP method in lower case. */
   readonly verb: string;
   /** False for discovery, health and every other path outside the grammar of resources. */
   readonly isResourceRequest: boolean;

@@ -1,3 +1,5 @@
+import type { AccessAttributes } from '../meta/authorizer.ts';
+
 /**
  * What a request does, as authorization, metrics and limits need it: see
  * docs/reference/api-rules.md#request-attributes.
@@ -17,7 +19,7 @@ export type ResourceVerb =
  * What a request is about. Routing, authorization, audit and metrics all read this one record, so they cannot disagree.
  * Strings that do not apply are empty.
  */
-export interface RequestAttributes {
+export interface RequestAttributes extends AccessAttributes {
   /** As sent, upper case. */
   readonly method: string;
   /** The path as sent, without the query. */
@@ -28,15 +30,10 @@ export interface RequestAttributes {
    * case.
    */
   readonly verb: string;
-  /** False for discovery, health and every other path outside the grammar of resources. */
-  readonly isResourceRequest: boolean;
-  readonly apiGroup: string;
-  readonly apiVersion: string;
   /** For `namespaces/{n}` and its subresources also n. */
   readonly namespace: string;
   /** Lower-case plural. */
   readonly resource: string;
-  readonly subresource: string;
   /** Of a collection that a field selector narrows to one name: that name. */
   readonly name: string;
   /** Of lists and watches, as sent; '' without one. */

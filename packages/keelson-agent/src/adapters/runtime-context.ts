@@ -8,6 +8,19 @@ export type ContextConfig = Pick<AgentConfig, 'nodeName' | 'rootDir' | 'api' | '
   readonly node: Pick<AgentConfig['node'], 'ip'>;
 };
 
+/** Pods have the network of the node. */
+export const noNetwork: ContextConfig['network'] = {
+  plugin: '',
+  cniBinDir: '',
+  cniConfDir: '',
+  mtu: 0,
+  hairpinMode: 'none',
+  podCidr: '',
+  makeIptablesUtilChains: false,
+  iptablesDropBit: 0,
+  iptablesMasqueradeBit: 0,
+};
+
 export interface ContextOptions {
   readonly config: ContextConfig;
   /** Mount point of the cgroup hierarchy; undefined when the agent manages no cgroups for pods. */

@@ -1,7 +1,7 @@
 import { MachineError } from '@keelson/agent';
 import { type Logger, systemClock } from '@keelson/core/runtime';
 import { openAdapter } from '../adapters/load-adapter.ts';
-import { type ContextConfig, runtimeContext } from '../adapters/runtime-context.ts';
+import { type ContextConfig, noNetwork, runtimeContext } from '../adapters/runtime-context.ts';
 import { identityOf } from './process-identity.ts';
 import { removeRecord, writeRecord } from './running-record.ts';
 import type { StartMessage } from './start-supervisor.ts';
@@ -81,15 +81,3 @@ async function serveUntil(
 function configOf({ nodeName, rootDir, nodeIp, network }: SupervisorOptions): ContextConfig {
   return { nodeName, rootDir, api: undefined, node: { ip: nodeIp }, network: network ?? noNetwork };
 }
-
-const noNetwork = {
-  plugin: '',
-  cniBinDir: '',
-  cniConfDir: '',
-  mtu: 0,
-  hairpinMode: 'none',
-  podCidr: '',
-  makeIptablesUtilChains: false,
-  iptablesDropBit: 0,
-  iptablesMasqueradeBit: 0,
-} as const;

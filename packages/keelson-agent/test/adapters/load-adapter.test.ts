@@ -6,23 +6,12 @@ import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { loadRuntimeAdapter, openAdapter } from '../../src/adapters/load-adapter.ts';
-import { runtimeContext } from '../../src/adapters/runtime-context.ts';
+import { noNetwork, runtimeContext } from '../../src/adapters/runtime-context.ts';
 
 const source = 'KEELSON_AGENT_RUNTIME';
-const network = {
-  plugin: '',
-  cniBinDir: '',
-  cniConfDir: '',
-  mtu: 0,
-  hairpinMode: 'none',
-  podCidr: '',
-  makeIptablesUtilChains: false,
-  iptablesDropBit: 0,
-  iptablesMasqueradeBit: 0,
-} as const;
 
 function contextBelow(rootDir: string) {
-  const config = { nodeName: 'n1', rootDir, api: undefined, network, node: { ip: undefined } };
+  const config = { nodeName: 'n1', rootDir, api: undefined, network: noNetwork, node: { ip: undefined } };
   return (adapter: { readonly name: string }) =>
     runtimeContext({ config, clock: systemClock, logger: silentLogger }, adapter);
 }
@@ -107,7 +96,7 @@ test('the context names the node, its directories and nothing that is not config
     logger: 0,
   } as object);
   t.is(contextBelow('/r')({ name: 'process' }).stateDirectory, '/r/runtime');
-  const config = { nodeName: 'n1', rootDir: 'r', api: undefined, network, node: { ip: '192.0.2.1' } };
+  const config = { nodeName: 'n1', rootDir: 'r', api: undefined, network: noNetwork, node: { ip: '192.0.2.1' } };
   const options = { config, cgroupMountpoint: '/cg', clock: systemClock, logger: silentLogger };
   t.like(runtimeContext(options, { name: 'oci' }), {
     nodeIp: '192.0.2.1',

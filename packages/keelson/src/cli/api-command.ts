@@ -68,10 +68,19 @@ export function parseCommand(
       i += 1;
     }
   }
-  const { given, help } = parseArguments(flags, options, name);
+  return { positional, ...parseFlags(flags, env, { name, options }) };
+}
+
+/** Parses the arguments of a command that has options only. @throws UsageError */
+export function parseFlags(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  { name, options }: Pick<ApiCommand, 'name' | 'options'>,
+): Omit<ParsedCommand, 'positional'> {
+  const { given, help } = parseArguments(words, options, name);
   // Variables of the server's other options are not options of this command.
   const values = mergeValues(options, given, parseVariables(env, options, 'KEELSON_', ['KEELSON_']));
-  return { positional, values, help };
+  return { values, help };
 }
 
 /** The help text of a command. */

@@ -1,11 +1,11 @@
-import { mergeValues, parseArguments, parseVariables, UsageError } from '@keelson/core/internal';
+import { UsageError } from '@keelson/core/internal';
 import { createJsonLogger, noMetrics, ServiceHost, systemClock } from '@keelson/core/runtime';
 import { loadControllers } from '../config/load-modules.ts';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
 import { controllerServices } from '../control-plane/controllers.ts';
 import { processAnchor } from '../control-plane/plane-services.ts';
-import { type ApiCommand, apiOptions, commandHelp, connect } from './api-command.ts';
+import { type ApiCommand, apiOptions, commandHelp, connect, parseFlags } from './api-command.ts';
 
 /** The controllers that no server runs by default. */
 const defaultNames = ['*', '-api'];
@@ -42,14 +42,11 @@ export interface ControllersIo {
 
 /** Runs `keelson controllers` until the process is terminated. @throws UsageError */
 export async function controllersCommand(words: readonly string[], io: ControllersIo): Promise<void> {
-  const { options: table } = command;
-  const { given, help } = parseArguments(words, table, command.name);
+  const { values, help } = parseFlags(words, io.env, command);
   if (help) {
     io.stdout(commandHelp(command));
     return;
   }
-  // Variables of the server's other options are not options of this command.
-  const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const names = (values['controllers'] as readonly string[] | undefined) ?? defaultNames;
   const choice = chooseControllers(await loadControllers(names), '--controllers');
   for (const [name, key] of inServers)

@@ -3,12 +3,12 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemHost } from '@keelson/agent';
 import { ApiEventRecorder } from '@keelson/client';
-import { mergeValues, oneOf, parseArguments, parseVariables, text } from '@keelson/core/internal';
+import { oneOf, text } from '@keelson/core/internal';
 import { createJsonLogger, noMetrics, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
 import { ServiceProxy, ServiceRules, ServiceTable } from '@keelson/service-proxy';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { processAnchor } from '../control-plane/plane-services.ts';
-import { type ApiCommand, apiOptions, commandHelp, connect } from './api-command.ts';
+import { type ApiCommand, apiOptions, commandHelp, connect, parseFlags } from './api-command.ts';
 import type { ControllersIo } from './controllers.ts';
 
 const modes = ['userspace', 'iptables'] as const;
@@ -44,14 +44,11 @@ with a network of their own, and requires root. The rules are removed at the end
 
 /** Runs `keelson proxy` until the process is terminated. @throws UsageError */
 export async function proxyCommand(words: readonly string[], io: ControllersIo): Promise<void> {
-  const { options: table } = command;
-  const { given, help } = parseArguments(words, table, command.name);
+  const { values, help } = parseFlags(words, io.env, command);
   if (help) {
     io.stdout(commandHelp(command));
     return;
   }
-  // Variables of the server's other options are not options of this command.
-  const values = mergeValues(table, given, parseVariables(io.env, table, 'KEELSON_', ['KEELSON_']));
   const { client, server } = await connect(values);
   const logger = createJsonLogger(values['logLevel'] as LogLevel);
   const nodes = new Set([(values['node'] as string | undefined) ?? hostname().trim().toLowerCase()]);

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isStatusError, type KubeObject } from '@keelson/core';
-import type { Store } from '@keelson/core/storage-adapter';
 import {
   ConfigMap,
   LimitRange,
@@ -15,28 +14,15 @@ import {
   Service,
   StorageClass,
 } from '@keelson/kinds';
-import { MemoryStore } from '@keelson/storage-memory';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from '../../src/index.ts';
+import { sharedStore } from '../support/shared-store.ts';
 
 async function start(t: ExecutionContext, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const made = await createControlPlane({ controllers: false, ...options });
   t.teardown(() => made.close());
   return made;
-}
-
-/** A store that several planes use; it stays open when one of them closes. */
-function sharedStore(t: ExecutionContext): Store {
-  const store = new MemoryStore({});
-  t.teardown(() => store.close());
-  return new Proxy<Store>(store, {
-    get(target, property) {
-      if (property === 'close') return async () => {};
-      const value = Reflect.get(target, property, target) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 const namespace = 'default';

@@ -1,27 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { isStatusError, type KubeObject } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
-import type { Store } from '@keelson/core/storage-adapter';
 import { Event, Namespace, Service } from '@keelson/kinds';
-import { MemoryStore } from '@keelson/storage-memory';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from '../../src/index.ts';
 import { AddressRange, canonicalAddress, parsePortRange } from '../../src/service-addresses/address-range.ts';
 import { Claims } from '../../src/service-addresses/claims.ts';
-
-/** A store that several planes use; it stays open when one of them closes. */
-function sharedStore(t: ExecutionContext): Store {
-  const store = new MemoryStore({});
-  t.teardown(() => store.close());
-  return new Proxy<Store>(store, {
-    get(target, property) {
-      if (property === 'close') return async () => {};
-      const value = Reflect.get(target, property, target) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
+import { sharedStore } from '../support/shared-store.ts';
 
 async function plane(t: ExecutionContext, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const made = await createControlPlane({ controllers: false, ...options });
