@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BenchOptions, parseOptions } from './options.ts';
-import { peersReport } from './peers/peers-report.ts';
+import { type PeerRecord, peersAgain, peersReport } from './peers/peers-report.ts';
 import { runPeers } from './peers/run-peers.ts';
 import { readFigures, renewed } from './report/renewed.ts';
 import { type Figures, type ReportFiles, wholeReport } from './report/whole-report.ts';
@@ -34,11 +34,15 @@ const load = (): number => loadavg()[0] ?? Number.NaN;
 async function comparePeers(options: BenchOptions, words: readonly string[]): Promise<boolean> {
   const before = load();
   const figures = await runPeers(options, progress);
-  await write(
-    options.out,
-    peersReport(figures, options, { commit: commit(), words, load: [before, load()] }),
-    'peers.md',
-  );
+  const { objects, watchers, rounds, sliceMs } = options;
+  const now: PeerRecord = {
+    ...figures,
+    runs: [{ commit: commit(), words, load: [before, load()] }],
+    options: { objects, watchers, rounds, sliceMs },
+  };
+  const file = join(options.out, 'peers.json');
+  const record = options.again ? peersAgain(JSON.parse(await readFile(file, 'utf8')) as PeerRecord, now) : now;
+  await write(options.out, peersReport(record), 'peers.md');
   return figures.rows.every(({ failed }) => failed === undefined);
 }
 

@@ -44,7 +44,6 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
     .filter((name) => name !== '');
   const wrong = adapters.find((name) => !known.includes(name));
   if (wrong !== undefined) throw new Error(`--adapters knows ${known.join(', ')}, not ${wrong}`);
-  if (values.peers && values.again) throw new Error('--again is not possible with --peers');
   const positive = (name: string, text: string): number => {
     const value = Number(text);
     if (!Number.isInteger(value) || value <= 0)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { parseOptions } from '../src/options.ts';
-import { peersReport } from '../src/peers/peers-report.ts';
+import { peersAgain, peersReport } from '../src/peers/peers-report.ts';
 import { runPeers, wantedPeerScenarios } from '../src/peers/run-peers.ts';
 import { failedRow, markdown, toRow } from '../src/report/report.ts';
 import { runBenchmarks, scenarios } from '../src/run-benchmarks.ts';
@@ -43,7 +43,17 @@ test('every scenario beside other servers gives figures over both versions of HT
     figures.rows.map((row) => row.scenario),
     wantedPeerScenarios(options).map(({ name }) => name),
   );
-  const report = peersReport(figures, options, { commit: 'test', words: [], load: [0, 0] });
+  const run = { commit: 'test', words: [], load: [0, 0] } as const;
+  const report = peersReport({ ...figures, runs: [run], options });
+  const older = { ...(figures.rows[0] as (typeof figures.rows)[number]), scenario: 'older' };
+  const merged = peersAgain(
+    { ...figures, rows: [older, ...figures.rows], runs: [run], options },
+    { ...figures, runs: [run], options },
+  );
+  t.deepEqual(
+    [merged.rows.length, merged.rows[0]?.scenario, merged.runs.length],
+    [figures.rows.length + 1, 'older', 2],
+  );
   for (const { name } of wantedPeerScenarios(options)) t.true(report['peers.md']?.includes(`| ${name} |`), name);
 });
 
@@ -92,7 +102,6 @@ test('unknown adapters, scenarios and sizes are refused in words', async (t) => 
   });
   t.throws(() => parseOptions(['--rounds', '0'], ''), { message: /--rounds must be a positive whole number/ });
   t.throws(() => parseOptions(['--peers', '--objects', '10'], ''), { message: /--objects must be at least 256/ });
-  t.throws(() => parseOptions(['--peers', '--again'], ''), { message: /--again is not possible with --peers/ });
   t.throws(() => wantedPeerScenarios(parseOptions(['--peers', '--scenarios', 'nothing'], '')), {
     message: /--peers knows get/,
   });

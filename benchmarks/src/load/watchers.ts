@@ -13,6 +13,9 @@ interface Watcher {
   tail: Buffer;
 }
 
+/** Watches that are being opened at the same time: servers reject a thousand of one user. */
+const openAtOnce = 16;
+
 /** Requests of a paced job that are under way at the same time at most. */
 const pacedSenders = 16;
 
@@ -43,11 +46,16 @@ export class Watchers {
       const connection = connections[at % connections.length];
       return connection === undefined ? openOnSocket(job) : openOnStream(connection, job.request);
     };
-    const healthy = Array.from({ length: job.watchers }, async (_, at) => this.#follow(await start(at)));
-    const stalled = Array.from({ length: job.stalled }, async (_, at) => {
-      this.#stalled.push((await start(job.watchers + at)).pause());
-    });
-    await Promise.all([...healthy, ...stalled]);
+    const all = job.watchers + job.stalled;
+    let next = 0;
+    const openInTurn = async () => {
+      for (let at = next++; at < all; at = next++) {
+        const source = await start(at);
+        if (at < job.watchers) this.#follow(source);
+        else this.#stalled.push(source.pause());
+      }
+    };
+    await Promise.all(Array.from({ length: openAtOnce }, openInTurn));
   }
 
   close(): void {

@@ -102,7 +102,12 @@ function watchScenario(
     what: `${what}; ${streams === undefined ? 'a connection for each watcher' : `${streams} watchers on a connection`}`,
     open: async (server, options) => {
       const target: LoadTarget = { port: server.port, tls: true, ...(streams === undefined ? {} : { streams }) };
-      await server.load.watch({ ...target, watchers: watchers(options), stalled: 0, request: watch });
+      try {
+        await server.load.watch({ ...target, watchers: watchers(options), stalled: 0, request: watch });
+      } catch (error) {
+        await server.load.unwatch();
+        throw error;
+      }
       return { slice: () => slice(server, target, options), close: () => server.load.unwatch() };
     },
   });

@@ -1,5 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 import { Plot, short } from '@keelson/bench/internal';
+import { median } from '../measure/statistics.ts';
 import type { BenchOptions } from '../options.ts';
 import type { ReportFiles, Run } from '../report/whole-report.ts';
 import type { PeerFigures, PeerRow } from './run-peers.ts';
@@ -39,13 +40,24 @@ const table = (head: readonly string[], body: readonly (readonly string[])[]): s
 
 const total = ({ server, store }: { readonly server: number; readonly store: number }): number => server + store;
 
-/** Server and store, and the least and greatest sum of a slice. */
-function cell(row: PeerRow | undefined): string {
+/** The sum of server and store, and its parts. */
+function costOf(row: PeerRow | undefined): string {
   if (row === undefined) return '';
   if (row.failed !== undefined || row.slices.length === 0) return 'failed';
-  const sums = row.slices.map(total);
-  const spread = `(${short(Math.min(...sums))} to ${short(Math.max(...sums))})`;
-  return row.store === 0 ? `${short(row.server)} ${spread}` : `${short(row.server)} + ${short(row.store)} ${spread}`;
+  return row.store === 0 ? short(row.server) : `${short(total(row))} (${short(row.server)} + ${short(row.store)})`;
+}
+
+/** The least and greatest sum of a slice. */
+function spreadOf(row: PeerRow | undefined): string {
+  const sums = row?.slices.map(total) ?? [];
+  return sums.length === 0 ? '' : `${short(Math.min(...sums))} to ${short(Math.max(...sums))}`;
+}
+
+/** Median and 99th percentile of latencies, as medians of the slices. */
+function latencyOf(row: PeerRow | undefined): string {
+  const slices = row?.slices ?? [];
+  const middle = (of: 'p50Ms' | 'p99Ms') => short(median(slices.map((slice) => slice[of])));
+  return slices.length === 0 ? '' : `${middle('p50Ms')}, ${middle('p99Ms')}`;
 }
 
 /** How many times the cost of Keelson the other server costs, stores included. */
@@ -105,46 +117,53 @@ function plotPeers(scenarios: readonly string[], rows: readonly PeerRow[]): stri
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
 
+/** Figures with the calls of the command that gave them. */
+export interface PeerRecord extends PeerFigures {
+  readonly runs: readonly Run[];
+  /** Sizes of the last call. */
+  readonly options: Pick<BenchOptions, 'objects' | 'watchers' | 'rounds' | 'sliceMs'>;
+}
+
+/** The figures of before, but for those of servers and scenarios that were measured again. */
+export function peersAgain(before: PeerRecord, now: PeerRecord): PeerRecord {
+  const again = (row: PeerRow) => now.rows.some(({ peer, scenario }) => peer === row.peer && scenario === row.scenario);
+  const names = [...before.rows, ...now.rows].map(({ scenario }) => scenario);
+  const rows = [...before.rows.filter((row) => !again(row)), ...now.rows];
+  return {
+    ...now,
+    rows: rows.sort((a, b) => names.indexOf(a.scenario) - names.indexOf(b.scenario)),
+    memory: { ...before.memory, ...now.memory },
+    runs: [...before.runs, ...now.runs],
+  };
+}
+
 /** One table with every server, plots, and the differences in configuration. */
-export function peersReport(
-  figures: PeerFigures,
-  { objects, watchers, rounds, sliceMs }: BenchOptions,
-  run: Run,
-): ReportFiles {
-  const { rows, memory, missing } = figures;
+export function peersReport(record: PeerRecord): ReportFiles {
+  const { rows, memory, missing, runs, options } = record;
+  const { objects, watchers, rounds, sliceMs } = options;
   const scenarios = [...new Set(rows.map(({ scenario }) => scenario))];
   const peers = peerKinds.map(({ name }) => name).filter((name) => rows.some(({ peer }) => peer === name));
   const shown = pairs.filter(([own, other]) => peers.includes(own.name) && peers.includes(other.name));
+  const find = (scenario: string, name: string) => rows.find((row) => row.scenario === scenario && row.peer === name);
+  const cells = (scenario: string, text: (row: PeerRow | undefined) => string) => [
+    scenario,
+    ...peers.map((name) => text(find(scenario, name))),
+  ];
   const line = (scenario: string): string[] => {
     const of = rows.filter((row) => row.scenario === scenario);
-    return [
-      scenario,
-      ...peers.map((name) => cell(of.find(({ peer }) => peer === name))),
-      ...shown.map(([own, other]) => timesOf(of, other.name, own.name)),
-    ];
-  };
-  const latency = (scenario: string): string[] => {
-    const of = (name: string) =>
-      rows.find(({ peer, scenario: own }) => peer === name && own === scenario)?.slices ?? [];
-    const middle = (values: readonly number[]) =>
-      short([...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN);
-    return [
-      scenario,
-      ...peers.map((name) => {
-        const slices = of(name);
-        if (slices.length === 0) return '';
-        return `${middle(slices.map(({ p50Ms }) => p50Ms))}, ${middle(slices.map(({ p99Ms }) => p99Ms))}`;
-      }),
-    ];
+    return [...cells(scenario, costOf), ...shown.map(([own, other]) => timesOf(of, other.name, own.name))];
   };
   const failures = rows.filter(({ failed }) => failed !== undefined);
   const what = [...new Map(rows.map((row) => [row.scenario, row.what]))];
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 1e9)} GB, Node ${process.versions.node}`;
   const text = [
     '# Keelson beside kube-apiserver\n\n',
-    `${machine}; commit ${run.commit}; load of the machine (average of a minute) ${run.load[0].toFixed(1)} when the run began, ${run.load[1].toFixed(1)} when it ended, its own included:\n\n`,
-    `    npm run bench -- ${run.words.join(' ')}\n\n`,
-    `CPU µs per operation of the server + of its store (least to most of both): medians of ${rounds} slices of ${sliceMs} ms, in which the servers took turns. `,
+    `${machine}.\n\n`,
+    ...runs.map(
+      ({ commit, words, load }) =>
+        `Commit ${commit}; load of the machine (average of a minute) ${load[0].toFixed(1)} when the run began, ${load[1].toFixed(1)} when it ended, its own included:\n\n    npm run bench -- ${words.join(' ')}\n\n`,
+    ),
+    `CPU µs per operation (server + its store): medians of ${rounds} slices of ${sliceMs} ms, in which the servers took turns. `,
     `All servers had ${objects} ConfigMaps of 1.2 KB before the first slice, and ${watchers} watchers in \`watch\`. The same load process asks all of them, over TLS.\n\n`,
     table(['scenario', ...peers, ...shown.map(([own, other]) => `${other.name} / ${own.name}`)], scenarios.map(line)),
     '\n![CPU per operation of every server](peers.svg)\n\n',
@@ -153,8 +172,16 @@ export function peersReport(
     ...Object.entries(missing).map(([name, reason]) => `- **${name}** was not measured: ${reason}.\n`),
     '\n## Differences in configuration\n\n',
     table(['', 'Keelson', 'Kubernetes'], configuration),
+    '\n## Spread\n\nLeast to most CPU µs per operation in a slice, stores included.\n\n',
+    table(
+      ['scenario', ...peers],
+      scenarios.map((scenario) => cells(scenario, spreadOf)),
+    ),
     '\n## Latency\n\nMedian and 99th percentile in ms of requests, and of deliveries in `watch`, with the clients above; the server had one core.\n\n',
-    table(['scenario', ...peers], scenarios.map(latency)),
+    table(
+      ['scenario', ...peers],
+      scenarios.map((scenario) => cells(scenario, latencyOf)),
+    ),
     '\n## Memory\n\nResident at the end of the run, without mapped files.\n\n',
     table(
       ['', 'server', 'store'],
@@ -167,7 +194,7 @@ export function peersReport(
   ].join('');
   return {
     'peers.md': text,
-    'peers.json': `${JSON.stringify({ run, objects, watchers, ...figures }, null, 2)}\n`,
+    'peers.json': `${JSON.stringify(record, null, 2)}\n`,
     'peers.svg': plotPeers(scenarios, rows),
   };
 }
