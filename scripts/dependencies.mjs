@@ -54,6 +54,7 @@ const packages = {
   'packages/container-monitor': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-host'],
   'packages/container-network': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-host'],
   'packages/container-streams': ['@keelson/core', '@keelson/container-runtime'],
+  'packages/pino-logger': ['@keelson/core'],
   'packages/protobuf-wire': [],
   'packages/test-support': [],
   // The generated sources import the other packages.
@@ -156,6 +157,7 @@ const libraries = {
   pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
   '@grpc/grpc-js': [/^adapters\/runtime-cri\//, /^benchmarks\//],
+  pino: [/^packages\/pino-logger\//],
   'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
 };
 

@@ -9,8 +9,6 @@ export { FakeClock } from './runtime/fake-clock.ts';
 /** @public */
 export { guardedLogger, type LogLineLevel, type LogSink } from './runtime/guarded-logger.ts';
 /** @public */
-export { createJsonLogger, errorText, type JsonLoggerOptions } from './runtime/json-logger.ts';
-/** @public */
 export { type LogFields, type Logger, silentLogger } from './runtime/logger.ts';
 /** @public */
 export {

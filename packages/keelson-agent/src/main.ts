@@ -21,7 +21,8 @@ import {
   UsageError,
   versionText,
 } from '@keelson/agent';
-import { createJsonLogger, errorText, type Logger, systemClock } from '@keelson/core/runtime';
+import { type Logger, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger, errorText } from '@keelson/pino-logger';
 import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
 import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';
 import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request.ts';
@@ -156,7 +157,7 @@ async function runUntilEnded(
  */
 export async function main(args: readonly string[], context: CommandContext): Promise<number> {
   // No option selects a log level.
-  const logger = createJsonLogger('info', { describe: errorText });
+  const logger = createPinoLogger('info', { describe: errorText });
   try {
     return await serve(args, context, logger);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { createJsonLogger, errorText } from '@keelson/core/runtime';
+import { createPinoLogger, errorText } from '@keelson/pino-logger';
 import { superviseOci } from '../supervisor/supervisor-main.ts';
 
 const terminated = new Promise<void>((resolve) => {
@@ -8,7 +8,7 @@ const terminated = new Promise<void>((resolve) => {
 
 process.exitCode = await superviseOci({
   argument: process.argv[2],
-  logger: createJsonLogger('info', { describe: errorText }).child({ component: 'supervisor', pid: process.pid }),
+  logger: createPinoLogger('info', { describe: errorText }).child({ component: 'supervisor', pid: process.pid }),
   report: (message) => process.send?.(message, undefined, undefined, () => {}),
   terminated,
 });

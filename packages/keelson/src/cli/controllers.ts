@@ -1,5 +1,6 @@
 import { UsageError } from '@keelson/core/internal';
-import { createJsonLogger, noMetrics, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { noMetrics, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { loadControllers } from '../config/load-modules.ts';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { chooseControllers } from '../control-plane/controller-choice.ts';
@@ -53,7 +54,7 @@ export async function controllersCommand(words: readonly string[], io: Controlle
     if (names.includes(name)) throw new UsageError(`--controllers: ${name} runs in servers only, which have ${key}`);
   const { clientOf, server, authority } = await connect(values);
   const clock = systemClock;
-  const logger = createJsonLogger(values['logLevel'] as LogLevel);
+  const logger = createPinoLogger(values['logLevel'] as LogLevel);
   // Without an authority the server has no authentication, and namespaces get no accounts.
   const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: () => authority } };
   const clients: ReturnType<typeof clientOf>[] = [];

@@ -1,5 +1,6 @@
 import { flagsHelp, UsageError } from '@keelson/core/internal';
-import { createJsonLogger, systemClock } from '@keelson/core/runtime';
+import { systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { settledWithin } from '../base/settled-within.ts';
 import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
@@ -132,7 +133,7 @@ async function serve(
   io: CommandIo,
   credentials?: Credentials,
 ): Promise<ExitCode> {
-  const restoreOutput = routeLibraryOutput(createJsonLogger(options.logLevel), systemClock);
+  const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
   try {
     return await serveUntilTerminated(options, nodes, io, credentials);
   } finally {
@@ -153,7 +154,7 @@ async function serveUntilTerminated(
   });
   const forgetProcess = counts && (await recordProcess(given.data));
   const withAgent = counts !== undefined && counts.nodes > 0;
-  const range = counts && (await claimServiceRange(given, createJsonLogger(given.logLevel)));
+  const range = counts && (await claimServiceRange(given, createPinoLogger(given.logLevel)));
   const options = range ? { ...given, serviceClusterIpRange: range.serviceClusterIpRange } : given;
   const server = await startServer(options, withAgent, starting.signal, credentials).catch((error: unknown) => {
     if (!starting.signal.aborted) throw error;

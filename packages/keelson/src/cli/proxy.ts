@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { systemHost } from '@keelson/agent';
 import { ApiEventRecorder } from '@keelson/client';
 import { oneOf, text } from '@keelson/core/internal';
-import { createJsonLogger, noMetrics, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { noMetrics, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { ServiceProxy, ServiceRules, ServiceTable } from '@keelson/service-proxy';
 import { type LogLevel, optionTable } from '../config/options.ts';
 import { processAnchor } from '../control-plane/plane-services.ts';
@@ -50,7 +51,7 @@ export async function proxyCommand(words: readonly string[], io: ControllersIo):
     return;
   }
   const { client, server } = await connect(values);
-  const logger = createJsonLogger(values['logLevel'] as LogLevel);
+  const logger = createPinoLogger(values['logLevel'] as LogLevel);
   const nodes = new Set([(values['node'] as string | undefined) ?? hostname().trim().toLowerCase()]);
   const context = { client, clock: systemClock, logger, localNodes: () => nodes };
   const events = new ApiEventRecorder({ ...context, qps: 5, burst: 50, source: { component: 'service-proxy' } });

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
-import { createJsonLogger, type Metrics, systemClock } from '@keelson/core/runtime';
+import { type Metrics, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { loadControllers } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { processControllers } from '../control-plane/component-statuses.ts';
@@ -54,7 +55,7 @@ export async function startServer(
   given?: Credentials,
 ): Promise<RunningServer> {
   const { data, insecure } = options;
-  const logger = createJsonLogger(options.logLevel);
+  const logger = createPinoLogger(options.logLevel);
   const controllers = await loadControllers(options.controllers ?? ['api']);
   // Checked before anything is created.
   const choice = chooseControllers(controllers, '--controllers');

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { createJsonLogger, type Logger, systemClock } from '@keelson/core/runtime';
+import { type Logger, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
 import type { RunningServer } from './serve.ts';
 import type { ClusterDns } from './start-services.ts';
@@ -44,7 +45,7 @@ export async function startNodes(
   server: ServerOfNodes,
   dns: ClusterDns | undefined,
 ): Promise<LocalNodes> {
-  const logger = createJsonLogger(options.logLevel).child({ component: 'node' });
+  const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
   const started = await Promise.all([
     ...Array.from({ length: nodes }, (_, index) =>
       start(nodeFolder(options.data, index), index, server, dns, logger).catch((err: unknown) => {

@@ -1,5 +1,6 @@
 import { ApiEventRecorder } from '@keelson/client';
-import { createJsonLogger, type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { type Service, ServiceHost, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import type { ListenAddress, ServerOptions } from '../config/options.ts';
 import { defaultIngressListen } from '../config/service-options.ts';
 import { clusterDnsAddress } from '../service-addresses/address-range.ts';
@@ -35,7 +36,7 @@ export async function startServices(
   >,
   { api: client, metrics, localAgents }: ServerOfServices,
 ): Promise<LocalServices> {
-  const logger = createJsonLogger(options.logLevel).child({ component: 'services' });
+  const logger = createPinoLogger(options.logLevel).child({ component: 'services' });
   if (options.serviceProxy === false) return { ingressUrl: undefined, dns: undefined, stop: async () => {} };
   // Loaded on demand, because only this command serves them.
   const { DnsServer, IngressProxy, ServiceProxy, ServiceTable } = await import('@keelson/service-proxy');

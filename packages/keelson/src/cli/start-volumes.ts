@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { ControllerManager } from '@keelson/controller-kit';
 import { isStatusError, StatusReason } from '@keelson/core';
-import { createJsonLogger, systemClock } from '@keelson/core/runtime';
+import { systemClock } from '@keelson/core/runtime';
 import { StorageClass } from '@keelson/kinds';
+import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
 import { directoryProvisioner, provisionerName } from '../nodes/directory-volumes.ts';
 import { fakeNodeName } from '../nodes/fake-nodes.ts';
@@ -27,7 +28,7 @@ export async function startVolumes(
   { api: client, metrics }: Pick<RunningServer, 'api' | 'metrics'>,
 ): Promise<{ stop(): Promise<void> } | undefined> {
   if (nodes + fakeNodes === 0) return undefined;
-  const logger = createJsonLogger(logLevel).child({ component: 'volumes' });
+  const logger = createPinoLogger(logLevel).child({ component: 'volumes' });
   // Nodes of this process share the directory; fake ones have no files.
   const nodeNames = [
     ...Array.from({ length: nodes }, (_, index) => nodeName(index)),

@@ -1,6 +1,7 @@
 import { Encryption } from '@keelson/access';
-import { createJsonLogger, noMetrics, systemClock } from '@keelson/core/runtime';
+import { noMetrics, systemClock } from '@keelson/core/runtime';
 import { builtinKinds } from '@keelson/kinds';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { loadKinds } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { makeStore } from '../storage/open-storage.ts';
@@ -13,7 +14,7 @@ import { verifyStore } from '../storage/verify-store.ts';
  */
 export async function verifyStores(options: ServerOptions, print: (text: string) => void): Promise<boolean> {
   const kinds = [...builtinKinds, ...(await loadKinds(options.kinds))];
-  const environment = { clock: systemClock, logger: createJsonLogger(options.logLevel), metrics: noMetrics };
+  const environment = { clock: systemClock, logger: createPinoLogger(options.logLevel), metrics: noMetrics };
   const { encryptionProviderConfig: configFile } = options;
   const encryption =
     configFile === undefined ? undefined : await Encryption.open({ configFile, kinds, ...environment });

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { AuditSink } from '@keelson/access';
 import { UsageError } from '@keelson/core/internal';
-import { createJsonLogger, type Metrics, systemClock } from '@keelson/core/runtime';
+import { type Metrics, systemClock } from '@keelson/core/runtime';
+import { createPinoLogger } from '@keelson/pino-logger';
 import { createPlane } from '../control-plane/create-control-plane.ts';
 import { routeLibraryOutput } from '../observe/library-output.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
@@ -13,7 +14,7 @@ import type { WorkerMessage, WorkerReport, WorkerStart } from './worker-threads.
 /** The entry of a worker thread: a server that accepts connections of the socket of the main thread. */
 async function run(main: MessagePort, start: WorkerStart): Promise<void> {
   const { options, credentials, delegated, advertiseAddress, controllers, descriptor, stores } = start;
-  const logger = createJsonLogger(options.logLevel);
+  const logger = createPinoLogger(options.logLevel);
   routeLibraryOutput(logger, systemClock);
   const report = (message: WorkerReport, transfer: (MessagePort | ArrayBuffer)[] = []) =>
     main.postMessage(message, transfer);

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
-import { createJsonLogger, errorText, type JsonLoggerOptions } from '../../src/runtime/json-logger.ts';
+import { createPinoLogger, errorText, type PinoLoggerOptions } from '../src/index.ts';
 
 const failure = Object.assign(new Error('outer', { cause: new Error('inner\nline') }), { code: 'EOUTER' });
 
-function lines(level: 'debug' | 'info' | 'warn' | 'error', options: JsonLoggerOptions = {}) {
+function lines(level: 'debug' | 'info' | 'warn' | 'error', options: PinoLoggerOptions = {}) {
   const written: string[] = [];
-  const logger = createJsonLogger(level, { ...options, sink: { write: (line) => void written.push(line) } });
+  const logger = createPinoLogger(level, { ...options, sink: { write: (line) => void written.push(line) } });
   return { logger, parsed: () => written.map((line) => JSON.parse(line) as Record<string, unknown>), written };
 }
 
@@ -35,17 +35,17 @@ test('lines below the level are not written', (t) => {
 test('an error is logged with its stack, or as the messages of its causes', (t) => {
   const complete = lines('info');
   complete.logger.error('failed', { err: failure });
-  t.like(complete.parsed()[0]?.['err'], { message: 'outer', code: 'EOUTER', cause: { message: 'inner\nline' } });
-  t.regex(JSON.stringify(complete.parsed()), /json-logger\.test/);
+  t.like(complete.parsed()[0]?.['err'], { message: 'outer: inner\nline', code: 'EOUTER' });
+  t.regex(JSON.stringify(complete.parsed()), /pino-logger\.test/);
   const short = lines('info', { describe: errorText });
   short.logger.error('failed', { err: failure });
   t.is(short.parsed()[0]?.['err'], 'outer (EOUTER): inner\nline');
 });
 
 test('a process whose stderr was closed continues to run', async (t) => {
-  const entry = new URL('../../src/runtime/json-logger.js', import.meta.url).href;
-  const script = `import { createJsonLogger } from ${JSON.stringify(entry)};
-    const logger = createJsonLogger('info');
+  const entry = new URL('../src/index.js', import.meta.url).href;
+  const script = `import { createPinoLogger } from ${JSON.stringify(entry)};
+    const logger = createPinoLogger('info');
     process.stdin.once('data', () => { for (let i = 0; i < 20; i += 1) logger.info('line ' + i); console.log('runs'); });`;
   const child = spawn(process.execPath, ['--conditions=keelson-modules', '--input-type=module', '-e', script], {
     stdio: ['pipe', 'pipe', 'pipe'],
