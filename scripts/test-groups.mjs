@@ -4,17 +4,33 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Workspaces with many small test files. Each folder of tests is a group; files without neighbours are another. */
+/** Workspaces with several small test files. Each folder of tests is a group; files without neighbours are another. */
 const workspaces = [
   'packages/access',
   'packages/agent',
   'packages/client',
+  'packages/conformance',
+  'packages/container-images',
+  'packages/container-monitor',
+  'packages/container-network',
   'packages/container-runtime',
+  'packages/controller-kit',
+  'packages/controllers',
   'packages/core',
+  'packages/extensions',
   'packages/keelson',
+  'packages/keelson-agent',
   'packages/kinds',
+  'packages/scheduler',
+  'packages/service-proxy',
   'adapters/http-koa',
+  'adapters/storage-etcd3',
+  'adapters/storage-memory',
+  'test',
 ];
+
+/** Of these workspaces only some folders have small files. */
+const onlyFolders = { test: ['agent', 'plane'] };
 
 /**
  * What a file contains that needs a process of its own: hooks and serial tests, `await` outside of a function (the
@@ -33,6 +49,20 @@ const hasOwnProcess = (file) => {
   return needsOwnProcess.some((pattern) => pattern.test(text));
 };
 
+const folderOf = (name) => name.slice(0, Math.max(0, name.indexOf('/')));
+
+/** Most files of a group: the files run one after the other, and no process should remain alone at the end. */
+const maxFiles = 12;
+
+/** Divides a large group into parts of about equal size. */
+function partsOf(group, members) {
+  const count = Math.ceil(members.length / maxFiles);
+  return Array.from({ length: count }, (_, part) => [
+    count === 1 ? group : `${group}-${part + 1}`,
+    members.filter((_, i) => i % count === part),
+  ]);
+}
+
 /** Writes the entries of all groups, and returns the files that they run, relative to `root`. */
 export function writeGroups(root) {
   const tested = workspaces.filter((workspace) => existsSync(join(root, workspace, 'dist/test')));
@@ -40,8 +70,8 @@ export function writeGroups(root) {
     const tests = join(root, workspace, 'dist/test');
     const names = readdirSync(tests, { recursive: true })
       .filter((name) => name.endsWith('.test.js') && !hasOwnProcess(join(tests, name)))
+      .filter((name) => onlyFolders[workspace]?.includes(folderOf(name)) ?? true)
       .sort();
-    const folderOf = (name) => name.slice(0, Math.max(0, name.indexOf('/')));
     const groups = new Map();
     for (const name of names) {
       const alone = !names.some((other) => other !== name && folderOf(other) === folderOf(name));
@@ -52,6 +82,7 @@ export function writeGroups(root) {
     rmSync(entries, { recursive: true, force: true });
     mkdirSync(entries);
     return [...groups]
+      .flatMap(([group, members]) => partsOf(group, members))
       .filter(([, members]) => members.length > 1)
       .flatMap(([group, members]) => {
         // An import is evaluated after the one before it, so the first of each pair names the file of the second.
