@@ -166,11 +166,13 @@ over('a port that is taken is not shared', async (t) => {
   t.is(error?.message, `another process already listens at 127.0.0.1:${port}`);
 });
 
-over('connections of strangers end by themselves, and so many at once are listened to', async (t) => {
-  const { port } = await serve(t);
+over('connections of strangers end by themselves, and others are served meanwhile and afterwards', async (t) => {
+  const { port, service, tls } = await serve(t);
   const sockets = Array.from({ length: 20 }, () =>
     connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] }),
   );
+  const meanwhile = await clientOf(t, service.endpoint, tls);
+  t.deepEqual(await meanwhile.listContainers(), []);
   await Promise.all(
     sockets.map(
       (socket) =>
@@ -181,7 +183,8 @@ over('connections of strangers end by themselves, and so many at once are listen
         }),
     ),
   );
-  t.pass();
+  const afterwards = await clientOf(t, service.endpoint, tls);
+  t.deepEqual(await afterwards.listContainers(), []);
 });
 
 test('refusals are logged once a minute, with how many there were', (t) => {

@@ -132,18 +132,24 @@ test('a pod is synced again after its period, earlier if a sync says so, and lat
   workers.update(pod);
   t.is(await pass(0), 1);
   t.deepEqual([await pass(74_999), await pass(1)], [1, 2], 'the period with its random part');
+  await pass(50_000);
   answer = 5000;
   workers.requestSync(pod.metadata?.uid ?? '');
   t.is(await pass(0), 3);
+  answer = undefined;
+  t.is(await pass(5000), 4);
+  t.is(await pass(74_999), 4, 'the end of the earlier period means nothing any more');
+  answer = 5000;
+  t.is(await pass(1), 5);
   answer = 'fails';
-  t.deepEqual([await pass(4999), await pass(1)], [3, 4]);
+  t.deepEqual([await pass(4999), await pass(1)], [5, 6]);
   t.is(logger.lines.length, 1);
-  t.deepEqual([await pass(12_499), await pass(1)], [4, 5]);
+  t.deepEqual([await pass(12_499), await pass(1)], [6, 7]);
   answer = 'final';
   workers.pokeAll();
-  t.is(await pass(0), 6);
+  t.is(await pass(0), 8);
   t.is(workers.get(pod.metadata?.uid ?? '')?.stage, 'resting');
-  t.is(await pass(1_000_000), 6);
+  t.is(await pass(1_000_000), 8);
 });
 
 test('a static pod waits until another one of its name is removed; pods of the API do not', async (t) => {
