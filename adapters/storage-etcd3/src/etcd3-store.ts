@@ -110,7 +110,7 @@ export class Etcd3Store implements Store {
     const cluster = new Cluster({ endpoints, metrics, lineage: this.#lineage });
     this.#cluster = cluster;
     this.#bound = new HistoryBound(cluster, keys, this.#lineage);
-    this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics), clock, this.#lineage);
+    this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics, clock), clock, this.#lineage);
     this.#reader = new Reader(cluster, keys, this.#bound, () => this.#assertOpen());
     this.#latest = new Coalesced(() => this.#bound.probe(0, {}));
     const { minChanges = 1000, minAgeMs = 300_000 } = history;

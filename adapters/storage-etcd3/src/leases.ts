@@ -1,3 +1,4 @@
+import type { Clock } from '@keelson/core/runtime';
 import type { CallOptions, Cluster } from './net/cluster.ts';
 import type { EtcdMetrics } from './net/etcd-metrics.ts';
 import { encodeLeaseGrant } from './wire/requests.ts';
@@ -22,13 +23,15 @@ const maxTtlSeconds = 9_000_000_000;
  * renewed; etcd deletes their keys.
  */
 export class Leases {
-  readonly #cluster: Cluster;
-  readonly #metrics: EtcdMetrics;
+  readonly #cluster: Pick<Cluster, 'read'>;
+  readonly #metrics: Pick<EtcdMetrics, 'lease'>;
+  readonly #clock: Clock;
   readonly #open = new Map<number, Promise<Lease>>();
 
-  constructor(cluster: Cluster, metrics: EtcdMetrics) {
+  constructor(cluster: Pick<Cluster, 'read'>, metrics: Pick<EtcdMetrics, 'lease'>, clock: Clock) {
     this.#cluster = cluster;
     this.#metrics = metrics;
+    this.#clock = clock;
   }
 
   /** Returns a lease for a key that expires `ttlMs` from now. */
@@ -44,7 +47,7 @@ export class Leases {
         return lease.id;
       }
       const lease = await open.catch(() => undefined);
-      if (lease !== undefined && lease.keys < maxKeys && lease.endsAt >= performance.now() + ttlMs) {
+      if (lease !== undefined && lease.keys < maxKeys && lease.endsAt >= this.#clock.monotonic() + ttlMs) {
         lease.keys++;
         return lease.id;
       }
@@ -59,7 +62,7 @@ export class Leases {
 
   async #grant(ttlSeconds: number, options: CallOptions): Promise<Lease> {
     this.#prune();
-    const sentAt = performance.now();
+    const sentAt = this.#clock.monotonic();
     try {
       // A lease that is granted twice ends by itself, so that this call is retried like a read.
       const { signal: _, ...shared } = options;
@@ -78,7 +81,7 @@ export class Leases {
   }
 
   #prune(): void {
-    const now = performance.now();
+    const now = this.#clock.monotonic();
     for (const [ttl, lease] of this.#open) {
       lease.then(
         ({ endsAt }) => {

@@ -188,6 +188,27 @@ test('a stop that waits reads the files when they may have changed, and not all 
   t.deepEqual([woken.state, woken.calls.includes('kill')], ['exited', true], 'what remains of it is killed');
 });
 
+test('a stop during a start ends the container once it runs', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  container.onKill = () => {
+    b.write(id, 'logged', '');
+    b.write(id, 'exit', '137\n');
+  };
+  const launched = new Promise<void>((resolve) => {
+    container.onLaunch = resolve;
+  });
+  const started = container.start();
+  await launched;
+  const stopped = container.stop(0);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(container.state, 'created');
+  b.write(id, 'monitor', ownStat());
+  b.write(id, 'pid', ownStat());
+  await Promise.all([started, stopped]);
+  t.is(container.state, 'exited');
+});
+
 test('a start without a process ends as failed after its time', async (t) => {
   const b = await bench(t);
   let passedMs = 0;

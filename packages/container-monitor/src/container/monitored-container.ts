@@ -241,9 +241,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
   /** Stops the container; resolves when it is not running. */
   async stop(gracePeriodMs: number): Promise<void> {
     await this.refresh();
-    if (this.#starting) {
-      while (this.#starting && this.state === 'created') await this.changed(50);
-    }
+    while (this.#starting && this.state === 'created') await this.changed(50);
     if (this.state !== 'running' || this.#pid === undefined) return;
     if (gracePeriodMs > 0) {
       if (isAlive(this.#pid)) this.signalStop(this.#pid);
