@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { createControlPlane } from 'keelson';
 import { runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
 // keelson bench as users run it: a storage, an adapter of their own, and a running server, with a kind of their own.
@@ -45,6 +46,24 @@ test('a storage, an adapter of the user and a server with access control are mea
     t.true(perSecond.median > 0 && p99Ms > 0, JSON.stringify(row));
   }
   t.regex(await readFile(join(out, 'report.html'), 'utf8'), /<svg/);
+});
+
+test('a server of the user is measured by its URL', async (t) => {
+  const plane = await createControlPlane({ controllers: false });
+  t.teardown(() => plane.close());
+  const { url } = await plane.listen();
+  const out = join(folder, 'by-url');
+  const { code, stderr } = await runKeelson([
+    ...['bench', '--url', url, '--scenarios', 'get,create', '--out', out],
+    ...['--objects', '10', '--clients', '2', '--rounds', '1', '--round', '50ms'],
+  ]);
+  t.is(code, 0, stderr);
+  const report = JSON.parse(await readFile(join(out, 'report.json'), 'utf8')) as Report;
+  t.deepEqual(
+    report.results.map(({ scenario, subject, failed }) => [scenario, subject, failed]),
+    ['get', 'create'].map((scenario) => [scenario, report.subjects[0] ?? '', undefined]),
+  );
+  t.is(report.subjects.length, 1);
 });
 
 test('a storage that cannot be served is one sentence with the reason of the server', async (t) => {

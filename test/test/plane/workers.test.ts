@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { memoryDirectory, removeDirectory, runKeelson, startKeelson } from '../../src/keelson-process.ts';
 import { readKubeconfig } from '../../src/read-kubeconfig.ts';
+import type { RecordedSpan } from '../../src/record-spans.ts';
 
 interface Answer {
   readonly code: number;
@@ -123,6 +124,41 @@ test('a watch on one connection receives the writes of all others, in order', as
     revisions,
   );
   t.is(await server.stop(), 0, server.output().stderr);
+});
+
+test('requests to workers are spans of the traces of their clients, with the write to the store below them', async (t) => {
+  const data = await memoryDirectory();
+  t.teardown(() => removeDirectory(data));
+  const file = join(data, 'spans');
+  const env = {
+    NODE_OPTIONS: `--import=${new URL('../../src/record-spans.js', import.meta.url).href}`,
+    KEELSON_TEST_SPANS: file,
+  };
+  const args = ['--workers', '2', '--storage', 'memory:', '--insecure', '--opentelemetry'];
+  const server = await startKeelson(data, args, 'serve', { env });
+  t.teardown(() => server.kill());
+  const ids = Array.from({ length: wide }, (_, index) => (index + 1).toString(16).padStart(32, 'c'));
+  for (const [index, id] of ids.entries()) {
+    const headers = {
+      'content-type': 'application/json',
+      traceparent: `00-${id}-00f067aa0ba902b7-01`,
+      connection: 'close',
+    };
+    const body = JSON.stringify(configMap(`t-${index}`));
+    t.is((await fetch(server.url + path, { method: 'POST', headers, body })).status, 201);
+  }
+  t.is(await server.stop(), 0, server.output().stderr);
+  const spans = (await readFile(file, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as RecordedSpan);
+  for (const id of ids) {
+    const ofTrace = spans.filter(({ traceId }) => traceId === id);
+    const request = ofTrace.find(({ name }) => name === 'POST /api/v1/namespaces/{namespace}/configmaps');
+    t.is(request?.parent, '00f067aa0ba902b7');
+    t.true((request?.thread ?? 0) > 0);
+    t.is(ofTrace.find(({ name }) => name === 'store write')?.parent, request?.spanId);
+  }
 });
 
 test('all workers write one audit log', async (t) => {

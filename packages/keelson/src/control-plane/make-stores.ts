@@ -52,9 +52,10 @@ export async function makeStores(
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const opened = await makeStore({ name, reads: storeReads, ...rest }, context);
-    const plain = tracing ? { ...opened, store: tracedStore(opened.store, tracing, opened.adapter, name) } : opened;
-    const store = wrap?.(name, plain.store) ?? plain.store;
-    const made = { ...plain, store: encryption?.wrap(name, store) ?? store };
+    const own = wrap?.(name, opened.store) ?? opened.store;
+    // Calls of this thread are traced, also when another thread carries them out.
+    const store = tracing ? tracedStore(own, tracing, opened.adapter, name) : own;
+    const made = { ...opened, store: encryption?.wrap(name, store) ?? store };
     stores.push(
       new PlaneStore({
         name,

@@ -135,7 +135,7 @@ export class WorkerThreads {
       ports.push(port2);
     }
     const workerData: WorkerStart = {
-      options: { ...share(options), listen: { ...options.listen, port } },
+      options: { ...shareOfWorker(options), listen: { ...options.listen, port } },
       ...{ credentials: this.#context.current(), delegated, advertiseAddress, controllers, descriptor, stores },
     };
     const worker = new Worker(new URL(import.meta.resolve('#worker')), {
@@ -175,7 +175,7 @@ export class WorkerThreads {
 }
 
 /** The options of one of several workers: limits on the whole server are divided among them. */
-function share(options: ServerOptions): ServerOptions {
+export function shareOfWorker(options: ServerOptions): ServerOptions {
   const { workers } = options;
   const part = (total: number) => Math.ceil(total / workers);
   const limits = connectionLimits(options.connectionLimits);

@@ -1,3 +1,8 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:http2';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createHttpClient } from '@keelson/client';
 import type { AnyController } from '@keelson/controller-kit';
 import { type AdmissionPlugin, statusErrors } from '@keelson/core';
@@ -22,6 +27,7 @@ import test from 'ava';
 import { createControlPlane } from '../../src/index.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { openTelemetry } from '../../src/opentelemetry.ts';
+import { loadCredentials } from '../../src/tls/credentials.ts';
 
 // Process of its own: the SDK registers global parts.
 
@@ -101,6 +107,34 @@ test.serial('50 concurrent requests keep their own traces', async (t) => {
   await Promise.all(ids.map((id, index) => create(`many-${index}`, { traceparent: traceparent(id) })));
   for (const id of ids) {
     const request = await until(() => finished('POST /api/v1/namespaces/{namespace}/configmaps', id));
+    t.is(parentOf(finished('store write', id)), request.spanContext().spanId);
+  }
+});
+
+test.serial('requests of one HTTP/2 connection keep their own traces', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-traces-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const credentials = await loadCredentials(folder, '127.0.0.1', Date.now());
+  const { url } = await plane.listen({ credentials });
+  const { certificate: cert, key } = credentials.admin;
+  const session = connect(url, { ca: credentials.authority, cert, key });
+  t.teardown(() => session.destroy());
+  const ids = Array.from({ length: 20 }, (_, index) => (index + 1).toString(16).padStart(32, 'b'));
+  await Promise.all(
+    ids.map(async (id, index) => {
+      const stream = session.request({
+        ...{ ':method': 'POST', ':path': maps, 'content-type': 'application/json', traceparent: traceparent(id) },
+      });
+      stream.end(JSON.stringify({ metadata: { name: `stream-${index}` } }));
+      stream.resume();
+      const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
+      t.is(headers[':status'], 201);
+    }),
+  );
+  for (const id of ids) {
+    const request = await until(() => finished('POST /api/v1/namespaces/{namespace}/configmaps', id));
+    t.is(request.attributes['network.protocol.version'], '2.0');
+    t.is(parentOf(request), '00f067aa0ba902b7');
     t.is(parentOf(finished('store write', id)), request.spanContext().spanId);
   }
 });
