@@ -9,12 +9,12 @@ import { createControlPlane } from 'keelson';
 import { bindings, reader, readObject, roles } from './access-objects.ts';
 
 /**
- * A plane whose requests are all those of one user: `access-server ROLES BINDINGS [POLICY LOG]`. With roles four of the
- * bindings apply to the user, without them every request is allowed. A plain HTTP server of the command line has
- * administrators only, whose requests do not wait for others.
+ * A plane whose requests are all those of one user: `access-server MODE ROLES BINDINGS [POLICY LOG]`. In the mode `roles`
+ * four of the bindings apply to the user, in the mode `allow` every request is allowed. A plain HTTP server of the
+ * command line has administrators only, whose requests do not wait for others.
  */
-const [roleCount = 0, bindingCount = 0] = process.argv.slice(2, 4).map(Number);
-const [policyFile, path] = process.argv.slice(4);
+const [mode, roleWord, bindingWord, policyFile, path] = process.argv.slice(2);
+const [roleCount, bindingCount] = [Number(roleWord), Number(bindingWord)];
 const context = { clock: systemClock, logger: silentLogger };
 const user: UserInfo = {
   name: reader,
@@ -22,7 +22,7 @@ const user: UserInfo = {
 };
 
 const index = new RbacIndex();
-const authorizer = roleCount > 0 ? authorizerChain([new RbacAuthorizer(index)]) : alwaysAllow;
+const authorizer = mode === 'roles' ? authorizerChain([new RbacAuthorizer(index)]) : alwaysAllow;
 const plane = await createControlPlane({ authorizer, controllers: false });
 const { api } = plane;
 await api.resource(ConfigMap).namespace('default').create(readObject);

@@ -1,5 +1,5 @@
 export { AuditLog, type AuditLogOptions, type AuditMode, auditModes } from './audit/audit-log.ts';
-export type { AuditSink } from './audit/audit-sink.ts';
+export { type AuditEvent, type AuditSink, encodedEvent, eventBytes } from './audit/audit-sink.ts';
 export { type EventQuery, type FoundEvent, findEvents } from './audit/find-events.ts';
 export { type Audit, type AuditOptions, openAudit } from './audit/open-audit.ts';
 export {

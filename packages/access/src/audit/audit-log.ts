@@ -16,7 +16,7 @@ import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { UsageError } from '@keelson/core/internal';
 import { type Clock, type Logger, type Metrics, tightenMode } from '@keelson/core/runtime';
-import { type AuditSink, LostEvents } from './audit-sink.ts';
+import { type AuditEvent, type AuditSink, LostEvents } from './audit-sink.ts';
 
 /**
  * `batch` writes events in the background. `blocking` writes each before its request continues; `blocking-strict` also
@@ -53,7 +53,6 @@ const flushMs = 25;
 /** Size of one write. Each has a fixed cost: it wakes up a thread, and the event loop at its end. */
 const chunkBytes = 256 * 1024;
 const lineBreak = 0x0a;
-const lineEnd = Buffer.from([lineBreak]);
 /** Size of the events that wait for a slow or full disk; further events are dropped and counted. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 /** Interval between attempts to write to a disk that is full. */
@@ -103,14 +102,14 @@ export class AuditLog implements AuditSink {
     this.#tidying = this.#tidy();
   }
 
-  add(event: Buffer): boolean {
+  add(event: AuditEvent): boolean {
     if (this.#closed) {
-      this.#lost.add(1, new Error('the log is closed'));
+      this.#lost.add(1, 'the log is closed');
       return true;
     }
     if (this.#options.mode !== undefined && this.#options.mode !== 'batch') return this.#addNow(event);
-    if (this.#waitingBytes + event.length > maxWaitingBytes) {
-      this.#lost.add(1, new Error(`${maxWaitingBytes} bytes of events are waiting`));
+    if (this.#waitingBytes + event.byteLength > maxWaitingBytes) {
+      this.#lost.add(1, `${maxWaitingBytes} bytes of events are waiting`);
       return true;
     }
     this.#collect(event);
@@ -120,16 +119,16 @@ export class AuditLog implements AuditSink {
     return true;
   }
 
-  #collect(event: Buffer): void {
-    const bytes = event.length + 1;
+  #collect(event: AuditEvent): void {
+    const bytes = event.byteLength + 1;
     if (this.#collectedBytes + bytes > chunkBytes) this.#completeChunk();
     this.#waitingBytes += bytes;
     if (bytes > chunkBytes) {
-      this.#chunks.push(Buffer.concat([event, lineEnd]));
+      this.#chunks.push(lineOf(event));
       return;
     }
     this.#collected ??= this.#takeSpare() ?? Buffer.allocUnsafeSlow(chunkBytes);
-    this.#collected.set(event, this.#collectedBytes);
+    event.writeTo(this.#collected, this.#collectedBytes);
     this.#collectedBytes += bytes;
     this.#collected[this.#collectedBytes - 1] = lineBreak;
   }
@@ -163,7 +162,7 @@ export class AuditLog implements AuditSink {
     this.#completeChunk();
     const unwritten = this.#rest === undefined ? this.#chunks : [this.#rest, ...this.#chunks];
     const events = unwritten.reduce((sum, chunk) => sum + linesIn(chunk), 0);
-    if (events > 0) this.#lost.add(events, new Error('the server has stopped'));
+    if (events > 0) this.#lost.add(events, 'the server has stopped');
     this.#closed = true;
     await this.#tidying;
     if (this.#file !== stdout) closeSync(this.#file);
@@ -179,8 +178,8 @@ export class AuditLog implements AuditSink {
     return file;
   }
 
-  #addNow(event: Buffer): boolean {
-    const line = Buffer.concat([event, lineEnd]);
+  #addNow(event: AuditEvent): boolean {
+    const line = lineOf(event);
     const bytes = this.#rest === undefined ? line : Buffer.concat([this.#rest, line]);
     let at = 0;
     try {
@@ -276,6 +275,13 @@ export class AuditLog implements AuditSink {
       this.#logger.warn('rotated audit logs could not be removed or compressed', { err });
     }
   }
+}
+
+function lineOf(event: AuditEvent): Buffer {
+  const line = Buffer.allocUnsafe(event.byteLength + 1);
+  event.writeTo(line, 0);
+  line[event.byteLength] = lineBreak;
+  return line;
 }
 
 function linesIn(bytes: Buffer): number {

@@ -1,15 +1,34 @@
 import type { Counter, Labels, Logger, Metrics } from '@keelson/core/runtime';
 
-/** Stores events. An event is one line of JSON in UTF-8 without a line break. */
+/** One line of JSON in UTF-8 without a line break. */
+export interface AuditEvent {
+  readonly byteLength: number;
+  /** Copies the event to memory that a sink owns, from the position `at`. */
+  writeTo(target: Uint8Array, at: number): void;
+}
+
+/** Stores events. */
 export interface AuditSink {
   /**
    * False when the event is lost and its request must not continue.
    *
-   * @param event only valid during the call: its memory is used for the next event
+   * @param event only valid during the call: the same object represents the next event
    */
-  add(event: Buffer): boolean;
+  add(event: AuditEvent): boolean;
   /** Stores the events that are buffered, as far as that is possible within a few seconds. */
   close(): Promise<void>;
+}
+
+/** The bytes of an event in memory of their own. */
+export function eventBytes(event: AuditEvent): Buffer {
+  const bytes = Buffer.allocUnsafe(event.byteLength);
+  event.writeTo(bytes, 0);
+  return bytes;
+}
+
+/** An event that is encoded already; also several, separated by line breaks. */
+export function encodedEvent(bytes: Uint8Array): AuditEvent {
+  return { byteLength: bytes.length, writeTo: (target, at) => target.set(bytes, at) };
 }
 
 /** Counts the events that one backend lost, and reports its failure once until it works again. */
@@ -35,6 +54,7 @@ export class LostEvents {
     return this.#failing;
   }
 
+  /** @param cause a text where the loss has no error: many events may be lost, and errors are costly */
   add(events: number, cause: unknown): void {
     this.#errors.add(events, this.#labels);
     this.#count += events;
@@ -44,7 +64,8 @@ export class LostEvents {
   report(cause: unknown): void {
     if (this.#failing) return;
     this.#failing = true;
-    this.#logger.error('audit events cannot be stored', { ...this.#labels, err: cause });
+    const err = typeof cause === 'string' ? new Error(cause) : cause;
+    this.#logger.error('audit events cannot be stored', { ...this.#labels, err });
   }
 
   recovered(): void {

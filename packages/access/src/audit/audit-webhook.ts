@@ -8,7 +8,7 @@ import {
 import { UsageError } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { AuditContext } from './audit-log.ts';
-import { type AuditSink, LostEvents } from './audit-sink.ts';
+import { type AuditEvent, type AuditSink, eventBytes, LostEvents } from './audit-sink.ts';
 
 /** Events of one request, and the time that an event waits for others. */
 const batchEvents = 400;
@@ -62,13 +62,13 @@ class AuditWebhook implements AuditSink {
     this.#lost = new LostEvents('webhook', logger.child({ component: 'audit' }), metrics);
   }
 
-  add(event: Buffer): boolean {
-    if (this.#waiting.length >= maxWaiting || this.#waitingLength + event.length > maxWaitingLength) {
-      this.#lost.add(1, new Error(`${this.#waiting.length} events are waiting`));
+  add(event: AuditEvent): boolean {
+    if (this.#waiting.length >= maxWaiting || this.#waitingLength + event.byteLength > maxWaitingLength) {
+      this.#lost.add(1, `${this.#waiting.length} events are waiting`);
       return true;
     }
-    this.#waiting.push(Buffer.from(event));
-    this.#waitingLength += event.length;
+    this.#waiting.push(eventBytes(event));
+    this.#waitingLength += event.byteLength;
     if (this.#waiting.length >= batchEvents) this.#send();
     else this.#cancelSend ??= this.#clock.after(batchWaitMs, () => this.#send());
     return true;
@@ -80,7 +80,7 @@ class AuditWebhook implements AuditSink {
     this.#send();
     await this.#sending;
     cancel();
-    if (this.#waiting.length > 0) this.#lost.add(this.#waiting.length, new Error('the server has stopped'));
+    if (this.#waiting.length > 0) this.#lost.add(this.#waiting.length, 'the server has stopped');
   }
 
   #send(): void {

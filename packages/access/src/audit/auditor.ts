@@ -16,7 +16,6 @@ import {
   EventWriter,
   type ObjectIdentity,
   quoted,
-  requestText,
   responseStatus,
   userText,
 } from './event-writer.ts';
@@ -67,7 +66,8 @@ class RequestRecord implements RequestAudit {
   #identity: ObjectIdentity | undefined;
   #impersonated: UserInfo | undefined;
   #annotations = Annotations.none;
-  readonly #annotated = new Set<string>();
+  /** Keys of the annotations that plugins added. */
+  #annotated: Set<string> | undefined;
   #requestObject = '';
   #responseObject = '';
   #status: Status | undefined;
@@ -122,6 +122,7 @@ class RequestRecord implements RequestAudit {
   }
 
   annotate(key: string, value: string): void {
+    this.#annotated ??= new Set();
     if (this.#annotated.has(key) || this.#annotated.size >= maxAnnotations) return;
     this.#annotated.add(key);
     const text = value.length > maxAnnotationLength ? value.slice(0, maxAnnotationLength) : value;
@@ -147,15 +148,20 @@ class RequestRecord implements RequestAudit {
   #event(stage: AuditStage, details: string, now = this.#writer.clock.monotonic()): boolean {
     if (this.#decision.omitStages.has(stage)) return true;
     const writer = this.#writer;
-    const { id, uri, attributes, startedAt } = this.#request;
-    this.#receivedAt ??= writer.clock.now() - (now - startedAt);
-    const received = writer.time(this.#receivedAt);
-    const reached = stage === 'RequestReceived' ? received : writer.time(this.#receivedAt + now - startedAt);
-    const impersonated = this.#impersonated === undefined ? '' : `,"impersonatedUser":${userText(this.#impersonated)}`;
+    const request = this.#request;
+    this.#receivedAt ??= writer.clock.now() - (now - request.startedAt);
+    const receivedAt = this.#receivedAt;
+    const impersonated = this.#impersonated;
     return writer.add(
-      writer.head(this.#level, this.#request),
-      `${quoted(id)}${requestText(uri, attributes, this.#identity)}${impersonated}${details},` +
-        `"requestReceivedTimestamp":${received},"stageTimestamp":${reached}`,
+      writer.head(this.#level, request),
+      writer.request(
+        request,
+        this.#identity,
+        impersonated === undefined ? details : `,"impersonatedUser":${userText(impersonated)}${details}`,
+      ),
+      request.id,
+      receivedAt,
+      stage === 'RequestReceived' ? receivedAt : receivedAt + now - request.startedAt,
       this.#annotations.end(stage),
     );
   }

@@ -1,16 +1,19 @@
 import type { AccessAttributes, Status, UserInfo } from '@keelson/core';
 import type { AuditedRequest } from '@keelson/core/internal';
 import type { Clock, Counter, Metrics } from '@keelson/core/runtime';
-import type { AuditSink } from './audit-sink.ts';
+import type { AuditEvent, AuditSink } from './audit-sink.ts';
 import type { AuditLevel, AuditStage } from './policy.ts';
 
+const nothing: Uint8Array = new Uint8Array();
 const maxUserAgentLength = 1024;
 const truncated = '...TRUNCATED';
 
-/** Larger events have memory of their own. */
-const scratchBytes = 64 * 1024;
 /** Annotations that are kept encoded: one for each role and binding that allows or denies something. */
 const maxAnnotations = 4096;
+
+/** Texts of requests that are kept encoded, for each kind of event, and the longest URL of such a request. */
+const maxRequests = 1024;
+const maxRequestUrl = 512;
 
 /** The beginning of the events of one client. */
 interface Head {
@@ -20,20 +23,31 @@ interface Head {
   readonly bytes: Buffer;
 }
 
+/** The text of requests to one URL. */
+interface KnownRequest {
+  readonly verb: string;
+  /** Undefined after the first request: most URLs that are requested twice are requested often. */
+  bytes: Uint8Array | undefined;
+}
+
 /**
- * Assembles events. What the events of a client, of a decision and of a stage share is kept encoded, so that an event
- * is two copies of bytes and one short text between them: most of the cost of longer texts is the garbage collector.
+ * Assembles events. What the events of a client, of a URL, of a decision and of a stage share is kept encoded, so that
+ * most events are copies of four pieces of memory: most of the cost of texts is the garbage collector.
  */
 export class EventWriter {
   readonly clock: Clock;
   readonly #sinks: readonly AuditSink[];
   readonly #events: Counter;
-  readonly #scratch = Buffer.allocUnsafeSlow(scratchBytes);
+  readonly #event = new AssembledEvent();
+  readonly #moment = new Moment();
   readonly #heads = new WeakMap<UserInfo, Head>();
+  /** By what follows the request in the event, then by URL. */
+  readonly #requests: ReadonlyMap<string, Map<string, KnownRequest>> = new Map([
+    ['', new Map()],
+    [okStatus, new Map()],
+  ]);
   readonly #allowed = new Map<string, Annotations>();
   readonly #forbidden = new Map<string, Annotations>();
-  #second = Number.NaN;
-  #secondText = '';
 
   constructor(options: { readonly clock: Clock; readonly sinks: readonly AuditSink[]; readonly metrics: Metrics }) {
     this.clock = options.clock;
@@ -44,25 +58,28 @@ export class EventWriter {
     });
   }
 
-  /** Adds the event that consists of these parts to all sinks. False when its request must not continue. */
-  add(head: Buffer, text: string, end: Buffer): boolean {
-    const event = this.#joined(head, text, end);
+  /**
+   * Adds the event that consists of these parts to all sinks. False when its request must not continue.
+   *
+   * @param receivedAt epoch milliseconds
+   * @param reachedAt epoch milliseconds
+   */
+  add(
+    head: Uint8Array,
+    request: Uint8Array,
+    id: string,
+    receivedAt: number,
+    reachedAt: number,
+    end: Uint8Array,
+  ): boolean {
+    const event = this.#event.of(head, request, this.#moment.encoded(id, receivedAt, reachedAt), end);
     this.#events.add(1);
     let stored = true;
     for (const sink of this.#sinks) stored = sink.add(event) && stored;
     return stored;
   }
 
-  #joined(head: Buffer, text: string, end: Buffer): Buffer {
-    const scratch = this.#scratch;
-    if (head.length + text.length * 3 + end.length > scratchBytes) return Buffer.concat([head, Buffer.from(text), end]);
-    scratch.set(head, 0);
-    const at = head.length + scratch.write(text, head.length);
-    scratch.set(end, at);
-    return scratch.subarray(0, at + end.length);
-  }
-
-  /** The beginning of an event, up to the value of `auditID`. */
+  /** The beginning of an event: what its client, level and user determine. */
   head(level: AuditLevel, { user, headers, remoteAddress }: AuditedRequest): Buffer {
     const agent = headers['user-agent'];
     const userAgent = typeof agent === 'string' ? agent : undefined;
@@ -72,8 +89,8 @@ export class EventWriter {
     if (known?.level === level && known.address === remoteAddress && known.userAgent === userAgent) return known.bytes;
     const bytes = Buffer.from(
       `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${level}","user":${user ? userText(user) : '{}'},` +
-        `"sourceIPs":${JSON.stringify(sourceIPs(sent.flat(), remoteAddress))},` +
-        `${userAgent === undefined ? '' : `"userAgent":${JSON.stringify(shortened(userAgent))},`}"auditID":`,
+        `"sourceIPs":${JSON.stringify(sourceIPs(sent.flat(), remoteAddress))}` +
+        `${userAgent === undefined ? '' : `,"userAgent":${JSON.stringify(shortened(userAgent))}`}`,
     );
     if (user !== undefined && isDirect) this.#heads.set(user, { level, address: remoteAddress, userAgent, bytes });
     return bytes;
@@ -94,15 +111,116 @@ export class EventWriter {
     return found;
   }
 
-  /** A time in microseconds, as in Kubernetes. */
-  time(ms: number): string {
+  /** The part of an event about its request and response. @param details the fields after those of the request */
+  request({ uri, attributes }: AuditedRequest, identity: ObjectIdentity | undefined, details: string): Uint8Array {
+    const encoded = () => Buffer.from(requestText(uri, attributes, identity) + details);
+    const requests = identity === undefined && uri.length <= maxRequestUrl ? this.#requests.get(details) : undefined;
+    if (requests === undefined) return encoded();
+    const known = requests.get(uri);
+    if (known?.verb !== attributes.verb) {
+      if (requests.size >= maxRequests) requests.clear();
+      requests.set(uri, { verb: attributes.verb, bytes: undefined });
+      return encoded();
+    }
+    // Memory of its own, because a small buffer would keep the larger memory that it is a part of.
+    known.bytes ??= new Uint8Array(encoded());
+    return known.bytes;
+  }
+}
+
+/** The event that is added: its parts in order. */
+class AssembledEvent implements AuditEvent {
+  #head = nothing;
+  #request = nothing;
+  #moment = nothing;
+  #end = nothing;
+
+  of(head: Uint8Array, request: Uint8Array, moment: Uint8Array, end: Uint8Array): this {
+    this.#head = head;
+    this.#request = request;
+    this.#moment = moment;
+    this.#end = end;
+    return this;
+  }
+
+  get byteLength(): number {
+    return this.#head.length + this.#request.length + this.#moment.length + this.#end.length;
+  }
+
+  writeTo(target: Uint8Array, start: number): void {
+    let at = start;
+    target.set(this.#head, at);
+    at += this.#head.length;
+    target.set(this.#request, at);
+    at += this.#request.length;
+    target.set(this.#moment, at);
+    target.set(this.#end, at + this.#moment.length);
+  }
+}
+
+const idStart = ',"auditID":"';
+const idLength = 36;
+const receivedStart = '","requestReceivedTimestamp":"';
+const reachedStart = 'Z","stageTimestamp":"';
+/** Length of a time up to its microseconds, and without the letter of the zone. */
+const secondLength = 20;
+const timeLength = 26;
+
+/** `,"auditID":...,"requestReceivedTimestamp":...,"stageTimestamp":...` in memory that is used for every event. */
+class Moment {
+  readonly #bytes = Buffer.from(
+    `${idStart}${' '.repeat(idLength)}${receivedStart}${' '.repeat(timeLength)}${reachedStart}${' '.repeat(timeLength)}Z"`,
+  );
+  readonly #idEnd = idStart.length + idLength;
+  readonly #received = new Timestamp(this.#bytes, this.#idEnd + receivedStart.length);
+  readonly #reached = new Timestamp(this.#bytes, this.#received.end + reachedStart.length);
+
+  /** Only valid until the next call. */
+  encoded(id: string, receivedAt: number, reachedAt: number): Uint8Array {
+    this.#received.set(receivedAt);
+    this.#reached.set(reachedAt);
+    if (id.length === idLength && this.#setId(id)) return this.#bytes;
+    // The `Audit-Id` of a client; the rest begins with the quote at the end of the identifier.
+    const text = JSON.stringify(id).slice(1, -1);
+    return Buffer.concat([Buffer.from(idStart + text), this.#bytes.subarray(this.#idEnd)]);
+  }
+
+  /** False when the identifier contains something that has to be escaped. */
+  #setId(id: string): boolean {
+    for (let i = 0; i < idLength; i += 1) {
+      const code = id.charCodeAt(i);
+      if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false;
+      this.#bytes[idStart.length + i] = code;
+    }
+    return true;
+  }
+}
+
+/** A time in microseconds, as in Kubernetes, at a place in memory. */
+class Timestamp {
+  readonly end: number;
+  readonly #bytes: Buffer;
+  readonly #at: number;
+  #second = Number.NaN;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+    this.end = at + timeLength;
+  }
+
+  /** @param ms epoch milliseconds */
+  set(ms: number): void {
     const second = Math.floor(ms / 1000);
     if (this.#second !== second) {
       this.#second = second;
-      this.#secondText = new Date(second * 1000).toISOString().slice(0, -4);
+      this.#bytes.write(new Date(second * 1000).toISOString(), this.#at, secondLength);
     }
-    const micros = Math.floor((ms - second * 1000) * 1000);
-    return `"${this.#secondText}${String(micros + 1_000_000).slice(1)}Z"`;
+    let rest = Math.floor((ms - second * 1000) * 1000);
+    for (let at = this.end - 1; at >= this.#at + secondLength; at -= 1) {
+      this.#bytes[at] = 0x30 + (rest % 10);
+      rest = Math.floor(rest / 10);
+    }
   }
 }
 

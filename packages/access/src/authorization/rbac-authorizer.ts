@@ -6,7 +6,9 @@ import { accessRulesOf, allowsPath, coversResource, rulesAllow } from './rules.t
 /** Total number of cached users and verdicts; when it is reached, the cache is emptied. */
 const maxCached = 100_000;
 /** Requests with longer attributes are not cached. */
-const maxKeyLength = 512;
+const maxLength = 512;
+/** Cached verdicts on one resource in one namespace, or on one path; kinds have fewer verbs and subresources. */
+const maxVerdicts = 64;
 
 /** The decisions for one verb on one resource in one namespace, or on one path. */
 interface Verdict {
@@ -18,20 +20,61 @@ interface Verdict {
 /** The cached rules and verdicts of one user. */
 interface UserCache {
   readonly grants: Map<string, Grants>;
-  readonly verdicts: Map<string, Verdict>;
+  readonly verdicts: Verdicts;
+}
+
+/** A verdict with the attributes by which it is distinguished from others on the same resource or path. */
+interface CachedVerdict {
+  readonly verb: string;
+  readonly apiGroup: string;
+  readonly subresource: string;
+  readonly verdict: Verdict;
+}
+
+/**
+ * Verdicts are found by two attributes of a request and compared with the others: assembling one key from all of them
+ * takes twice as long as this.
+ */
+class Verdicts {
+  /** By namespace, then by resource. */
+  readonly #resources = new Map<string, Map<string, CachedVerdict[]>>();
+  readonly #paths = new Map<string, CachedVerdict[]>();
+
+  find(attributes: AccessAttributes): Verdict | undefined {
+    const { verb, apiGroup, subresource } = attributes;
+    for (const each of this.#listOf(attributes) ?? [])
+      if (each.verb === verb && each.apiGroup === apiGroup && each.subresource === subresource) return each.verdict;
+    return undefined;
+  }
+
+  /** False when the verdict is not cached. */
+  add(attributes: AccessAttributes, verdict: Verdict): boolean {
+    const { verb, apiGroup, resource, subresource, namespace, path, isResourceRequest } = attributes;
+    const texts = isResourceRequest ? [verb, apiGroup, resource, subresource, namespace] : [verb, path];
+    if (texts.reduce((sum, text) => sum + text.length, 0) > maxLength) return false;
+    const known = this.#listOf(attributes);
+    if (known !== undefined && known.length >= maxVerdicts) return false;
+    const list = known ?? [];
+    list.push({ verb, apiGroup, subresource, verdict });
+    if (known !== undefined) return true;
+    if (!isResourceRequest) {
+      this.#paths.set(path, list);
+      return true;
+    }
+    const inNamespace = this.#resources.get(namespace) ?? new Map<string, CachedVerdict[]>();
+    inNamespace.set(resource, list);
+    this.#resources.set(namespace, inNamespace);
+    return true;
+  }
+
+  #listOf({ isResourceRequest, namespace, resource, path }: AccessAttributes): CachedVerdict[] | undefined {
+    return isResourceRequest ? this.#resources.get(namespace)?.get(resource) : this.#paths.get(path);
+  }
 }
 
 const notLoadedText = 'RBAC: roles and bindings are not loaded yet';
 const notLoaded: AccessDecision = { allowed: false, reason: notLoadedText };
 const noOpinion: AccessDecision = { allowed: false };
-
-/** Different attributes have different keys, whatever characters clients send: the lengths separate the parts. */
-function keyOf(attributes: AccessAttributes): string {
-  const { verb, apiGroup, resource, subresource, namespace, path, isResourceRequest } = attributes;
-  if (!isResourceRequest) return `path${verb.length}:${verb}${path}`;
-  const lengths = `${verb.length}:${apiGroup.length}:${resource.length}:${subresource.length}:`;
-  return `${lengths}${verb}${apiGroup}${resource}${subresource}${namespace}`;
-}
 
 function problemText(problems: readonly string[]): string {
   return problems.length === 1 ? (problems[0] ?? '') : `[${problems.join(', ')}]`;
@@ -59,17 +102,12 @@ export class RbacAuthorizer implements Authorizer {
   authorize(attributes: AccessAttributes, user: UserInfo): AccessDecision {
     if (!this.#isLoaded()) return notLoaded;
     const cache = this.#cacheOf(user);
-    const { name } = attributes;
-    const key = keyOf(attributes);
-    let verdict = cache.verdicts.get(key);
+    let verdict = cache.verdicts.find(attributes);
     if (verdict === undefined) {
       verdict = this.#verdictOn(attributes, user, cache);
-      if (key.length <= maxKeyLength) {
-        this.#count();
-        cache.verdicts.set(key, verdict);
-      }
+      if (cache.verdicts.add(attributes, verdict)) this.#count();
     }
-    return verdict.byName?.get(name) ?? verdict.otherwise;
+    return verdict.byName?.get(attributes.name) ?? verdict.otherwise;
   }
 
   rulesFor(user: UserInfo, namespace: string): AccessRules {
@@ -130,7 +168,7 @@ export class RbacAuthorizer implements Authorizer {
     cache = this.#byText.get(text);
     if (cache === undefined) {
       this.#count();
-      cache = { grants: new Map(), verdicts: new Map() };
+      cache = { grants: new Map(), verdicts: new Verdicts() };
       this.#byText.set(text, cache);
     }
     this.#byObject.set(user, cache);

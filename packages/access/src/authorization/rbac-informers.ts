@@ -14,6 +14,7 @@ export interface RbacInformersOptions {
 /** Keeps the index equal to the roles and bindings of the API. */
 export class RbacInformers implements Service {
   readonly name = 'rbac';
+  #loaded = false;
   readonly #informers: readonly Pick<Informer<Role>, 'start' | 'stop' | 'synced'>[];
 
   constructor({ client, index, clock, logger }: RbacInformersOptions) {
@@ -64,7 +65,8 @@ export class RbacInformers implements Service {
 
   /** True when all roles and bindings have been loaded once. */
   get loaded(): boolean {
-    return this.#informers.every(({ synced }) => synced);
+    this.#loaded ||= this.#informers.every(({ synced }) => synced);
+    return this.#loaded;
   }
 
   async start(): Promise<void> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,8 +10,9 @@ import { isStatusError } from '@keelson/core';
 import type { AuditedRequest } from '@keelson/core/internal';
 import { type Counter, FakeClock, type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
 import { AuditLog, type AuditLogOptions } from '../../src/audit/audit-log.ts';
-import type { AuditSink } from '../../src/audit/audit-sink.ts';
+import { type AuditSink, encodedEvent, eventBytes } from '../../src/audit/audit-sink.ts';
 import { openAuditWebhook } from '../../src/audit/audit-webhook.ts';
 import { createAuditor } from '../../src/audit/auditor.ts';
 import { findEvents } from '../../src/audit/find-events.ts';
@@ -45,8 +47,17 @@ function countedErrors(): { readonly metrics: Metrics; readonly errors: () => nu
 
 const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
 
+/** A sink that collects the events as texts. */
+const sinkOf = (events: string[]): AuditSink => ({
+  add: (event) => events.push(eventBytes(event).toString()) > 0,
+  close: async () => {},
+});
+
+const uriOf = ({ namespace, resource, name, subresource, path }: AccessAttributes) =>
+  resource === '' ? path : `/api/v1/namespaces/${namespace}/${resource}/${name}/${subresource}`;
+
 const request = (attributes: AccessAttributes, more: Partial<AuditedRequest> = {}): AuditedRequest => ({
-  ...{ id: 'r1', uri: '/x', headers: {}, remoteAddress: '10.0.0.1', attributes, user: ann },
+  ...{ id: 'r1', uri: uriOf(attributes), headers: {}, remoteAddress: '10.0.0.1', attributes, user: ann },
   startedAt: 0,
   ...more,
 });
@@ -109,7 +120,7 @@ test('an invalid policy is refused with the field and the remedy', (t) => {
 
 test('2024-3177: bodies of Secrets, tokens and token reviews are not recorded, whatever the policy contains', (t) => {
   const events: string[] = [];
-  const sink: AuditSink = { add: (event) => events.push(event.toString()) > 0, close: async () => {} };
+  const sink = sinkOf(events);
   const auditor = createAuditor({
     ...{ policy: policyOf('rules: [{level: RequestResponse}]'), sinks: [sink] },
     ...{ clock: new FakeClock(), metrics: noMetrics },
@@ -142,13 +153,61 @@ test('sources are the forwarded addresses and, last, that of the connection', (t
   const events: string[] = [];
   const auditor = createAuditor({
     ...{ policy: policyOf('rules: [{level: Metadata}]'), clock: new FakeClock(), metrics: noMetrics },
-    sinks: [{ add: (event) => events.push(event.toString()) > 0, close: async () => {} }],
+    sinks: [sinkOf(events)],
   });
   const headers = { 'x-forwarded-for': '192.0.2.1, "evil', 'user-agent': 'u'.repeat(2000) };
   auditor.begin(request(path('/a'), { headers }));
   const event = JSON.parse(events[0] ?? '') as { sourceIPs: string[]; userAgent: string };
   t.deepEqual(event.sourceIPs, ['192.0.2.1', '10.0.0.1']);
   t.true(event.userAgent.endsWith('u...TRUNCATED'));
+});
+
+test('every event has the values of its own request, in any order of clients, URLs, identifiers and times', (t) => {
+  const sent = fc.record({
+    id: fc.constantFrom(randomUUID(), randomUUID(), `${'"'.repeat(36)}`, 'short', 'with"quote\\'),
+    uri: fc.constantFrom('/api/v1/namespaces/ns/pods/a', '/api/v1/namespaces/ns/pods/b', '/a%22?x="ü"'),
+    verb: fc.constantFrom('get', 'update'),
+    user: fc.constantFrom(ann, { name: 'bob "b"', groups: [] }),
+    agent: fc.constantFrom('a', 'b'),
+    code: fc.constantFrom(200, 201, 0),
+    reason: fc.constantFrom('by "x"', ''),
+    uid: fc.constantFrom(undefined, 'u1'),
+    passedMs: fc.double({ min: 0, max: 2500, noNaN: true }),
+  });
+  const property = fc.property(fc.array(sent, { minLength: 20, maxLength: 40 }), (requests) => {
+    const events: string[] = [];
+    const clock = new FakeClock();
+    const policy = policyOf('rules: [{level: Metadata}]');
+    const auditor = createAuditor({ policy, sinks: [sinkOf(events)], clock, metrics: noMetrics });
+    for (const { id, uri, verb, user, agent, code, reason, uid, passedMs } of requests) {
+      events.length = 0;
+      const receivedAt = clock.now();
+      const headers = { 'user-agent': agent };
+      const attributes = resource(verb, { name: uri.slice(-1) });
+      const record = auditor.begin(request(attributes, { id, uri, user, headers, startedAt: clock.monotonic() }));
+      record?.decided({ allowed: true, reason });
+      if (uid !== undefined) record?.answered({ object: { metadata: { uid } } } as never);
+      clock.advance(passedMs);
+      record?.ended(code);
+      const [received = {}, complete = {}] = events.map((event) => JSON.parse(event) as Record<string, unknown>);
+      for (const event of [received, complete])
+        t.like(event, {
+          ...{ auditID: id, requestURI: uri, verb, userAgent: agent, sourceIPs: ['10.0.0.1'] },
+          user: { username: user.name },
+        });
+      t.deepEqual([received['stage'], complete['stage']], ['RequestReceived', 'ResponseComplete']);
+      t.is((complete['responseStatus'] as { code?: number }).code ?? 0, code);
+      t.is((complete['objectRef'] as { uid?: string }).uid, verb === 'get' ? undefined : uid);
+      t.is((complete['annotations'] as Record<string, string>)['authorization.k8s.io/reason'], reason);
+      const times = ['requestReceivedTimestamp', 'stageTimestamp'].map((field) => String(complete[field]));
+      for (const time of times) t.regex(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+      const [receivedText = '', reachedText = ''] = times;
+      t.true(
+        Math.abs(Date.parse(receivedText) - receivedAt) < 2 && Math.abs(Date.parse(reachedText) - clock.now()) < 2,
+      );
+    }
+  });
+  fc.assert(property, { numRuns: 20 });
 });
 
 const openLog = (options: AuditLogOptions, metrics = noMetrics) =>
@@ -159,7 +218,7 @@ test('the log is rotated between lines; old files are compressed and removed, an
   const file = join(folder, 'audit.log');
   for (let round = 0; round < 4; round++) {
     const log = openLog({ path: file, maxBytes: 1000, maxBackups: 2, compress: true });
-    for (let i = 0; i < 20; i++) log.add(Buffer.from(JSON.stringify({ round, i, text: 'x'.repeat(20) })));
+    for (let i = 0; i < 20; i++) log.add(encodedEvent(Buffer.from(JSON.stringify({ round, i, text: 'x'.repeat(20) }))));
     await log.close();
   }
   const names = (await readdir(folder)).sort();
@@ -177,7 +236,7 @@ test('what is not a file, such as a device, is not rotated', async (t) => {
   await symlink('/dev/null', join(folder, 'audit.log'));
   for (const mode of ['batch', 'blocking'] as const) {
     const log = openLog({ path: join(folder, 'audit.log'), mode, maxBytes: 100, maxBackups: 1, compress: true });
-    for (let i = 0; i < 20; i++) log.add(Buffer.from(JSON.stringify({ i, text: 'x'.repeat(20) })));
+    for (let i = 0; i < 20; i++) log.add(encodedEvent(Buffer.from(JSON.stringify({ i, text: 'x'.repeat(20) }))));
     await log.close();
   }
   t.deepEqual(await readdir(folder), ['audit.log']);
@@ -187,7 +246,7 @@ test('no event is lost at a high rate, and closing writes what is buffered', asy
   const file = join(await folderOf(t), 'audit.log');
   const log = openLog({ path: file, maxBytes: 1_000_000 });
   for (let i = 0; i < 20_000; i++) {
-    log.add(Buffer.from(`{"i":${i},"text":"${'x'.repeat(100)}"}`));
+    log.add(encodedEvent(Buffer.from(`{"i":${i},"text":"${'x'.repeat(100)}"}`)));
     if (i % 1000 === 0) await new Promise(setImmediate);
   }
   await log.close();
@@ -253,7 +312,7 @@ test('a webhook receives every event in batches, again after an error of the ser
   );
   const { metrics, errors } = countedErrors();
   const sink = await openAuditWebhook(config, { clock: systemClock, logger: silentLogger, metrics });
-  for (let i = 0; i < 900; i++) sink.add(Buffer.from(`{"i":${i}}`));
+  for (let i = 0; i < 900; i++) sink.add(encodedEvent(Buffer.from(`{"i":${i}}`)));
   await sink.close();
   t.deepEqual(
     received,

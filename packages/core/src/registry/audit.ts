@@ -12,6 +12,7 @@ export interface AuditedRequest {
   readonly uri: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly remoteAddress: string | undefined;
+  /** Those of `uri` and the method of the request. */
   readonly attributes: AccessAttributes;
   /** The authenticated user; undefined when authentication failed. */
   readonly user: UserInfo | undefined;

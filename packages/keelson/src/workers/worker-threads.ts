@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { MessageChannel, type MessagePort, type TransferListItem, Worker } from 'node:worker_threads';
-import { AuditLog, type AuthenticationOptions } from '@keelson/access';
+import { AuditLog, type AuthenticationOptions, encodedEvent } from '@keelson/access';
 import { UsageError } from '@keelson/core/internal';
 import { systemClock } from '@keelson/core/runtime';
 import { defaultLimits } from '@keelson/http-koa';
@@ -151,7 +151,7 @@ export class WorkerThreads {
       worker.on('message', (report: WorkerReport) => {
         if (report.type === 'listening') resolve();
         else if (report.type === 'metrics') void this.#answerMetrics(report.port);
-        else if (report.type === 'audit') this.#auditLog?.add(Buffer.from(report.lines.buffer));
+        else if (report.type === 'audit') this.#auditLog?.add(encodedEvent(report.lines));
         else fail(report.usage ? new UsageError(report.message) : new Error(report.message));
       });
       worker.on('error', fail);

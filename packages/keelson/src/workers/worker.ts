@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { AuditSink } from '@keelson/access';
+import { type AuditSink, eventBytes } from '@keelson/access';
 import { UsageError } from '@keelson/core/internal';
 import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
@@ -93,8 +93,8 @@ function forwardedLog(forward: (lines: Uint8Array<ArrayBuffer>) => void): AuditS
   };
   return {
     add: (event) => {
-      lines.push(Buffer.from(event));
-      bytes += event.length + 1;
+      lines.push(eventBytes(event));
+      bytes += event.byteLength + 1;
       if (bytes >= collectBytes) flush();
       else timer ??= setTimeout(flush, collectMs);
       return true;

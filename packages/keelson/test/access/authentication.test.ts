@@ -185,7 +185,7 @@ const revocationList = (by: KeyPair, revoked: readonly KeyPair[], until: number)
 test('a revoked certificate is 401 on open connections too; an expired list remains in use and is logged once', async (t) => {
   const other = await createAuthority(Date.now());
   const { folder, clock, authority, client, whoAmI, polled, lines } = await serve(t, async (data) => {
-    await writeFile(join(data, 'crl'), await revocationList(other, [], Date.now() + dayMs));
+    await writeFile(join(data, 'crl'), revocationList(other, [], Date.now() + dayMs));
     await writeFile(join(data, 'users'), other.certificate);
     return { revocationFile: join(data, 'crl'), clientAuthorityFile: join(data, 'users') };
   });
@@ -196,7 +196,7 @@ test('a revoked certificate is 401 on open connections too; an expired list rema
   await replace(join(folder, 'crl'), 'nonsense');
   await polled(() => lines.some((line) => line.includes('not a certificate revocation list')));
   t.is((await whoAmI({ pair: ann, agent })).status, 201);
-  await replace(join(folder, 'crl'), await revocationList(authority, [ann], clock.now() + dayMs));
+  await replace(join(folder, 'crl'), revocationList(authority, [ann], clock.now() + dayMs));
   await polled(async () => (await whoAmI({ pair: ann, agent })).status === 401);
   t.is((await whoAmI({ pair: ann })).status, 401, 'on a new connection');
   t.is((await whoAmI({ pair: bob })).status, 201, 'another certificate of the same authority');
