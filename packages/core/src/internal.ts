@@ -137,6 +137,7 @@ export type {
 } from './openapi/open-api-types.ts';
 export { type OperationSubject, operationId } from './openapi/operation-id.ts';
 export { openApiV2Document } from './openapi/swagger-document.ts';
+export { type SwaggerPart, swaggerPart } from './openapi/swagger-part.ts';
 export type { SwaggerDocument, SwaggerSchema } from './openapi/swagger-types.ts';
 export {
   type AnyOption,

@@ -14,6 +14,7 @@ import {
   negotiate,
   type Offer,
   OpenApiDocuments,
+  type OpenApiFile,
   type OpenApiV3Index,
   protobufMediaType,
   type ResourceRegistry,
@@ -174,7 +175,7 @@ export class ApiDocuments {
     const chosen = negotiate(exchange.request.headers.accept, swaggerOffers)?.offer;
     if (chosen === undefined) throw statusErrors.notAcceptable(mediaTypesOf(swaggerOffers));
     const headers = ['Cache-Control', 'no-cache, private', 'Vary', 'Accept'];
-    return sendFile(exchange, chosen.contentType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
+    return sendFile(exchange, chosen.contentType, this.#swagger(chosen.form), headers, this.#options.gzipBytes);
   }
 
   /**
@@ -184,7 +185,12 @@ export class ApiDocuments {
   swaggerAs(exchange: Exchange, form: SwaggerForm): Promise<void> | void {
     const contentType = form === 'json' ? jsonMediaType : swaggerProtobuf;
     const headers = ['Cache-Control', 'no-cache, private'];
-    return sendFile(exchange, contentType, this.#openApi.swagger(form), headers, this.#options.gzipBytes);
+    return sendFile(exchange, contentType, this.#swagger(form), headers, this.#options.gzipBytes);
+  }
+
+  #swagger(form: SwaggerForm): OpenApiFile {
+    const parts = this.#aggregatedVersions().flatMap(({ swagger }) => (swagger ? [swagger] : []));
+    return this.#openApi.swagger(form, parts);
   }
 
   /** `/openapi/v3`. */

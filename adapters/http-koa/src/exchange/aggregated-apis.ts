@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { UserInfo } from '@keelson/core';
-import type { APIResourceList } from '@keelson/core/internal';
+import type { APIResourceList, SwaggerPart } from '@keelson/core/internal';
 import type { Upstream } from './options.ts';
 
 /** A server that serves a version of an API group in place of this one. */
@@ -27,6 +27,8 @@ export interface AggregatedVersion {
   readonly stale: boolean;
   /** Hash of its OpenAPI document; undefined when it has none. */
   readonly openApiHash: string | undefined;
+  /** Its part of a Swagger document; undefined when it has none. */
+  readonly swagger: SwaggerPart | undefined;
 }
 
 /** The API groups of other servers: see docs/how-to/extend-a-cluster.md. */

@@ -7,6 +7,7 @@ import { openApiV3Document, openApiV3Index } from './open-api-document.ts';
 import type { OpenApiInfo } from './open-api-types.ts';
 import { documentPath } from './resource-paths.ts';
 import { openApiV2Document } from './swagger-document.ts';
+import { mergeSwagger, type SwaggerPart } from './swagger-part.ts';
 import { encodeSwagger } from './swagger-protobuf.ts';
 
 /** A document ready to be sent. The bytes are shared: do not change them. */
@@ -57,6 +58,7 @@ export class OpenApiDocuments {
   #entries = new Map<string, Entry>();
   #index: OpenApiFile | undefined;
   #swagger: Partial<Record<SwaggerForm, OpenApiFile>> = {};
+  #parts: readonly SwaggerPart[] = [];
 
   /** `brand` is a part of the media types; `prefix` is the path below which the server is mounted. */
   constructor(source: KindSource, info?: OpenApiInfo, brand?: Brand, prefix = '') {
@@ -82,13 +84,21 @@ export class OpenApiDocuments {
     return entry && this.#file(entry);
   }
 
-  /** Body of `/openapi/v2`: everything in one document, as JSON or in the protobuf form that kubectl asks for. */
-  swagger(form: SwaggerForm): OpenApiFile {
+  /**
+   * Body of `/openapi/v2`: everything in one document, as JSON or in the protobuf form that kubectl asks for. `parts` are
+   * those of other servers.
+   */
+  swagger(form: SwaggerForm, parts: readonly SwaggerPart[] = []): OpenApiFile {
     this.#refresh();
+    if (parts.length !== this.#parts.length || parts.some((part, i) => part !== this.#parts[i])) {
+      this.#parts = parts;
+      this.#swagger = {};
+    }
     let file = this.#swagger[form];
     if (file === undefined) {
       // Each form is asked for by clients of its own, so the document between is not kept.
-      const document = openApiV2Document(this.#source.kinds(), this.#info, this.#brand);
+      const own = openApiV2Document(this.#source.kinds(), this.#info, this.#brand);
+      const document = parts.length === 0 ? own : mergeSwagger(own, parts);
       file = form === 'json' ? fileOf(document) : fileOfBytes(encodeSwagger(document));
       this.#swagger[form] = file;
     }

@@ -1,7 +1,14 @@
 import { rootCertificates } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { Informer, keyOf, requestJson } from '@keelson/client';
 import { type ApiClient, isStatusError } from '@keelson/core';
-import { type APIResourceList, isJsonObject, printableText } from '@keelson/core/internal';
+import {
+  type APIResourceList,
+  isJsonObject,
+  printableText,
+  type SwaggerPart,
+  swaggerPart,
+} from '@keelson/core/internal';
 import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { APIService } from '@keelson/kinds';
 import { type ResolveService, serviceResolver } from '../services/resolve-service.ts';
@@ -43,6 +50,7 @@ class Entry {
   availability: Availability = unknown;
   resources: APIResourceList | undefined;
   openApiHash: string | undefined;
+  swagger: SwaggerPart | undefined;
   cancel: () => void = () => {};
   checking = false;
   stopped = false;
@@ -105,7 +113,7 @@ export class AggregatedApis implements Service {
 
   versions() {
     return [...this.#entries.values()]
-      .map(({ service: { spec }, availability, resources, openApiHash }) => ({
+      .map(({ service: { spec }, availability, resources, openApiHash, swagger }) => ({
         group: spec.group ?? '',
         version: spec.version ?? '',
         groupPriority: spec.groupPriorityMinimum,
@@ -113,6 +121,7 @@ export class AggregatedApis implements Service {
         resources,
         stale: !availability.available,
         openApiHash,
+        swagger,
       }))
       .sort(
         (a, b) =>
@@ -219,9 +228,17 @@ export class AggregatedApis implements Service {
     }
     const index = await get('/openapi/v3').catch(() => undefined);
     const openApiHash = hashIn(index, entry.path.slice(1));
-    if (JSON.stringify(resources) !== JSON.stringify(entry.resources) || openApiHash !== entry.openApiHash) {
+    const known = entry.swagger !== undefined && openApiHash !== undefined && openApiHash === entry.openApiHash;
+    const swagger = known
+      ? entry.swagger
+      : await get('/openapi/v2')
+          .then(partFor(entry))
+          .catch(() => undefined);
+    const before = [entry.resources, entry.openApiHash, entry.swagger];
+    if (!isDeepStrictEqual([resources, openApiHash, swagger], before)) {
       entry.resources = resources;
       entry.openApiHash = openApiHash;
+      entry.swagger = swagger;
       this.#generation += 1;
     }
     return { available: true, reason: 'Passed', message: 'all checks passed' };
@@ -272,6 +289,11 @@ function unavailable({ service: { spec } }: Entry, error: unknown): Availability
 
 function isResourceList(value: unknown): value is APIResourceList {
   return isJsonObject(value) && value['kind'] === 'APIResourceList' && Array.isArray(value['resources']);
+}
+
+/** Reads the part of a Swagger document that an APIService is about. */
+function partFor({ service: { spec } }: Entry): (document: unknown) => SwaggerPart | undefined {
+  return (document) => swaggerPart(document, { group: spec.group ?? '', version: spec.version ?? '' });
 }
 
 /** The hash of a document in an index of OpenAPI documents. */

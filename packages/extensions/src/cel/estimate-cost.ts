@@ -16,7 +16,7 @@ import {
   unlimited,
 } from './library/call-costs.ts';
 
-/** Where the value of an expression is below the root; its type tells the greatest size. */
+/** Where the value of an expression is below the root; its type has the greatest size. */
 interface Place {
   /** Undefined: no part of the root. */
   readonly type: CelType | undefined;

@@ -220,6 +220,32 @@ test('discovery and OpenAPI contain the aggregated API', async (t) => {
   t.true(JSON.stringify(document.body).includes('/apis/shop.example.com/v1/namespaces/{namespace}/toys'));
 });
 
+test('the Swagger document contains the aggregated API with the definitions that it uses', async (t) => {
+  const { call } = t.context;
+  const swagger = await call('/openapi/v2');
+  const paths = Object.keys(swagger.body['paths'] as object);
+  const toysPath = '/apis/shop.example.com/v1/namespaces/{namespace}/toys';
+  for (const path of [toysPath, `${toysPath}/{name}`]) t.true(paths.includes(path), path);
+  t.is(new Set(paths).size, paths.length);
+  const definitions = swagger.body['definitions'] as Record<string, Record<string, unknown>>;
+  const names = Object.keys(definitions);
+  t.like(definitions[names.find((name) => name.endsWith('.Toy')) ?? ''], {
+    'x-kubernetes-group-version-kind': [{ group: 'shop.example.com', version: 'v1', kind: 'Toy' }],
+  });
+  t.deepEqual(
+    names.filter((name) => /_v\d+$/.test(name)),
+    [],
+    'equal definitions are not repeated',
+  );
+  const used = [...JSON.stringify(swagger.body).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, name]) => name ?? '');
+  t.deepEqual(
+    [...new Set(used)].filter((name) => definitions[name] === undefined),
+    [],
+  );
+  const tag = String(swagger.headers['etag']);
+  t.is((await call('/openapi/v2', { headers: { 'If-None-Match': tag } })).status, 304);
+});
+
 test('the condition of an APIService states whether its server is available', async (t) => {
   const { front, call } = t.context;
   const services = front.client(APIService);
