@@ -112,8 +112,6 @@ export function permanentRejection(pod: Pod, others: number, offer: NodeOffer): 
 
 function unsupported(pod: Pod): string | undefined {
   for (const container of allContainersOf(pod)) {
-    const { livenessProbe, readinessProbe, startupProbe } = container;
-    if ([livenessProbe, readinessProbe, startupProbe].some((probe) => probe?.grpc)) return 'gRPC probes';
     if (container.restartPolicyRules?.length) return 'restart policy rules';
     if (container.volumeDevices?.length) return 'block devices';
   }

@@ -82,8 +82,7 @@ for (const [title, spec, message] of specs)
 const main = { name: 'main', image: 'a' };
 const unsupported: readonly (readonly [string | undefined, Partial<Pod['spec']>])[] = [
   [undefined, { os: { name: 'linux' }, resourceClaims: [], hostUsers: true }],
-  ['gRPC probes', { initContainers: [{ ...main, startupProbe: { grpc: { port: 1 } } }] }],
-  ['block devices', { containers: [{ ...main, volumeDevices: [{ name: 'v', devicePath: '/d' }] }] }],
+  ['block devices', { initContainers: [{ ...main, volumeDevices: [{ name: 'v', devicePath: '/d' }] }] }],
   ['runtime classes', { runtimeClassName: 'kata' }],
   ['resource claims', { resourceClaims: [{ name: 'c' }] }],
   ['user namespaces', { hostUsers: false }],

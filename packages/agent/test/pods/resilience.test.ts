@@ -77,11 +77,9 @@ test('bad pods beside a good one hurt themselves alone', async (t) => {
   const privileged = testPod('privileged', {
     containers: [{ name: 'main', image: 'app:1', securityContext: { privileged: true } }],
   });
-  const grpc = testPod('grpc', {
-    containers: [{ name: 'main', image: 'app:1', livenessProbe: { grpc: { port: 1 } } }],
-  });
+  const kata = testPod('kata', { runtimeClassName: 'kata' });
   const good = testPod('good');
-  bench.pods.put(image, never, name, volume, config, privileged, grpc, good);
+  bench.pods.put(image, never, name, volume, config, privileged, kata, good);
   await bench.until(() => bench.status(good).phase === 'Running');
   const reason = (pod: typeof good) => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason;
   await bench.until(() => reason(image) === 'ErrImagePull' || reason(image) === 'ImagePullBackOff');
@@ -92,8 +90,8 @@ test('bad pods beside a good one hurt themselves alone', async (t) => {
   t.is(reason(privileged), 'Blocked');
   t.is(bench.status(privileged).reason, 'Forbidden');
   t.is(bench.status(privileged).phase, 'Pending');
-  t.is(bench.status(grpc).phase, 'Failed');
-  t.is(bench.status(grpc).reason, 'UnsupportedPod');
+  t.is(bench.status(kata).phase, 'Failed');
+  t.is(bench.status(kata).reason, 'UnsupportedPod');
 });
 
 test('pulls that fail are tried after 10 s, then 20 s, and show the pause between', async (t) => {
@@ -297,14 +295,14 @@ test('an ephemeral container starts in the running pod, unless a pod that contai
   await bench.until(() => bench.status(pod).phase === 'Running');
   const ephemeralContainers = [
     { name: 'shell', image: 'app:1' },
-    { name: 'probed', image: 'app:1', readinessProbe: { grpc: { port: 1 } } },
+    { name: 'probed', image: 'app:1', volumeDevices: [{ name: 'v', devicePath: '/d' }] },
     { name: 'strong', image: 'app:1', securityContext: { privileged: true } },
   ];
   bench.pods.put({ ...pod, spec: { ...pod.spec, ephemeralContainers } });
   const shown = (name: string) =>
     bench.status(pod).ephemeralContainerStatuses?.find((status) => status.name === name)?.state;
   await bench.until(() => shown('shell')?.running !== undefined && shown('strong')?.waiting?.reason === 'Blocked');
-  t.like(shown('probed')?.waiting, { reason: 'Blocked', message: 'this agent does not support gRPC probes' });
+  t.like(shown('probed')?.waiting, { reason: 'Blocked', message: 'this agent does not support block devices' });
   t.is(shown('strong')?.waiting?.message, 'pod may not have privileged containers');
   t.deepEqual(bench.containers('probed'), []);
 });

@@ -2,6 +2,7 @@ import { type ContainerRuntime, type ContainerStatus, isRuntimeError } from '@ke
 import type { Clock } from '@keelson/core/runtime';
 import type { Container, coreV1 } from '@keelson/kinds';
 import { DeadlineError, withDeadline } from '../../base/with-deadline.ts';
+import { grpcCheck } from './grpc-check.ts';
 import { httpCheck, tcpCheck } from './http-check.ts';
 import { portOf } from './port-of.ts';
 
@@ -21,7 +22,7 @@ export type Probing = (
 
 const maxOutput = 1024;
 
-/** Runs a probe once, by command, HTTP request or TCP connection: see docs/reference/agent-rules.md#probes. */
+/** Runs a probe once, by command, HTTP request, TCP connection or gRPC call: see docs/reference/agent-rules.md#probes. */
 export function createProber(runtime: ContainerRuntime, clock: Clock, signal: AbortSignal): Probing {
   return async (probe, container, status, podIp) => {
     const ms = (probe.timeoutSeconds ?? 1) * 1000;
@@ -47,7 +48,7 @@ async function probeOnce(
   runtime: ContainerRuntime,
   signal: AbortSignal,
 ): Promise<Observation> {
-  const { exec, httpGet, tcpSocket } = probe;
+  const { exec, httpGet, tcpSocket, grpc } = probe;
   if (exec) {
     const { exitCode, stdout, stderr } = await runtime.execSync(status.id, { command: exec.command ?? [] }, { signal });
     const output = Buffer.concat([stdout, stderr]).toString('utf8').slice(0, maxOutput);
@@ -66,6 +67,11 @@ async function probeOnce(
     const host = tcpSocket.host || podIp;
     if (!host) throw new Error('the pod has no address');
     await tcpCheck(host, portOf(tcpSocket.port, container), signal);
+    return { result: 'success', output: '' };
+  }
+  if (grpc) {
+    if (!podIp) throw new Error('the pod has no address');
+    await grpcCheck({ host: podIp, port: grpc.port, service: grpc.service ?? '' }, signal);
     return { result: 'success', output: '' };
   }
   throw new Error('this kind of probe is not supported');

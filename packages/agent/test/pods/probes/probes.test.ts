@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { TokenBucket } from '@keelson/client';
 import { type ContainerRuntime, type ContainerStatus, RuntimeError } from '@keelson/container-runtime';
@@ -48,6 +49,47 @@ test('HTTP and TCP probes ask the pod, by number or name of the port, and heed c
   const tcp = (to: number) => look({ tcpSocket: { port: to } }, container, status, '127.0.0.1');
   t.is((await tcp(port)).result, 'success');
   t.is((await tcp(1)).result, 'failure');
+});
+
+test('a gRPC probe succeeds when the health service answers SERVING for its service', async (t) => {
+  const long = 'service.'.repeat(20);
+  const server = createHttp2Server();
+  server.on('stream', (stream, headers) => {
+    const chunks: Buffer[] = [];
+    stream.on('error', () => {});
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('end', () => {
+      const message = Buffer.concat(chunks).subarray(5);
+      const service = message.subarray((message[1] ?? 0) < 128 ? 2 : 3).toString();
+      if (service === 'hangs') return undefined;
+      const kind = { ':status': 200, 'content-type': 'application/grpc' };
+      if (service === 'none') return stream.respond({ ...kind, 'grpc-status': '12' }, { endStream: true });
+      if (service === 'unknown') {
+        return stream.respond({ ...kind, 'grpc-status': '5', 'grpc-message': 'unknown service' }, { endStream: true });
+      }
+      const isServing = headers[':path'] === '/grpc.health.v1.Health/Check' && ['', long].includes(service);
+      stream.respond(kind, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.end(Buffer.from([0, 0, 0, 0, 2, 8, isServing ? 1 : 2]));
+      return undefined;
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const look = createProber({} as ContainerRuntime, systemClock, signal);
+  const grpc = (service?: string, to = port): Promise<Observation> =>
+    look({ grpc: { port: to, ...(service && { service }) } }, { name: 'main' }, status, '127.0.0.1');
+  t.deepEqual(await grpc(), { result: 'success', output: '' });
+  t.is((await grpc(long)).result, 'success');
+  t.is((await grpc('down')).output, 'service unhealthy (responded with "NOT_SERVING")');
+  t.deepEqual(await grpc('none'), {
+    result: 'failure',
+    output: 'the server does not implement the health service of gRPC',
+  });
+  t.regex((await grpc('unknown')).output, /status 5: unknown service/);
+  t.deepEqual(await grpc('hangs'), { result: 'failure', output: 'no answer within 1s' });
+  t.is((await grpc('', 1)).result, 'failure');
 });
 
 test('requests have the headers and host of the probe, and of a long answer the beginning is read', async (t) => {
