@@ -1,7 +1,7 @@
 import { claim, isControlledBy, ownerReference, type ReconcileRun } from '@keelson/controller-kit';
 import { isStatusError, type KindDefinition, type KubeObject, type LabelSelector, StatusReason } from '@keelson/core';
 import { ControllerRevision, type PodTemplateSpec } from '@keelson/kinds';
-import { canonicalJson, sameJson, shortHash } from './template.ts';
+import { canonicalJson, sameJson, shortHash, withSortedKeys } from './template.ts';
 
 /** Label of pods: the revision of their template. */
 export const revisionLabel = 'controller-revision-hash';
@@ -82,9 +82,12 @@ async function create<T extends Templated>(
   }
 }
 
-/** The template as the strategic merge patch that restores it, which `kubectl rollout undo` applies. */
+/**
+ * The template as the strategic merge patch that restores it, which `kubectl rollout undo` applies. Clients compare its
+ * bytes with those of the template of a DaemonSet, so its keys are sorted as in Kubernetes.
+ */
 function revisionData(template: PodTemplateSpec): Record<string, unknown> {
-  return { spec: { template: { ...template, $patch: 'replace' } } };
+  return { spec: { template: withSortedKeys({ ...template, $patch: 'replace' }) } };
 }
 
 /** The object with the template of a revision. */

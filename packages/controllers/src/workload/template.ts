@@ -19,6 +19,15 @@ function bigints(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
 }
 
+/** The value with the keys of all objects in ascending order, as encoders of Go write maps. */
+export function withSortedKeys(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  const fields = value as Record<string, unknown>;
+  const names = Object.keys(fields).sort();
+  return Object.fromEntries(names.map((name) => [name, withSortedKeys(fields[name])]));
+}
+
 export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }
