@@ -318,3 +318,9 @@ test('rows of endpoints', (t) => {
   t.is(two.subsets?.[0]?.ports?.[0]?.protocol, 'TCP');
   t.is(row(Endpoints, { metadata: {} })['Endpoints'], '<none>');
 });
+
+test('a condition without the time of its change is accepted and has null there, as Go writes a zero time', (t) => {
+  const condition = { type: 'Ready', status: 'True', reason: 'Test', message: '', lastTransitionTime: null };
+  const service = defaulted(Service, { ...serviceManifest(), status: { conditions: [condition] } });
+  t.deepEqual(service.status?.conditions, [condition] as never);
+});
