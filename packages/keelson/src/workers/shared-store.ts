@@ -10,7 +10,7 @@ import type {
   WatchBatch,
   WatchStream,
 } from '@keelson/core/storage-adapter';
-import { Outbox, type StoreAccess, type StoreRequest, type StoreResponse } from './store-messages.ts';
+import { Outbox, type StoreAccess, type StoreResponse } from './store-messages.ts';
 import { StoreService } from './store-service.ts';
 
 /** No key begins with the last character. */
@@ -44,9 +44,7 @@ export class SharedStore implements Store {
   serve(port: MessagePort): Omit<StoreAccess, 'port'> {
     const outbox = new Outbox<StoreResponse>(port);
     const service = new StoreService(this, outbox);
-    port.on('message', (requests: readonly StoreRequest[]) => {
-      for (const request of requests) service.perform(request);
-    });
+    port.on('message', (post: unknown) => service.receive(post));
     port.once('close', () => {
       service.abort('reads');
       this.#ports.delete(port);

@@ -1,29 +1,48 @@
 import { isStorageError } from '@keelson/core';
-import type { Entry, ListChunk, Revision, Store, WatchBatch, WatchStream } from '@keelson/core/storage-adapter';
-import { type Outbox, type SentError, type StoreRequest, type StoreResponse, sharedBytes } from './store-messages.ts';
+import type { Change, Entry, Revision, Store, WatchBatch, WatchStream, WriteOp } from '@keelson/core/storage-adapter';
+import {
+  Inbox,
+  type Outbox,
+  type Sent,
+  type SentError,
+  type StoreRequest,
+  type StoreResponse,
+} from './store-messages.ts';
 
 /** A call or a stream of a worker. */
 interface Running {
-  abort(): void;
+  readonly controller: AbortController;
   readonly isWrite?: boolean;
   /** Of a list. */
   readonly next?: () => Promise<unknown>;
+  /** Closes a list. */
+  readonly end?: () => void;
   /** Of a watch. */
   readonly stream?: SentStream;
 }
+
+/** Greatest number of abort controllers that are kept: creating one costs as much as a call to a store in memory. */
+const idleControllers = 64;
 
 /** Performs the requests of one worker on a store. */
 export class StoreService {
   readonly #store: Store;
   readonly #outbox: Outbox<StoreResponse>;
+  readonly #inbox = new Inbox<StoreRequest>();
   readonly #running = new Map<number, Running>();
+  /** Controllers of calls that ended without being aborted, for further calls. */
+  readonly #controllers: AbortController[] = [];
 
   constructor(store: Store, outbox: Outbox<StoreResponse>) {
     this.#store = store;
     this.#outbox = outbox;
   }
 
-  perform(request: StoreRequest): void {
+  receive(post: unknown): void {
+    for (const request of this.#inbox.receive(post)) this.#perform(request);
+  }
+
+  #perform(request: StoreRequest): void {
     if ('call' in request) this.#answer(request.id, this.#call(request));
     else if ('open' in request) this.#answer(request.id, this.#open(request));
     else if ('next' in request)
@@ -35,7 +54,10 @@ export class StoreService {
 
   abort(which: number | 'reads'): void {
     const reads = () => [...this.#running.values()].filter(({ isWrite }) => !isWrite);
-    for (const running of which === 'reads' ? reads() : [this.#running.get(which)]) running?.abort();
+    for (const running of which === 'reads' ? reads() : [this.#running.get(which)]) {
+      running?.end?.();
+      running?.controller.abort();
+    }
   }
 
   #answer(id: number, response: Promise<unknown>): void {
@@ -46,21 +68,23 @@ export class StoreService {
   }
 
   async #call({ id, call, args }: Extract<StoreRequest, { readonly call: unknown }>): Promise<unknown> {
-    const controller = new AbortController();
-    this.#running.set(id, { isWrite: call === 'write', abort: () => controller.abort() });
+    const controller = this.#controllers.pop() ?? new AbortController();
+    const { signal } = controller;
+    this.#running.set(id, { isWrite: call === 'write', controller });
     try {
-      const options = { ...(args.at(-1) as object), signal: controller.signal };
+      const given = args.slice(0, -1);
+      if (call === 'write') given[0] = this.#received(given[0] as Sent<WriteOp>);
       const method = this.#store[call] as (...args: unknown[]) => Promise<unknown>;
-      return shareResult(await method.call(this.#store, ...args.slice(0, -1), options));
+      return this.#result(await method.call(this.#store, ...given, { ...(args.at(-1) as object), signal }));
     } finally {
       this.#running.delete(id);
+      if (!signal.aborted && this.#controllers.length < idleControllers) this.#controllers.push(controller);
     }
   }
 
   async #open({ id, open, args }: Extract<StoreRequest, { readonly open: unknown }>): Promise<number> {
     const controller = new AbortController();
-    const abort = () => controller.abort();
-    this.#running.set(id, { abort });
+    this.#running.set(id, { controller });
     const [range, options] = args as Parameters<Store['watch']>;
     const signalled = { ...options, signal: controller.signal };
     if (open === 'list') {
@@ -71,27 +95,42 @@ export class StoreService {
           end();
           throw error;
         });
-        if (!done) return shareChunk(value);
+        if (!done) return { ...value, entries: value.entries.map((entry) => this.#sent(entry)) };
         end();
         return undefined;
       };
-      const abortList = () => {
+      const close = () => {
         end();
-        abort();
         chunks.return?.().catch(() => {});
       };
-      this.#running.set(id, { next, abort: abortList });
+      this.#running.set(id, { next, end: close, controller });
       return id;
     }
     try {
       const stream = new SentStream(id, await this.#store.watch(range, signalled), this.#outbox);
-      this.#running.set(id, { stream, abort });
+      this.#running.set(id, { stream, controller });
       void stream.ended.then(() => this.#running.delete(id));
       return id;
     } catch (error) {
       this.#running.delete(id);
       throw error;
     }
+  }
+
+  #received(op: Sent<WriteOp>): WriteOp {
+    return op.op === 'put' ? { ...op, value: this.#inbox.bytes(op.value) } : op;
+  }
+
+  #sent(entry: Entry): Sent<Entry> {
+    return sentEntry(this.#outbox, entry);
+  }
+
+  #result(result: unknown): unknown {
+    if (typeof result !== 'object' || result === null) return result;
+    const { entry, current } = result as { readonly [K in 'entry' | 'current']?: Entry };
+    if (entry !== undefined) return { ...result, entry: this.#sent(entry) };
+    if (current !== undefined) return { ...result, current: this.#sent(current) };
+    return result;
   }
 }
 
@@ -128,7 +167,7 @@ class SentStream {
     try {
       await this.#allowed();
       for await (const batch of this.#stream) {
-        this.#outbox.sendLazily({ watch: this.#id, batch: shareBatch(batch) });
+        this.#outbox.sendLazily({ watch: this.#id, batch: this.#sent(batch) });
         this.#granted -= 1;
         await this.#allowed();
       }
@@ -136,6 +175,15 @@ class SentStream {
     } catch (error) {
       this.#outbox.send({ watch: this.#id, error: sentError(error) });
     }
+  }
+
+  #sent({ changes, frontier }: WatchBatch): Sent<WatchBatch> {
+    const change = ({ entry, prev, ...rest }: Change): Sent<Change> => ({
+      ...rest,
+      entry: entry && sentEntry(this.#outbox, entry),
+      ...(prev === undefined ? {} : { prev: sentEntry(this.#outbox, prev) }),
+    });
+    return { changes: changes.map(change), frontier };
   }
 
   #allowed(): Promise<void> | undefined {
@@ -152,28 +200,6 @@ function sentError(error: unknown): SentError {
   return { code: error.code, message, key: error.key, revision: error.revision };
 }
 
-function shareEntry<E extends Entry | undefined>(entry: E): E {
-  return entry && { ...entry, value: sharedBytes(entry.value) };
-}
-
-function shareChunk(chunk: ListChunk): ListChunk {
-  return { ...chunk, entries: chunk.entries.map(shareEntry) };
-}
-
-function shareBatch({ changes, frontier }: WatchBatch): WatchBatch {
-  return {
-    frontier,
-    changes: changes.map((change) => ({
-      ...change,
-      entry: shareEntry(change.entry),
-      ...('prev' in change ? { prev: shareEntry(change.prev) } : {}),
-    })),
-  };
-}
-
-function shareResult(result: unknown): unknown {
-  if (typeof result !== 'object' || result === null) return result;
-  if ('entry' in result) return { ...result, entry: shareEntry(result.entry as Entry | undefined) };
-  if ('current' in result) return { ...result, current: shareEntry(result.current as Entry | undefined) };
-  return result;
+function sentEntry(outbox: Outbox<StoreResponse>, entry: Entry): Sent<Entry> {
+  return { ...entry, value: outbox.bytes(entry.value) };
 }

@@ -2,6 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import { StorageError, StorageErrorCode } from '@keelson/core';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import {
+  type Change,
+  type Entry,
   type KeyRange,
   type ListChunk,
   LogWatchStream,
@@ -16,12 +18,13 @@ import {
   type WriteResult,
 } from '@keelson/core/storage-adapter';
 import {
+  Inbox,
   Outbox,
+  type Sent,
   type SentError,
   type StoreAccess,
   type StoreRequest,
   type StoreResponse,
-  sharedBytes,
 } from './store-messages.ts';
 
 interface Waiting {
@@ -58,10 +61,10 @@ export class WorkerStore implements Store {
     return this.#call('identity', []);
   }
 
-  async write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}) {
+  write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}) {
     // The owner keeps the bytes: in shared memory they are copied once, not once per thread.
-    const shared = op.op === 'put' ? { ...op, value: sharedBytes(op.value) } : op;
-    return this.#call<WriteResult>('write', [shared], options, StorageErrorCode.OutcomeUnknown);
+    const sent = op.op === 'put' ? { ...op, value: this.#channel.bytes(op.value) } : op;
+    return this.#call<WriteResult>('write', [sent], options, StorageErrorCode.OutcomeUnknown);
   }
 
   get(...[key, options = {}]: Parameters<Store['get']>): ReturnType<Store['get']> {
@@ -126,6 +129,7 @@ class Channel {
   readonly #port: MessagePort;
   readonly #waiting = new Map<number, Waiting>();
   readonly #outbox: Outbox<StoreRequest>;
+  readonly #inbox = new Inbox<StoreResponse>();
   readonly #streams = new Map<number, WorkerWatchStream>();
   #lastId = 0;
   #open = true;
@@ -134,8 +138,8 @@ class Channel {
   constructor(port: MessagePort) {
     this.#port = port;
     this.#outbox = new Outbox(port);
-    port.on('message', (responses: readonly StoreResponse[]) => {
-      for (const response of responses) this.#receive(response);
+    port.on('message', (post: unknown) => {
+      for (const response of this.#inbox.receive(post)) this.#receive(response);
       if (this.#waiting.size === 0) this.#idle?.();
     });
     port.once('close', () => {
@@ -176,6 +180,11 @@ class Channel {
     }
   }
 
+  /** Bytes for a call that is made in this turn. */
+  bytes(value: Uint8Array): Sent<Uint8Array> {
+    return this.#outbox.bytes(value);
+  }
+
   /** Sends a request without a response. */
   send(request: WithoutId<StoreRequest>): void {
     if (this.#open) this.#outbox.send({ ...request, id: 0 } as StoreRequest);
@@ -206,14 +215,39 @@ class Channel {
   #receive(response: StoreResponse): void {
     if ('watch' in response) {
       const stream = this.#streams.get(response.watch);
-      if ('batch' in response) stream?.receive(response.batch);
+      if ('batch' in response) stream?.receive(this.#batch(response.batch));
       else stream?.fail(response.error === undefined ? storeClosed() : received(response.error));
       return;
     }
     const waiting = this.#waiting.get(response.id);
     this.#waiting.delete(response.id);
     if ('error' in response) waiting?.reject(received(response.error));
-    else waiting?.resolve(response.value);
+    else waiting?.resolve(this.#result(response.value));
+  }
+
+  #entry(entry: Sent<Entry> | undefined): Entry | undefined {
+    return entry && { ...entry, value: this.#inbox.bytes(entry.value) };
+  }
+
+  #batch({ changes, frontier }: Sent<WatchBatch>): WatchBatch {
+    const change = ({ entry, prev, ...rest }: Sent<Change>): Change => ({
+      ...rest,
+      entry: this.#entry(entry),
+      ...(prev === undefined ? {} : { prev: this.#entry(prev) }),
+    });
+    return { changes: changes.map(change), frontier };
+  }
+
+  /** The result of a call, in which the main thread has replaced the bytes of entries. */
+  #result(result: unknown): unknown {
+    if (typeof result !== 'object' || result === null) return result;
+    const { entry, current, entries } = result as {
+      readonly [K in 'entry' | 'current']?: Sent<Entry>;
+    } & { readonly entries?: readonly Sent<Entry>[] };
+    if (entry !== undefined) return { ...result, entry: this.#entry(entry) };
+    if (current !== undefined) return { ...result, current: this.#entry(current) };
+    if (entries !== undefined) return { ...result, entries: entries.map((each) => this.#entry(each)) };
+    return result;
   }
 
   #fail(): void {
