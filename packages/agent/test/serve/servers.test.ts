@@ -4,19 +4,15 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
-import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import { freePort, listeningLogger, manifest, temporaryDirectory, until } from '@keelson/test-support';
+import { freePort, manifest, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type LogRequest, type PodQueries, PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import { noEvents } from '../../src/base/events/event-recorder.ts';
-import { openServers } from '../../src/serve/agent-servers.ts';
 import { createTextMetrics } from '../../src/serve/stats/text-metrics.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';
 import { submittedManifestsIn } from '../../src/sources/submitted-manifests.ts';
-import { parseOptions } from '../../src/startup/options/parse-options.ts';
-import { resolveConfig } from '../../src/startup/options/resolve-config.ts';
-import { noStreams } from '../support/stream-server.ts';
+import { openTestServers } from '../support/test-servers.ts';
 
 const web: Pod = {
   metadata: { name: 'web-n1', namespace: 'default', uid: 'u1' },
@@ -60,56 +56,29 @@ function ask(url: string, { body, ...rest }: Ask = {}): Promise<Answer> {
 }
 
 async function open(t: ExecutionContext, words: readonly string[] = [], state: Partial<PodQueries> = {}) {
-  const directory = await temporaryDirectory(t);
-  const parsed = parseOptions([
-    '--hostname-override=n1',
-    '--address=127.0.0.1',
-    '--port=0',
-    `--cert-dir=${directory}/pki`,
-    `--root-dir=${directory}`,
-    '--read-only-port=0',
-    '--healthz-port=0',
-    '--stats-port=0',
-    ...words,
-  ]);
-  const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
-  const clock = new FakeClock();
-  const logger = listeningLogger();
-  const submit = new SubmitSource({
-    store: submittedManifestsIn(join(directory, 'manifests')),
-    sink: () => {},
-    nodeName: 'n1',
-    clock,
-    logger,
-    events: noEvents,
-  });
-  await submit.start();
-  const metrics = createTextMetrics();
-  metrics.counter({ name: 'keelson_agent_things_total', help: 'Things.', labels: ['kind'] }).add(2, { kind: 'a"b' });
-  const servers = await openServers({
-    config,
-    state: {
-      pods: () => [web],
-      runningPods: async () => [{ ...web, status: {} }],
-      logs: async function logs() {
-        return (async function* () {
-          yield Buffer.from('one\n');
-          yield Buffer.from('two\n');
-        })();
+  const { servers, directory, clock, logger } = await openTestServers(t, words, async (place) => {
+    const store = submittedManifestsIn(join(place.directory, 'manifests'));
+    const submit = new SubmitSource({ ...place, store, sink: () => {}, nodeName: 'n1', events: noEvents });
+    await submit.start();
+    const metrics = createTextMetrics();
+    metrics.counter({ name: 'keelson_agent_things_total', help: 'Things.', labels: ['kind'] }).add(2, { kind: 'a"b' });
+    return {
+      state: {
+        pods: () => [web],
+        runningPods: async () => [{ ...web, status: {} }],
+        logs: async function logs() {
+          return (async function* () {
+            yield Buffer.from('one\n');
+            yield Buffer.from('two\n');
+          })();
+        },
+        ...state,
       },
-      usage: async () => [],
-      lastSyncLoopMs: () => clock.monotonic(),
-      ...state,
-    },
-    streams: noStreams,
-    logRoot: directory,
-    submit,
-    metrics,
-    effective: { gates: config.gates },
-    clock,
-    logger,
+      submit,
+      metrics,
+      effective: { gates: place.config.gates },
+    };
   });
-  t.teardown(() => servers.close());
   return {
     servers,
     directory,
@@ -299,16 +268,13 @@ test('--cert-dir: a pair is made once, with the node’s names, a private key fo
 /** An authority, a server pair and client pairs by openssl. */
 async function authority(directory: string) {
   await mkdir(directory, { recursive: true });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd: directory, stdio: 'pipe' });
   const root = (name: string) =>
     openssl(
       'req',
       '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
+      ...newKey,
       '-keyout',
       `${name}.key`,
       '-out',
@@ -319,20 +285,7 @@ async function authority(directory: string) {
       '2',
     );
   const leaf = (name: string, subject: string, issuer: string) => {
-    openssl(
-      'req',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      `${name}.key`,
-      '-out',
-      `${name}.csr`,
-      '-subj',
-      subject,
-    );
+    openssl('req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject);
     openssl(
       'x509',
       '-req',

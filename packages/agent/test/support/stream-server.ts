@@ -1,38 +1,21 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ProcessStreams, StreamRequest } from '@keelson/container-runtime';
 import { SpdyClient } from '@keelson/container-streams';
-import { FakeClock, silentLogger } from '@keelson/core/runtime';
+import type { FakeClock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import type { PodStreams } from '../../src/base/contracts/pod-streams.ts';
-import { openServers } from '../../src/serve/agent-servers.ts';
-import { createTextMetrics } from '../../src/serve/stats/text-metrics.ts';
-import { wordsConfig } from './bench.ts';
-
-const missing = () => {
-  throw new PodQueryError('NotFound', 'pod "nope" does not exist');
-};
+import { noStreams, openTestServers } from './test-servers.ts';
 
 /** The path of a command in a container, with the streams that are asked for. */
 export function execPath(command: readonly string[], ...flags: string[]): string {
   const words = [...command.map((word) => `command=${encodeURIComponent(word)}`), ...flags.map((flag) => `${flag}=1`)];
   return `/exec/default/web/main?${words.join('&')}`;
 }
-
-/** A node without pods. */
-export const noStreams: PodStreams = {
-  exec: missing,
-  attach: missing,
-  portForward: missing,
-  run: async () => missing(),
-};
 
 /** A real process with its ends, as runtimes give them. */
 export function spawned(command: readonly string[], { stdin, stdout, stderr }: StreamRequest): ProcessStreams {
@@ -76,30 +59,10 @@ export async function openStreamServer(
   streams: Partial<PodStreams>,
   words: readonly string[] = [],
 ): Promise<StreamServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
-  const clock = new FakeClock();
-  const servers = await openServers({
-    config: wordsConfig(directory, [
-      ...['--address=127.0.0.1', '--port=0', '--read-only-port=0', '--healthz-port=0', `--cert-dir=${directory}/pki`],
-      ...words,
-    ]),
-    state: {
-      pods: () => [],
-      runningPods: async () => [],
-      logs: async () => missing(),
-      usage: async () => [],
-      lastSyncLoopMs: () => clock.monotonic(),
-    },
+  const { servers, clock, directory } = await openTestServers(t, words, (place) => ({
     streams: { ...noStreams, ...streams },
-    logRoot: join(directory, 'log'),
-    submit: undefined,
-    metrics: createTextMetrics(),
-    effective: {},
-    clock,
-    logger: silentLogger,
-  });
-  t.teardown(() => servers.close());
+    logRoot: join(place.directory, 'log'),
+  }));
   const port = servers.port ?? 0;
   const at = { host: '127.0.0.1', port, rejectUnauthorized: false, agent: false as const };
   const upgraded = (

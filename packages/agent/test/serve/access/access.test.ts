@@ -1,15 +1,12 @@
 import { request } from 'node:https';
 import type { ApiClient, KindDefinition, KubeObject } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
-import { FakeClock } from '@keelson/core/runtime';
 import type { Pod, SubjectAccessReview, TokenReview } from '@keelson/kinds';
-import { listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
+import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { openServers } from '../../../src/serve/agent-servers.ts';
-import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
-import { noStreams } from '../../support/stream-server.ts';
+import { openTestServers } from '../../support/test-servers.ts';
 
 interface ReviewServer {
   /** Answers to token reviews, by token; a function may be slow or fail. */
@@ -43,40 +40,11 @@ function reviewServer({ tokens = () => ({ user: {} }), access = () => ({ allowed
 const jane = { authenticated: true, user: { username: 'jane', uid: '7', groups: ['dev'], extra: { team: ['red'] } } };
 
 async function open(t: ExecutionContext, words: readonly string[], server: ReviewServer = {}) {
-  const directory = await temporaryDirectory(t);
-  const common = [
-    '--hostname-override=n1',
-    '--address=127.0.0.1',
-    '--port=0',
-    '--read-only-port=0',
-    '--healthz-port=0',
-    '--stats-port=0',
-  ];
-  const places = [`--cert-dir=${directory}/pki`, `--root-dir=${directory}`, '--clusterconfig=/c'];
-  const parsed = parseOptions([...common, ...places, ...words]);
-  const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
-  const clock = new FakeClock();
-  const logger = listeningLogger();
   const { api, asked } = reviewServer(server);
-  const servers = await openServers({
-    config,
-    state: {
-      pods: server.pods ?? (() => []),
-      runningPods: async () => [],
-      logs: () => Promise.reject(new Error('no logs')),
-      usage: async () => [],
-      lastSyncLoopMs: () => clock.monotonic(),
-    },
-    streams: noStreams,
-    logRoot: directory,
-    submit: undefined,
+  const { servers, clock, logger } = await openTestServers(t, ['--clusterconfig=/c', ...words], () => ({
+    ...(server.pods && { state: { pods: server.pods } }),
     reviewApi: api,
-    metrics: createTextMetrics(),
-    effective: {},
-    clock,
-    logger,
-  });
-  t.teardown(() => servers.close());
+  }));
   const ask = (
     path: string,
     { token, ...rest }: { token?: string; method?: string; headers?: Record<string, string> } = {},

@@ -1,16 +1,11 @@
 import { createServer } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { FakeClock } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
-import { freePort, listeningLogger, temporaryDirectory, until } from '@keelson/test-support';
+import { freePort, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import type { PodUsage } from '../../../src/base/contracts/pod-queries.ts';
-import { openServers } from '../../../src/serve/agent-servers.ts';
-import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
-import { parseOptions } from '../../../src/startup/options/parse-options.ts';
-import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
-import { noStreams } from '../../support/stream-server.ts';
+import { openTestServers } from '../../support/test-servers.ts';
 
 const startMs = Date.UTC(2026, 0, 1) - 60_000;
 
@@ -31,38 +26,10 @@ function usageAt(nowMs: number): PodUsage[] {
 }
 
 async function open(t: ExecutionContext, words: readonly string[] = [], usage?: () => Promise<PodUsage[]>) {
-  const directory = await temporaryDirectory(t);
-  const common = [
-    '--hostname-override=n1',
-    '--address=127.0.0.1',
-    '--port=0',
-    '--read-only-port=0',
-    '--healthz-port=0',
-  ];
-  const places = [`--cert-dir=${directory}/pki`, `--root-dir=${directory}`, '--stats-port=0'];
-  const parsed = parseOptions([...common, ...places, ...words]);
-  const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
-  const clock = new FakeClock();
-  const logger = listeningLogger();
   const web = { metadata: { name: 'web', namespace: 'team', uid: 'u1' } } as Pod;
-  const servers = await openServers({
-    config,
-    state: {
-      pods: () => [web],
-      runningPods: async () => [],
-      logs: () => Promise.reject(new Error('no logs')),
-      usage: usage ?? (async () => usageAt(clock.now())),
-      lastSyncLoopMs: () => clock.monotonic(),
-    },
-    streams: noStreams,
-    logRoot: directory,
-    submit: undefined,
-    metrics: createTextMetrics(),
-    effective: {},
-    clock,
-    logger,
-  });
-  t.teardown(() => servers.close());
+  const { servers, clock, logger } = await openTestServers(t, words, (place) => ({
+    state: { pods: () => [web], usage: usage ?? (async () => usageAt(place.clock.now())) },
+  }));
   const main = (path: string, { body, method = 'GET' }: { body?: string; method?: string } = {}) =>
     new Promise<{ readonly status: number; readonly body: string }>((resolve, reject) => {
       const options = { agent: false, rejectUnauthorized: false, method };
