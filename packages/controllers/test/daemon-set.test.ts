@@ -50,7 +50,7 @@ test('each node receives one pod that only this node can run, with the toleratio
   const [pod] = await workloads.activePods();
   const [revision] = await workloads.list(ControllerRevision);
   t.is(pod?.metadata?.labels?.['controller-revision-hash'], revision?.metadata?.labels?.['controller-revision-hash']);
-  const keys = Object.keys((revision?.data as { spec: { template: object } }).spec.template);
+  const keys = Object.keys((revision?.data as { spec: { template: object } } | undefined)?.spec.template ?? {});
   t.deepEqual(keys, ['$patch', 'metadata', 'spec']);
   t.is(pod?.metadata?.labels?.['pod-template-generation'], '1');
   t.deepEqual(
