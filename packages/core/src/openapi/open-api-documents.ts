@@ -85,8 +85,9 @@ export class OpenApiDocuments {
   }
 
   /**
-   * Body of `/openapi/v2`: everything in one document, as JSON or in the protobuf form that kubectl asks for. `parts` are
-   * those of other servers.
+   * Body of `/openapi/v2`: everything in one document, as JSON or in the protobuf form that kubectl asks for.
+   *
+   * @param parts those of other servers
    */
   swagger(form: SwaggerForm, parts: readonly SwaggerPart[] = []): OpenApiFile {
     this.#refresh();
