@@ -139,7 +139,7 @@ export class ObjectWriter {
     const bytes = current.byteLength;
     const old = binding.read(current);
     await nextTurn(bytes);
-    const proposal = write.propose(old, current);
+    const proposal = relevantTo(write.mode, write.propose(old, current));
     await nextTurn(bytes);
     const fitsSchema = proposal.errors.length === 0;
     const proposed = proposal.object.metadata;
@@ -225,6 +225,12 @@ export class ObjectWriter {
       ? { stored: written.stored, kind: this.#binding.kind, code }
       : { object: written.object, code };
   }
+}
+
+/** The proposal without errors of fields that a status write restores from the stored object. */
+function relevantTo(mode: WriteMode, proposal: Proposal): Proposal {
+  if (mode !== 'status' || proposal.errors.length === 0) return proposal;
+  return { ...proposal, errors: proposal.errors.filter(({ field }) => /^(status|metadata)\b/.test(field)) };
 }
 
 function dryOutcome(decision: UpdateDecision, current: StoredObject | undefined): UpdateOutcome['outcome'] {

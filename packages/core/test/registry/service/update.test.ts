@@ -222,6 +222,10 @@ test('a status write changes status and labels, but not the spec or the generati
   const before = await plane.store.currentRevision();
   await gadgets.patchSubresource('a', 'status', 'merge', { spec: { replicas: 100 } });
   t.is(await plane.store.currentRevision(), before, 'a status write of the spec alone is no change');
+  const invalid = { ports: [{ name: 'a' }] };
+  const ignored = await gadgets.patchSubresource('a', 'status', 'merge', { spec: invalid, status: { phase: 'New' } });
+  t.like(ignored, { spec: { replicas: 3 }, status: { phase: 'New' } } as never);
+  t.is((await failure(() => gadgets.patch('a', 'merge', { spec: invalid }))).code, 422);
 });
 
 test('patches of all three types are applied; invalid ones and other content types are rejected', async (t) => {
