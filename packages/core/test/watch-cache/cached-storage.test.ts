@@ -35,6 +35,16 @@ async function events(watch: ResourceWatch): Promise<string[]> {
 const changesAfter = (revision: number) =>
   ({ from: { start: 'changesAfter', revision }, predicate: everything }) as const;
 
+test('storages are ready from their start, which connects them, until they stop', async (t) => {
+  const storages = createCachedStorages({ store: new LogStore().store, clock: new FakeClock() });
+  t.false(storages.ready());
+  await storages.start();
+  await turns();
+  t.true(storages.ready());
+  await storages.stop();
+  t.false(storages.ready());
+});
+
 test('changes that arrive while a kind is loaded are applied once, and none of them is missing', async (t) => {
   const log = new LogStore();
   log.put(key('a'), json('a'));

@@ -108,6 +108,10 @@ test('events reach the views of their kind, namespace and key, and only these', 
   t.deepEqual(reached('/core/pods/b/x'), ['kind', 'b']);
   t.deepEqual(reached('/core/pods/c'), ['kind']);
   t.is(scopes.view('/core/pods/a/', all), views.a);
+  views.a.join();
+  views.a.leave(watcher());
+  scopes.release('/core/pods/a/', views.a);
+  t.is(scopes.view('/core/pods/a/', all), views.a, 'another watch uses it');
   for (const [prefix, view] of [
     ['/core/pods/', views.kind],
     ['/core/pods/a/', views.a],
