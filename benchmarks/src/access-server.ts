@@ -9,9 +9,9 @@ import { createControlPlane } from 'keelson';
 import { bindings, reader, readObject, roles } from './access-objects.ts';
 
 /**
- * A plane whose requests are all those of one user: `access-server MODE ROLES BINDINGS [POLICY LOG]`. In the mode `roles`
- * four of the bindings apply to the user, in the mode `allow` every request is allowed. A plain HTTP server of the
- * command line has administrators only, whose requests do not wait for others.
+ * A plane whose requests are all those of one user: `access-server MODE ROLES BINDINGS [POLICY LOG]`. In the mode
+ * `roles` four of the bindings apply to the user, in the mode `allow` every request is allowed. A plain HTTP server of
+ * the command line has administrators only, whose requests do not wait for others.
  */
 const [mode, roleWord, bindingWord, policyFile, path] = process.argv.slice(2);
 const [roleCount, bindingCount] = [Number(roleWord), Number(bindingWord)];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { KindDefinition } from '@keelson/core';
-import { bindings, reader, readObject, roles } from '../access-objects.ts';
+import { type AccessObject, bindings, reader, readObject, roles } from '../access-objects.ts';
 import { httpRequest } from '../fixtures.ts';
 import type { Spawned } from '../measure/spawned.ts';
 import { requestRounds } from './request-rounds.ts';
@@ -100,14 +100,12 @@ async function fill(stage: Stage, { port }: Spawned, roleCount: number, bindingC
   const post = (path: string, object: unknown) => request('POST', path, object, 'admin-token');
   const pathOf = ({ group, version, names, scope }: KindDefinition) =>
     `/apis/${group}/${version}${scope === 'Namespaced' ? '/namespaces/default' : ''}/${names.plural}`;
-  const requests = [
-    post(`${namespacePath}/configmaps`, readObject),
-    ...[...roles(roleCount), ...bindings(bindingCount, roleCount)].map(({ kind, object }) =>
-      post(pathOf(kind), object),
-    ),
-  ];
-  // One connection, because escalation is checked against roles that exist.
-  await stage.load.requests({ port, tls: true, connections: 1, count: requests.length, requests });
+  const create = (requests: readonly string[]) =>
+    stage.load.requests({ port, tls: true, connections: 16, count: requests.length, requests });
+  const postOf = ({ kind, object }: AccessObject) => post(pathOf(kind), object);
+  await create([post(`${namespacePath}/configmaps`, readObject), ...Array.from(roles(roleCount), postOf)]);
+  // After the roles, because escalation is checked against roles that exist.
+  await create(Array.from(bindings(bindingCount, roleCount), postOf));
 }
 
 /** Starts the default server, with TLS and RBAC, for the users of the token file. */

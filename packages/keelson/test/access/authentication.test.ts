@@ -278,7 +278,7 @@ function signed(claims: object, { key, kid, alg = 'RS256' }: SignOptions): strin
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 }
 
-test('tokens of an OpenID Connect issuer: claims, rotation, outage, audiences, clocks and forged algorithms', async (t) => {
+test('tokens of OpenID Connect issuers: claims, rotation, outage, audiences, clocks and forged algorithms', async (t) => {
   const authority = await createAuthority(Date.now());
   const pair = await issueCertificate(authority, loopbackServer, Date.now());
   const keys = ['one', 'two', 'three'].map((kid) => ({ kid, ...generateKeyPairSync('rsa', { modulusLength: 2048 }) }));
@@ -286,13 +286,16 @@ test('tokens of an OpenID Connect issuer: claims, rotation, outage, audiences, c
   let published = [one];
   let fetches = 0;
   let down = false;
+  const answer = (path: string | undefined, url: string, by: typeof keys) => {
+    const jwks = by.map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig' }));
+    return JSON.stringify(path === '/keys' ? { keys: jwks } : { issuer: url, jwks_uri: `${url}/keys` });
+  };
   const issuer = await listen(t, pair, (incoming, response) => {
     if (down) return void incoming.socket.destroy();
     fetches += 1;
-    const jwks = published.map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig' }));
-    const discovery = { issuer: issuer.url, jwks_uri: `${issuer.url}/keys` };
-    response.end(JSON.stringify(incoming.url === '/keys' ? { keys: jwks } : discovery));
+    response.end(answer(incoming.url, issuer.url, published));
   });
+  const second = await listen(t, pair, ({ url }, response) => response.end(answer(url, second.url, [three])));
   const { bearer, clock, lines } = await serve(t, async (data) => {
     const config = {
       apiVersion: 'apiserver.config.k8s.io/v1beta1',
@@ -313,6 +316,10 @@ test('tokens of an OpenID Connect issuer: claims, rotation, outage, audiences, c
           },
           claimValidationRules: [{ claim: 'hd', requiredValue: 'example.com' }],
         },
+        {
+          issuer: { url: second.url, audiences: ['second'], certificateAuthority: authority.certificate },
+          claimMappings: { username: { claim: 'sub', prefix: 'second:' } },
+        },
       ],
     };
     await writeFile(join(data, 'config'), JSON.stringify(config));
@@ -332,9 +339,15 @@ test('tokens of an OpenID Connect issuer: claims, rotation, outage, audiences, c
   t.is((await bearer(signed(claims({ roles: 'dev' }), by(one)))).status, 201, 'a single group');
   t.is((await bearer(signed(claims(), { key: one.privateKey }))).status, 201, 'without the identifier of the key');
 
+  const ofSecond = (more: object = {}) => claims({ iss: second.url, aud: 'second', ...more });
+  t.is((await bearer(signed(ofSecond(), by(three)))).user, 'second:1: system:authenticated', 'another issuer');
+
   const refused: Readonly<Record<string, string>> = {
+    'the key of another issuer': signed(ofSecond(), by(one)),
+    'a key of another issuer without its identifier': signed(ofSecond(), { key: one.privateKey }),
+    'the audience of another issuer': signed(ofSecond({ aud: 'here' }), by(three)),
     'another audience': signed(claims({ aud: 'elsewhere' }), by(one)),
-    'another issuer': signed(claims({ iss: 'https://example.com' }), by(one)),
+    'an unknown issuer': signed(claims({ iss: 'https://example.com' }), by(one)),
     expired: signed(claims({ exp: seconds() - 11 }), by(one)),
     'not yet valid': signed(claims({ nbf: seconds() + 30 }), by(one)),
     'without an end': signed(claims({ exp: undefined }), by(one)),
@@ -370,6 +383,7 @@ test('tokens of an OpenID Connect issuer: claims, rotation, outage, audiences, c
   t.is((await bearer(signed(claims(), by(one)))).status, 401, 'the former key is no longer published');
 
   down = true;
+  t.is((await bearer(signed(ofSecond(), by(three)))).status, 201, 'an outage concerns one issuer');
   clock.advance(2 * 3_600_000);
   t.is((await bearer(signed(claims(), by(two)))).status, 201, 'known keys are sufficient during an outage');
   clock.advance(5_000);
