@@ -6,7 +6,7 @@ const canPin = spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).st
 /** Core of the measured process, and core of the load. */
 export const cores = { subject: 0, load: 1 } as const;
 
-const startLimitMs = 20_000;
+const startLimitMs = 60_000;
 
 /** Time in which a process must end after it was requested to. */
 const stopLimitMs = 10_000;

@@ -120,7 +120,7 @@ const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
 /** Figures with the calls of the command that gave them. */
 export interface PeerRecord extends PeerFigures {
   readonly runs: readonly Run[];
-  /** Sizes of the last call. */
+  /** Sizes of the first call; the words of the others state theirs. */
   readonly options: Pick<BenchOptions, 'objects' | 'watchers' | 'rounds' | 'sliceMs'>;
 }
 
@@ -132,7 +132,8 @@ export function peersAgain(before: PeerRecord, now: PeerRecord): PeerRecord {
   return {
     ...now,
     rows: rows.sort((a, b) => names.indexOf(a.scenario) - names.indexOf(b.scenario)),
-    memory: { ...before.memory, ...now.memory },
+    memory: before.memory,
+    options: before.options,
     runs: [...before.runs, ...now.runs],
   };
 }

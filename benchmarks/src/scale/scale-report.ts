@@ -64,8 +64,9 @@ function section(result: PartResult): string {
   const furthest = Math.max(...points.map(({ x }) => x));
   const fits = part.fitted.map((figure) => {
     const { base, slope, r2 } = fitOf(points, figure);
-    const tenTimes = base + slope * furthest * 10;
-    return [figure, sign(base), sign(slope * 1000), r2.toFixed(2), `${sign(tenTimes)} at ${short(furthest * 10)}`];
+    // A line that falls says that the figure does not grow, not that it becomes nothing.
+    const tenTimes = slope < 0 ? 'no growth' : `${sign(base + slope * furthest * 10)} at ${short(furthest * 10)}`;
+    return [figure, sign(base), sign(slope * 1000), r2.toFixed(2), tenTimes];
   });
   return [
     `## ${name}\n\n${part.what[0]?.toUpperCase()}${part.what.slice(1)}. Storage: ${storage}; commit ${commit}; load of the machine (average of a minute) ${load[0].toFixed(1)} before and ${load[1].toFixed(1)} after, its own included:\n\n`,
