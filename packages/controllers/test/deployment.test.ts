@@ -167,6 +167,20 @@ test('pods that cannot be created are reported by the condition ReplicaFailure, 
   t.is(conditionOf(done, 'ReplicaFailure'), undefined);
 });
 
+test('revisions are integers of 64 bits', async (t) => {
+  const workloads = await WorkloadPlane.start(t, { controllers: workloadControllers });
+  await workloads.objects(Deployment).create(deployment(1));
+  await workloads.reaches(Deployment, 'web', isComplete(1));
+  const [first] = await workloads.list(ReplicaSet);
+  const great = { metadata: { annotations: { [revision]: '3546343826724305832' } } };
+  await workloads.objects(ReplicaSet).patch(first?.metadata?.name ?? '', 'merge', great);
+  await workloads
+    .objects(Deployment)
+    .patch('web', 'merge', { spec: { template: { metadata: { labels: { v: '2' } } } } });
+  const next = (object: Deployment) => object.metadata?.annotations?.[revision] === '3546343826724305833';
+  await t.notThrowsAsync(workloads.reaches(Deployment, 'web', next));
+});
+
 test('replica sets without pods beyond revisionHistoryLimit are deleted, the oldest revisions first', async (t) => {
   const workloads = await WorkloadPlane.start(t, { controllers: workloadControllers });
   await workloads.objects(Deployment).create(deployment(1, { revisionHistoryLimit: 2 }));

@@ -21,9 +21,19 @@ const notCopied: ReadonlySet<string> = new Set([
 /** Maximum length of the list of earlier revisions of a replica set. */
 const maxHistoryLength = 2000;
 
-/** The revision of a replica set; 0 when it has none. */
-export function revisionOf(object: KubeObject): number {
-  return integer(object.metadata?.annotations?.[revisionAnnotation]) ?? 0;
+/** The revision of a replica set, an integer of 64 bits; 0 when it has none. */
+export function revisionOf(object: KubeObject): bigint {
+  return revisionNumber(object.metadata?.annotations?.[revisionAnnotation] ?? '0') ?? 0n;
+}
+
+/** Order of ascending revisions. */
+export function compareRevisions(a: KubeObject, b: KubeObject): number {
+  const difference = revisionOf(a) - revisionOf(b);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+function revisionNumber(text: string): bigint | undefined {
+  return /^\d{1,19}$/.test(text) ? BigInt(text) : undefined;
 }
 
 /** The size of the deployment when the replica set was scaled last. */
@@ -64,9 +74,9 @@ export function rolledBackAnnotations(deployment: Deployment, set: KubeObject): 
 }
 
 /** The annotations with a revision, if it is greater than the present one, which is added to the history. */
-export function withRevision(annotations: Record<string, string>, revision: number): Record<string, string> {
+export function withRevision(annotations: Record<string, string>, revision: bigint): Record<string, string> {
   const present = annotations[revisionAnnotation];
-  const before = present === undefined ? 0 : integer(present);
+  const before = revisionNumber(present ?? '0');
   if (before === undefined || before >= revision) return annotations;
   const updated = { ...annotations, [revisionAnnotation]: String(revision) };
   if (present === undefined) return updated;

@@ -12,7 +12,7 @@ import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
 
 import { isActive } from '../workload/pod-state.ts';
 import { relatedOrphans, selectorOf } from '../workload/selector.ts';
-import { revisionOf } from './annotations.ts';
+import { compareRevisions } from './annotations.ts';
 import { isComplete, reportPause, reportProgress, reportStatus } from './progress.ts';
 import { byAge, replicasOf } from './replica-sets.ts';
 import { recreate, rollingUpdate } from './roll-out.ts';
@@ -95,7 +95,7 @@ async function deleteOldSets({ run, deployment, old }: Rollout): Promise<void> {
   const alive = old.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   if (alive.length <= limit) return;
   const sets = run.client.resource(ReplicaSet).namespace(deployment.metadata?.namespace ?? '');
-  const oldest = [...alive].sort((a, b) => revisionOf(a) - revisionOf(b) || byAge(a, b));
+  const oldest = [...alive].sort((a, b) => compareRevisions(a, b) || byAge(a, b));
   for (const { metadata, spec, status } of oldest.slice(0, alive.length - limit)) {
     const observed = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
     if (!observed || (status?.replicas ?? 0) > 0 || replicasOf({ spec }) > 0) continue;

@@ -86,7 +86,7 @@ async function update(run: ReconcileRun, set: ReplicaSet): Promise<ReplicaSet> {
 }
 
 /** Gives the replica set of the present template the greatest revision, and the annotations of the deployment. */
-export async function recordRevision(rollout: Rollout, set: ReplicaSet, revision: number): Promise<void> {
+export async function recordRevision(rollout: Rollout, set: ReplicaSet, revision: bigint): Promise<void> {
   const { deployment, run } = rollout;
   const before = set.metadata?.annotations ?? {};
   const annotations = withRevision({ ...before, ...copiedAnnotations(deployment) }, revision);
@@ -98,7 +98,7 @@ export async function recordRevision(rollout: Rollout, set: ReplicaSet, revision
 }
 
 /** The replica set of the present template. Its name follows from the template, so that it is created only once. */
-export function newReplicaSet(deployment: Deployment, replicas: number, revision: number): ReplicaSet {
+export function newReplicaSet(deployment: Deployment, replicas: number, revision: bigint): ReplicaSet {
   const { name = '' } = deployment.metadata ?? {};
   const { template, selector, minReadySeconds } = deployment.spec;
   const hash = shortHash(`${templateText(template, hashLabel)}${deployment.status?.collisionCount ?? ''}`);

@@ -1,5 +1,5 @@
 import { Deployment, type ReplicaSet } from '@keelson/kinds';
-import { revisionOf, rollbackToAnnotation, rolledBackAnnotations } from './annotations.ts';
+import { compareRevisions, revisionOf, rollbackToAnnotation, rolledBackAnnotations } from './annotations.ts';
 import { hashLabel, isSameTemplate } from './replica-sets.ts';
 import type { Rollout } from './rollout.ts';
 
@@ -17,8 +17,8 @@ export async function rollBack(rollout: Rollout, request: number): Promise<void>
   const { run, deployment } = rollout;
   const name = deployment.metadata?.name;
   const warn = (reason: string, message: string) => run.event(deployment, 'Warning', reason, message);
-  const revision = request === 0 ? lastRevision(rollout.all) : request;
-  if (revision === 0) {
+  const revision = request === 0 ? lastRevision(rollout.all) : BigInt(request);
+  if (revision === 0n) {
     warn('DeploymentRollbackRevisionNotFound', 'Unable to find last revision.');
     return update(rollout, deployment);
   }
@@ -45,8 +45,9 @@ export async function rollBack(rollout: Rollout, request: number): Promise<void>
 }
 
 /** The second greatest revision; 0 when there is none. */
-function lastRevision(sets: readonly ReplicaSet[]): number {
-  return sets.map(revisionOf).sort((a, b) => b - a)[1] ?? 0;
+function lastRevision(sets: readonly ReplicaSet[]): bigint {
+  const last = [...sets].sort(compareRevisions).at(-2);
+  return last === undefined ? 0n : revisionOf(last);
 }
 
 async function update({ run }: Rollout, deployment: Deployment): Promise<void> {

@@ -3,7 +3,7 @@ import { isStatusError, StatusReason } from '@keelson/core';
 import { type appsV1, type Deployment, ReplicaSet } from '@keelson/kinds';
 import { timeOf } from '../workload/object-status.ts';
 import { isNamespaceTerminating, textOf } from '../workload/pod-writes.ts';
-import { revisionAnnotation, revisionOf } from './annotations.ts';
+import { compareRevisions, revisionAnnotation, revisionOf } from './annotations.ts';
 import {
   byAge,
   isSameTemplate,
@@ -139,8 +139,9 @@ export class Rollout {
     return false;
   }
 
-  #nextRevision(): number {
-    return Math.max(0, ...this.old.map(revisionOf)) + 1;
+  #nextRevision(): bigint {
+    const last = [...this.old].sort(compareRevisions).at(-1);
+    return last === undefined ? 1n : revisionOf(last) + 1n;
   }
 
   /** The first size of the replica set of the present template: as many pods as fit beside those of the others. */
