@@ -1,75 +1,21 @@
 // Measures the first steps of a user: from an empty folder to passed tests and `kubectl get` of a kind of the project,
-// with the commands of the README. The packages are packed and served by a registry on loopback, which redirects all
-// other requests to the registry that npm uses. Needs kubectl.
+// with the commands of the README and the packages of this checkout. Needs kubectl.
 //
 //   node scripts/first-steps.mjs [--limit SECONDS]
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { startPackedRegistry } from './packed-registry.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({ options: { limit: { type: 'string' } } });
 const limitSeconds = Number(values.limit ?? 90);
 const home = mkdtempSync(join(tmpdir(), 'keelson-first-steps-'));
-const upstream = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).stdout.trim();
 
-/** The packed packages: name -> manifest and bytes. */
-function pack() {
-  const folder = join(home, 'packed');
-  spawnSync(process.execPath, [`${root}scripts/pack.mjs`, folder], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const files = [folder, join(folder, 'scoped')].flatMap((place) =>
-    readdirSync(place).map((name) => join(place, name)),
-  );
-  const packed = new Map();
-  for (const file of files.filter((name) => name.endsWith('.tgz'))) {
-    const { stdout } = spawnSync('tar', ['-xzOf', file, 'package/package.json'], { encoding: 'utf8' });
-    const manifest = JSON.parse(stdout);
-    packed.set(manifest.name, { manifest, bytes: readFileSync(file) });
-  }
-  return packed;
-}
-
-/** A registry with the packed packages. */
-async function serve(packed) {
-  const server = createServer((request, response) => {
-    const name = decodeURIComponent(request.url.slice(1)).replace(/\/-\/.*$/, '');
-    const found = packed.get(name);
-    if (found === undefined) {
-      response.writeHead(302, { location: new URL(request.url.slice(1), upstream).href }).end();
-    } else if (request.url.includes('/-/')) response.end(found.bytes);
-    else {
-      const { manifest, bytes } = found;
-      const dist = {
-        tarball: `${url}/${manifest.name}/-/package.tgz`,
-        integrity: `sha512-${createHash('sha512').update(bytes).digest('base64')}`,
-      };
-      const { version } = manifest;
-      const versions = { [version]: { ...manifest, dist } };
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions }));
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${server.address().port}`;
-  return { url, close: () => server.close() };
-}
-
-const registry = await serve(pack());
-const env = {
-  ...process.env,
-  npm_config_registry: registry.url,
-  npm_config_replace_registry_host: 'never',
-  npm_config_prefer_offline: 'true',
-  npm_config_yes: 'true',
-  npm_config_update_notifier: 'false',
-};
+const registry = await startPackedRegistry(join(home, 'packed'));
+const env = { ...process.env, ...registry.env };
 const started = performance.now();
 const seconds = (since) => (performance.now() - since) / 1000;
 

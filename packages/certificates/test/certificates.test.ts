@@ -78,7 +78,7 @@ openssl(
     const subject = '/O=Größe 1/CN=of openssl';
     const made = spawnSync('openssl', [
       ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-utf8', '-subj', subject, '-days', '400'],
-    ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
+      ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
       ...['-keyout', file('key'), '-out', file('certificate')],
     ]);
     t.is(made.status, 0, String(made.stderr));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { UsageError } from '@keelson/core/internal';
+import { parseYaml, UsageError } from '@keelson/core/internal';
 import test from 'ava';
 import { readCommand } from '../src/choices.ts';
 import { projectFiles } from '../src/project-files.ts';
@@ -98,3 +98,29 @@ test('files follow from the choices', async (t) => {
   t.regex(large.get('README.md') ?? '', /get backupplans --watch/);
   t.regex(large.get('compose.yaml') ?? '', /KEELSON_STORAGE: "postgres:\/\/keelson:keelson@database:5432\/keelson"/);
 });
+
+for (const storage of ['lmdb', 'memory', 'postgres', 'etcd'])
+  test(`the Dockerfile for ${storage} copies what exists, and the services of the composition refer to each other`, async (t) => {
+    const files = await filesOf('plane', '--docker', '--storage', storage);
+    const { outDir } = JSON.parse(files.get('tsconfig.json') ?? '').compilerOptions as { readonly outDir: string };
+    const created = [...files.keys(), 'package-lock.json'];
+    const built = [...created, 'node_modules', `${outDir}/src`];
+    const copies = [...(files.get('Dockerfile') ?? '').matchAll(/^COPY (--from=build )?(.+) \S+$/gm)];
+    t.true(copies.length >= 6);
+    for (const [line, stage, sources = ''] of copies)
+      for (const source of sources.split(' ').map((name) => name.replace(/^\/app\//, '')))
+        t.true(
+          (stage ? built : created).some((file) => file === source || file.startsWith(`${source}/`)),
+          line,
+        );
+    const { services, volumes } = parseYaml(Buffer.from(files.get('compose.yaml') ?? '')).value as {
+      readonly services: Readonly<
+        Record<string, { readonly depends_on?: object; readonly volumes: readonly string[] }>
+      >;
+      readonly volumes: object;
+    };
+    for (const service of Object.values(services)) {
+      for (const other of Object.keys(service.depends_on ?? {})) t.true(other in services, other);
+      for (const volume of service.volumes) t.true((volume.split(':')[0] ?? '') in volumes, volume);
+    }
+  });

@@ -1,7 +1,8 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
 import { parseArguments } from '@keelson/core/internal';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import { builtinKinds, ConfigMap } from '@keelson/kinds';
@@ -13,15 +14,19 @@ import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { routeKinds } from '../../src/storage/kind-routes.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
+import { loadCredentials } from '../../src/tls/credentials.ts';
 
 const root = fileURLToPath(new URL('../../../../../', import.meta.url));
-const pages = join(root, 'docs/how-to');
+/** The guides; the commands of the others run in `scripts/documented-steps.mjs`. */
+const guides = join(root, 'docs/how-to');
+const walkthroughs = ['README.md', 'docs/tutorial/first-control-plane.md', 'docs/tutorial/own-project.md'];
 const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics };
 
 async function blocks(language: string): Promise<(readonly [page: string, text: string])[]> {
   const found: (readonly [string, string])[] = [];
-  for (const page of (await readdir(pages)).filter((name) => name.endsWith('.md'))) {
-    const text = await readFile(join(pages, page), 'utf8');
+  const pages = (await readdir(guides)).filter((name) => name.endsWith('.md')).map((name) => join('docs/how-to', name));
+  for (const page of [...pages, ...walkthroughs]) {
+    const text = await readFile(join(root, page), 'utf8');
     for (const [, block = ''] of text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs')))
       found.push([page, block]);
   }
@@ -58,10 +63,13 @@ test('every call of the command in the documentation has options that exist', as
         .split('\n')
         .map((line) => [page, line] as const),
     )
-    .filter(([, line]) => /^keelson (serve|up)\b/.test(line));
-  t.true(lines.length >= 8);
+    .flatMap(([page, line]) => {
+      const call = /^(?:keelson|node \S+\/keelson\.js) (?:serve|up)\b(.*?)(?: {2,}#.*| &)?$/.exec(line);
+      return call === null ? [] : [[page, call[1]?.trim() ?? ''] as const];
+    });
+  t.true(lines.length >= 14);
   for (const [page, line] of lines) {
-    const words = line.replace(/ &$/, '').replaceAll('"', '').split(/\s+/).slice(2);
+    const words = line === '' ? [] : line.replaceAll('"', '').split(/\s+/);
     t.notThrows(() => parseArguments(words, optionTable, 'keelson'), `${page}: ${line}`);
   }
 });
@@ -101,4 +109,48 @@ test('alerts and the dashboard use metrics that exist', async (t) => {
       t.is(documented.get(base) === 'histogram', base !== name, `${file}: ${name}`);
     }
   }
+});
+
+test('the image and the composition use packages, options and files that exist', async (t) => {
+  const folder = join(root, 'deploy/docker');
+  const dockerfile = await readFile(join(folder, 'Dockerfile'), 'utf8');
+  const adapters = /^ARG PACKAGES="(.*)"$/m.exec(dockerfile)?.[1]?.split(' ') ?? [];
+  const manifests = await Promise.all(
+    (await readdir(join(root, 'adapters'))).map((name) =>
+      readFile(join(root, 'adapters', name, 'package.json'), 'utf8'),
+    ),
+  );
+  const names = manifests.map((text) => (JSON.parse(text) as { readonly name: string }).name);
+  t.true(adapters.length >= 2);
+  for (const adapter of adapters) t.true(names.includes(adapter), adapter);
+  t.notRegex(dockerfile, /^(?:COPY|ADD) /m);
+  const [, ...healthcheck] = JSON.parse(/^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[];
+  t.notThrows(() => new Script(healthcheck[1] ?? 'absent(')); // Compiled, not run.
+
+  const compose = await readFile(join(folder, 'compose.yaml'), 'utf8');
+  const variables = new Map(
+    [...`${dockerfile}\n${compose}`.matchAll(/\b(KEELSON_\w+)(?:=|: )([^\s},]+)/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
+  );
+  t.true(variables.size >= 3);
+  await t.notThrowsAsync(loadOptions([], Object.fromEntries(variables)));
+  for (const [, words = ''] of compose.matchAll(/command: \[serve, ([^\]]+)\]/g))
+    t.notThrows(() => parseArguments(words.split(', '), optionTable, 'keelson'));
+
+  const services = [...(compose.split(/^services:$/m)[1] ?? '').matchAll(/^ {2}([\w-]+):/gm)].map(([, name]) => name);
+  for (const [, path = ''] of compose.matchAll(/"(\.\.\/[^:"]+):/g)) {
+    const mounted = await readFile(join(folder, path), 'utf8');
+    for (const [, host = ''] of mounted.matchAll(/^ +server \S+ ([\w-]+):\d+$/gm))
+      t.true(services.includes(host), host);
+  }
+
+  const data = await mkdtemp(join(tmpdir(), 'keelson-compose-'));
+  t.teardown(() => rm(data, { recursive: true }));
+  await loadCredentials(data, '127.0.0.1', systemClock.now());
+  const shared = /cp -n (.*) \$\$KEELSON_DATA/.exec(compose)?.[1]?.split(' ') ?? [];
+  t.true(shared.length >= 5);
+  const files = [...(await readdir(data)), 'service-account.key'];
+  for (const path of shared) t.true(files.includes(basename(path)), path);
 });
