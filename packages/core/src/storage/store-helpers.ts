@@ -39,7 +39,7 @@ export function checkKey(key: Key, limit = maxKeyBytes): void {
     throw invalid(`a key has at most ${limit} bytes, got ${Buffer.byteLength(key)}`, key);
 }
 
-/** @throws StorageError `InvalidKey`, or `TooLarge` for a value with more bytes than a store of these capabilities has */
+/** Checks the key and the size of a value. @throws StorageError `InvalidKey`, `TooLarge` */
 export function checkWrite(op: WriteOp, { maxValueBytes }: Pick<StoreCapabilities, 'maxValueBytes'>): void {
   checkKey(op.key);
   if (op.op === 'delete' || op.value.byteLength <= maxValueBytes) return;
