@@ -248,7 +248,11 @@ try {
       await runPage(page, reader);
     } finally {
       await reader.stop();
-      if (inClone) spawnSync('npx', ['--no-install', 'keelson', 'down'], { cwd: clone, env });
+      if (inClone)
+        spawnSync(process.execPath, [join(clone, 'packages/keelson/dist/bundle/keelson.js'), 'down'], {
+          cwd: clone,
+          env,
+        });
       rmSync(join(clone, '.keelson'), { recursive: true, force: true });
     }
     process.stdout.write(`${page}: every step is as documented\n`);
