@@ -12,14 +12,19 @@ export function buildRoot(folder: string): void {
       encoding: 'utf8',
       env: { PATH: '/usr/bin:/bin' },
     }).trim();
-    place(folder, path, `/bin/${name}`);
-    const libraries = execFileSync('ldd', [path], { encoding: 'utf8' }).matchAll(/(\/\S+)/g);
-    for (const [library] of libraries) place(folder, library, library);
+    placeProgram(folder, path, `/bin/${name}`);
   }
   mkdirSync(join(folder, 'etc'));
   mkdirSync(join(folder, 'tmp'));
   writeFileSync(join(folder, 'etc/passwd'), 'root:x:0:0::/root:/bin/sh\napp:x:4242:4343::/home/app:/bin/sh\n');
   writeFileSync(join(folder, 'suite-file'), 'original\n');
+}
+
+/** Copies a program of this machine to a path of a root file system, and the libraries that it is linked with. */
+export function placeProgram(root: string, from: string, to: string): void {
+  place(root, from, to);
+  const libraries = execFileSync('ldd', [from], { encoding: 'utf8' }).matchAll(/(\/\S+)/g);
+  for (const [library] of libraries) place(root, library, library);
 }
 
 function place(root: string, from: string, to: string): void {

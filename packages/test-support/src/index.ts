@@ -5,7 +5,7 @@ export { freePort, freePorts } from './free-ports.ts';
 export { buildGoTest, buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';
 export { type ProcessFilter, processesWith } from './host-processes.ts';
-export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
+export { buildRoot, dockerArchive, ociLayout, placeProgram, tarOf } from './image-builder.ts';
 export { killProcessWith } from './kill-process.ts';
 export { memoryFolder } from './memory-folder.ts';
 export { missingForNamespaces, type NetworkNamespace, networkNamespace } from './network-namespace.ts';
