@@ -1,31 +1,48 @@
-// Runs the chart of `helm create` and one with a custom resource on `keelson up` through their lives: install --wait,
-// test, upgrade, rollback, uninstall.
-// `node scripts/helm-check.mjs [--version 3|4] [--helm FILE]`, after a build. Without FILE, helm is built from its Go
-// modules. Helm 4 applies on the server. Requires Linux, root (names of services are served on port 53) and busybox.
+// Runs charts on `keelson up` through their lives: install --wait, test, upgrade, rollback, uninstall. They are the chart
+// of `helm create`, one with a custom resource that kubectl changes too, and those of test/charts, which are written in
+// the manner of published charts.
+//
+//   node scripts/helm-check.mjs [--version 3|4]... [--helm FILE] [--chart NAME]...
+//
+// Without --version, helm 3 and helm 4 in turn. Without FILE, helm is built from its Go modules. Helm 4 applies on the
+// server. --chart selects charts of test/charts, and no others. Requires a build, Linux, root (names of services are
+// served on port 53) and busybox.
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { isDeepStrictEqual, parseArgs, promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const { buildGoTool, freePorts } = await import(`${root}packages/test-support/dist/src/index.js`);
+const { buildGoTool, freePorts, until } = await import(`${root}packages/test-support/dist/src/index.js`);
 const { cleanEnvironment, removeDirectory, runKeelson, startKeelson, temporaryDirectory } = await import(
   `${root}test/dist/src/keelson-process.js`
 );
 const { buildBusyboxImages } = await import(`${root}test/dist/src/busybox-image.js`);
 
-const { values } = parseArgs({ options: { version: { type: 'string', default: '3' }, helm: { type: 'string' } } });
-const { version } = values;
-if (version !== '3' && version !== '4') {
-  process.stderr.write(`--version: ${JSON.stringify(version)} is not 3 or 4\n`);
+const { values } = parseArgs({
+  options: {
+    version: { type: 'string', multiple: true, default: ['3', '4'] },
+    helm: { type: 'string' },
+    chart: { type: 'string', multiple: true, default: [] },
+  },
+});
+
+function usage(message) {
+  process.stderr.write(`${message}\n`);
   process.exit(2);
 }
-const helmFile = values.helm ?? buildGoTool(`helm${version}`, `helm.sh/helm/v${version}/cmd/helm`);
-if (helmFile === undefined) {
-  process.stderr.write('helm cannot be built here; install Go, or name a binary with --helm FILE\n');
-  process.exit(2);
+
+const chartFolder = join(root, 'test/charts');
+const charts = (await readdir(chartFolder)).map((name) => basename(name, '.txtar')).sort();
+for (const name of values.chart) {
+  if (!charts.includes(name)) usage(`--chart: ${JSON.stringify(name)} is not one of ${charts.join(', ')}`);
 }
+const helms = values.version.map((version) => {
+  if (version !== '3' && version !== '4') usage(`--version: ${JSON.stringify(version)} is not 3 or 4`);
+  const file = values.helm ?? buildGoTool(`helm${version}`, `helm.sh/helm/v${version}/cmd/helm`);
+  return { version, file: file ?? usage('helm cannot be built here; install Go, or name a binary with --helm FILE') };
+});
 
 const folder = await temporaryDirectory();
 const data = join(folder, 'data');
@@ -40,12 +57,16 @@ const listen = `exec httpd -f -h /tmp/www -p "${address}:$WEB_DEMO_SERVICE_PORT"
 const serve = `mkdir -p /tmp/www && echo served > /tmp/www/index.html && ${listen}`;
 buildBusyboxImages(join(folder, 'build'), join(data, 'node', 'images'), [
   { reference: 'example.com/site:1', config: { Cmd: ['/bin/sh', '-c', serve] } },
+  { reference: 'example.com/idle:1', config: { Cmd: ['/bin/sh', '-c', 'trap "exit 0" TERM; sleep 100000 & wait'] } },
   { reference: 'busybox:latest' },
 ]);
 
 const server = await startKeelson(data, ['--log-level', 'warn'], 'up');
+// A copy, because its default namespace is changed.
+const kubeconfig = join(folder, 'kubeconfig');
+await copyFile(server.kubeconfig, kubeconfig);
 const env = cleanEnvironment({
-  KUBECONFIG: server.kubeconfig,
+  KUBECONFIG: kubeconfig,
   HOME: folder,
   HELM_CACHE_HOME: join(folder, 'cache'),
   HELM_CONFIG_HOME: join(folder, 'config'),
@@ -53,15 +74,10 @@ const env = cleanEnvironment({
 });
 
 async function run(program, words) {
-  const began = performance.now();
-  const { stdout } = await promisify(execFile)(program, words, { env, cwd: folder, timeout: commandTimeoutMs });
-  process.stdout.write(
-    `${((performance.now() - began) / 1000).toFixed(1)} s  ${program === helmFile ? 'helm' : program} ${words.join(' ')}\n`,
-  );
-  return stdout;
+  const options = { env, cwd: folder, timeout: commandTimeoutMs, maxBuffer: 64 * 1024 * 1024 };
+  return (await promisify(execFile)(program, words, options)).stdout;
 }
 
-const helm = (...words) => run(helmFile, words);
 const kubectl = (...words) => run('kubectl', words);
 
 function expect(found, wanted, what) {
@@ -73,8 +89,111 @@ const portOf = async () => (await kubectl('get', 'service', 'web-demo', '-o', 'j
 const settings = (port) => ['--set', `image.repository=example.com/site,image.tag=1,service.port=${port}`];
 const wait = ['--wait', '--timeout', '90s'];
 
+/**
+ * Writes the files of a chart: lines `-- NAME --`, each followed by the file.
+ *
+ * @returns what stays after uninstall.
+ */
+async function unpack(name) {
+  const text = await readFile(join(chartFolder, `${name}.txtar`), 'utf8');
+  const parts = text.split(/^-- (\S+) --\n/m).slice(1);
+  for (let i = 0; i < parts.length; i += 2) {
+    const file = join(folder, name, parts[i]);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, parts[i + 1]);
+  }
+  const remains = parts.indexOf('remains.txt');
+  return remains < 0 ? [] : parts[remains + 1].trim().split('\n');
+}
+
+/** Names of everything that is stored, apart from what the cluster writes for itself. */
+async function everything() {
+  const resources = (await kubectl('api-resources', '--verbs=list,delete', '-o', 'name')).trim().split('\n');
+  const kept = resources.filter((name) => !/^(apiservices|events|leases|nodes|controllerrevisions)(\.|$)/.test(name));
+  const names = await kubectl('get', kept.join(','), '--all-namespaces', '--ignore-not-found', '-o', 'name');
+  return names.trim().split('\n');
+}
+
+/** What differs, each as often as it occurs. */
+function added(before, after) {
+  const left = [...before];
+  return after.filter((name) => {
+    const position = left.indexOf(name);
+    if (position >= 0) left.splice(position, 1);
+    return position < 0;
+  });
+}
+
+/**
+ * What a release has set in its objects: without statuses and what servers and controllers write. Jobs are left out,
+ * because each revision of a chart has others.
+ */
+async function objectsOf(helm, name) {
+  const manifest = join(folder, `${name}.yaml`);
+  await writeFile(manifest, await helm('get', 'manifest', name, '-n', name));
+  const shown = JSON.parse(await kubectl('get', '-f', manifest, '-o', 'json'));
+  return (shown.items ?? [shown])
+    .filter(({ kind }) => kind !== 'Job')
+    .map(({ status: _status, metadata: { name: object, labels, annotations = {} }, ...content }) => {
+      const own = Object.entries(annotations).filter(([key]) => !/^(deployment\.kubernetes|deprecated)\./.test(key));
+      const aggregated = content.aggregationRule === undefined ? {} : { rules: undefined };
+      return { name: object, labels, annotations: Object.fromEntries(own), ...content, ...aggregated };
+    });
+}
+
+function expectEqual(found, wanted, what) {
+  const shown = (object) => JSON.stringify(object) ?? 'nothing';
+  const different = wanted.filter((object, i) => !isDeepStrictEqual(object, found[i]));
+  if (different.length === 0 && found.length === wanted.length) return;
+  const lines = different.map((object) => `${shown(object)}\n  is now ${shown(found[wanted.indexOf(object)])}`);
+  throw new Error(`${what}: ${wanted.length} objects were ${found.length} afterwards\n${lines.join('\n')}`);
+}
+
+async function expectRemains(before, wanted, what) {
+  let left = [];
+  try {
+    await until(async () => {
+      left = added(before, await everything()).sort();
+      return isDeepStrictEqual(
+        left.map((name) => name.replace(/^(persistentvolume)\/.*/, '$1/*')),
+        wanted,
+      );
+    });
+  } catch (error) {
+    throw new Error(`${what}: expected ${wanted.join(' ')}\nfound ${left.join(' ')}`, { cause: error });
+  }
+  return left;
+}
+
+/** Installs a chart of test/charts in a namespace of its own, changes, restores and removes it. */
+async function publishedChart(helm, name) {
+  const remains = await unpack(name);
+  const before = await everything();
+  const release = [name, `./${name}`, '-n', name];
+  await kubectl('config', 'set-context', '--current', `--namespace=${name}`);
+  const upgrade = () => helm('upgrade', ...release, ...wait, '-f', `./${name}/upgrade.yaml`);
+  expect(await helm('install', ...release, '--create-namespace', ...wait), /STATUS: deployed/, `${name}: install`);
+  const first = await objectsOf(helm, name);
+  expect(await upgrade(), /REVISION: 2/, `${name}: upgrade`);
+  const second = await objectsOf(helm, name);
+  if (isDeepStrictEqual(first, second)) throw new Error(`${name}: the upgrade changed no object`);
+  expect(await upgrade(), /REVISION: 3/, `${name}: the same upgrade again`);
+  expectEqual(await objectsOf(helm, name), second, `${name}: the same upgrade again`);
+  expect(await helm('rollback', name, '1', '-n', name, ...wait), /Rollback was a success/, `${name}: rollback`);
+  expectEqual(await objectsOf(helm, name), first, `${name}: rollback`);
+  await helm('test', name, '-n', name, '--timeout', '90s');
+  expect(await helm('uninstall', name, '-n', name, ...wait), /release "\S+" uninstalled/, `${name}: uninstall`);
+  // What helm and the controllers leave: the namespace, custom resource definitions, tests, claims of stateful sets.
+  const wanted = ['configmap/kube-root-ca.crt', `namespace/${name}`, 'serviceaccount/default', ...remains].sort();
+  const left = await expectRemains(before, wanted, `${name}: after uninstall`);
+  const clusterWide = left.filter((entry) => /^(namespace|customresourcedefinition)/.test(entry));
+  await kubectl('delete', '--timeout=60s', ...clusterWide);
+  await kubectl('config', 'set-context', '--current', '--namespace=default');
+  await expectRemains(before, [], `${name}: after the deletion of its namespace`);
+}
+
 /** A chart with a definition and an object of it, whose lists other managers write too. */
-async function customResourceChart() {
+async function customResourceChart(helm, version) {
   const text = { type: 'string' };
   const port = {
     type: 'object',
@@ -119,10 +238,13 @@ async function customResourceChart() {
   expect(await found(), /^small a b/, 'after rollback');
   expect(await helm('uninstall', 'gates', ...wait), /release "gates" uninstalled/, 'uninstall');
   expect(await kubectl('get', 'gates,crd', '-o', 'name'), /^customresourcedefinition\S*gates.example.com\n$/, 'left');
+  await kubectl('delete', 'crd', 'gates.example.com');
 }
 
-try {
+/** The chart that `helm create` writes. */
+async function createdChart(helm) {
   await helm('create', 'demo');
+  const before = await everything();
   expect(await helm('install', 'web', './demo', ...wait, ...settings(firstPort)), /STATUS: deployed/, 'install');
   expect(await kubectl('get', 'deployment', 'web-demo', '--no-headers'), /^web-demo\s+1\/1\s+1\s+1\s/, 'after install');
   expect(await helm('test', 'web', '--timeout', '90s'), /Phase:\s+Succeeded/, 'test');
@@ -138,15 +260,30 @@ try {
   );
   expect(await helm('list'), /^web\s+default\s+3\s.*deployed\s+demo-0\.1\.0/m, 'list');
   expect(await helm('uninstall', 'web', ...wait), /release "web" uninstalled/, 'uninstall');
-  const selector = 'app.kubernetes.io/instance=web';
-  const left = await kubectl('get', 'all,serviceaccounts,secrets', '-l', selector, '-o', 'name');
-  const releases = await kubectl('get', 'secrets', '-l', 'owner=helm', '-o', 'name');
   // The pod of `helm test` stays until the next test, as its annotation requests.
-  expect(left + releases, /^(pod\/web-demo-test-connection\n)?$/, 'after uninstall');
-  await customResourceChart();
-  process.stdout.write(`helm ${(await helm('version', '--short')).trim()}: all steps passed\n`);
+  await expectRemains(before, ['pod/web-demo-test-connection'], 'after uninstall');
+  await kubectl('delete', 'pod/web-demo-test-connection');
+}
+
+try {
+  for (const { version, file } of helms) {
+    const helm = async (...words) => {
+      const began = performance.now();
+      const output = await run(file, words);
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      if (words[0] !== 'get') process.stdout.write(`${seconds} s  helm ${words.join(' ')}\n`);
+      return output;
+    };
+    if (values.chart.length === 0) {
+      await createdChart(helm);
+      await customResourceChart(helm, version);
+    }
+    const chosen = values.chart.length === 0 ? charts : values.chart;
+    for (const name of chosen) await publishedChart(helm, name);
+    process.stdout.write(`helm ${(await helm('version', '--short')).trim()}: all steps passed\n`);
+  }
 } catch (error) {
-  const shown = await kubectl('get', 'all,events', '-o', 'wide').catch(({ message }) => message);
+  const shown = await kubectl('get', 'all,events', '-A', '-o', 'wide').catch(({ message }) => message);
   process.stderr.write(`${error.stderr ?? ''}${error.message}\n${shown}\n${server.output().stderr}\n`);
   process.exitCode = 1;
 } finally {
