@@ -29,7 +29,7 @@ const configuration: readonly (readonly [what: string, keelson: string, kubernet
   [
     'reads without resourceVersion',
     'from the cache after a check with the store',
-    'the same (ConsistentListFromCache)',
+    'GETs from the store, lists from the cache after a check with the store',
   ],
   ['TLS', 'version 1.3, certificate of the server, no client certificate', 'the same'],
   ['cores', 'the server on one core, the load on the other, the store on both', 'the same'],
