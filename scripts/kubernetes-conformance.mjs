@@ -164,7 +164,7 @@ const needsImage =
 const limits = [
   [/tmpfs|should run with the expected status/, 'the nodes of `keelson up` mount no file systems in memory'],
   [
-    /HostPort|Granular Checks|Guestbook|multiple (endpoint IPs|ports) specified|functioning NodePort|affinity|serve (a basic|endpoints|multiport)|DNS|latency|halt if any|canary|roll backs|Burst scaling|recreate evicted|change the type/,
+    /HostPort|Granular Checks|Guestbook|multiple (endpoint IPs|ports) specified|functioning NodePort|affinity|serve (a basic|endpoints|multiport)|DNS|latency|halt if any|canary|roll backs|Burst scaling|recreate evicted|change the type|proportional scaling/,
     'pods share the network of the machine: two of them cannot have the same port, and none has an address of its own',
   ],
   [/support sysctls/, 'processes have the kernel parameters of the machine'],

@@ -87,7 +87,7 @@ function agnhostWith(files, programs) {
   };
 }
 
-/** Compiles the programs of images. `project` is a folder with a go.mod that requires Kubernetes; `source` its module. */
+/** Compiles the programs of images. `project` has a go.mod that requires Kubernetes; `source` is the module of it. */
 function compilePrograms(folder, project, source) {
   const go = (name, main) => {
     const env = { ...process.env, CGO_ENABLED: '0' };

@@ -240,7 +240,7 @@ if (stage !== undefined) {
     await here.reaches('hosts', 'Running');
     await here.reaches('hosts-of-machine', 'Running');
     const managed = await here.inside('hosts', 'cat /etc/hosts');
-    t.regex(managed, /^# Written by the node agent\.\n/);
+    t.regex(managed, /^# Kubernetes-managed hosts file\.\n/);
     t.regex(managed, /\n192\.0\.2\.1\thosts\n/);
     t.regex(managed, /\n192\.0\.2\.9\tfar\n/);
     t.is(await here.inside('hosts', 'cat /etc/hosts', 'other'), 'mine\n');

@@ -282,7 +282,8 @@ function limited(dns: SandboxDns, warnings: { reason: string; message: string }[
   return { servers, searches, options: dns.options };
 }
 
-const header = '# Written by the node agent.';
+// Programs recognise the file by this line, which is that of Kubernetes.
+const header = '# Kubernetes-managed hosts file.';
 
 /** The host name of a pod: its `hostname` or name, truncated to the length that Linux permits. */
 export function hostNameOf(pod: Pod): string {

@@ -6,8 +6,8 @@ type MapMerger = (original: JsonObject, patch: JsonObject) => JsonObject;
 
 /**
  * Merges a list of a patch into a list of the document. Scalars form a set. Objects are matched by `mergeKey` (the
- * first match counts) and merged by `mergeMap`; what matches nothing is appended, and gets its place by the order of the
- * patch later. `path` is for messages.
+ * first match counts) and merged by `mergeMap`; what matches nothing is appended. The caller brings the result into
+ * the order of the patch. `path` is for messages.
  */
 export function mergeLists(
   original: readonly unknown[],

@@ -22,7 +22,7 @@ export type Probing = (
 
 const maxOutput = 1024;
 
-/** Runs a probe once, by command, HTTP request, TCP connection or gRPC call: see docs/reference/agent-rules.md#probes. */
+/** Runs a probe once, by command, HTTP request, TCP connection or gRPC: see docs/reference/agent-rules.md#probes. */
 export function createProber(runtime: ContainerRuntime, clock: Clock, signal: AbortSignal): Probing {
   return async (probe, container, status, podIp) => {
     const ms = (probe.timeoutSeconds ?? 1) * 1000;
