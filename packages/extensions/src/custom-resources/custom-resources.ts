@@ -132,9 +132,7 @@ export class CustomResources implements Service {
     if (this.#stopped) return;
     if (afterMs === 0) {
       this.#pending.add(name);
-      this.#working ??= this.#work().finally(() => {
-        this.#working = undefined;
-      });
+      this.#startWork();
       return;
     }
     this.#timers.get(name)?.();
@@ -143,6 +141,14 @@ export class CustomResources implements Service {
       this.#examine(name);
     });
     this.#timers.set(name, cancel);
+  }
+
+  #startWork(): void {
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+      // The loop may have ended immediately before a definition was added.
+      if (this.#pending.size > 0 && !this.#stopped) this.#startWork();
+    });
   }
 
   async #work(): Promise<void> {
