@@ -56,8 +56,8 @@ const lazyMs = 1;
 const blockLength = 8192;
 
 /**
- * Whether both sides forget a block: only the newest are remembered, because values that are written one after the other
- * are in the same block.
+ * Whether both sides forget a block: only the newest are remembered, because values that are written one after the
+ * other are in the same block.
  */
 function isForgotten(number: number, block: ArrayBufferLike, lastNumber: number): boolean {
   return number <= lastNumber - 32 || block.byteLength > blockLength;
