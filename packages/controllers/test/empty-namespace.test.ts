@@ -60,6 +60,18 @@ test('remaining objects are counted with their finalizers, and failures do not s
   t.deepEqual(emptied.remaining, [{ resource: 'deployments.apps', count: 2, finalizers: { a: 2, b: 1 } }]);
 });
 
+test('other objects are deleted only after the pods have ended', async (t) => {
+  const contents = { configmaps: [item()], pods: [item('held')] };
+  const { client, deletions } = clientOf(contents);
+  const resources = [resource('configmaps'), resource('pods')];
+  const waiting = await emptyNamespace(client, resources, 'n', signal);
+  t.deepEqual(waiting.remaining, [{ resource: 'pods', count: 1, finalizers: { held: 1 } }]);
+  t.deepEqual(deletions, ['pods Background first']);
+  contents.pods = [];
+  t.deepEqual(await emptyNamespace(client, resources, 'n', signal), { remaining: [], failures: [] });
+  t.deepEqual(deletions, ['pods Background first', 'configmaps Background first']);
+});
+
 test('cluster-scoped resources and those that cannot be deleted are not touched', async (t) => {
   const { client, deletions } = clientOf({ nodes: [item()], bindings: [item()] });
   const nodes = resource('nodes', { namespaced: false });

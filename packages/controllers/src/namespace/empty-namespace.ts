@@ -15,7 +15,11 @@ export interface Emptied {
 /** The response lists the deleted objects, so that large collections are deleted in parts. */
 const objectsPerCall = 500;
 
-/** Deletes every object of a namespace and reports those that remain because of a grace period or a finalizer. */
+/**
+ * Deletes every object of a namespace and reports those that remain because of a grace period or a finalizer. All other
+ * objects are deleted after the pods have ended, as in Kubernetes: a pod never runs without the network policies and
+ * quotas that applied to it.
+ */
 export async function emptyNamespace(
   client: ApiClient,
   resources: readonly DiscoveredResource[],
@@ -24,7 +28,9 @@ export async function emptyNamespace(
 ): Promise<Emptied> {
   const remaining: Emptied['remaining'][number][] = [];
   const failures: Emptied['failures'][number][] = [];
-  for (const resource of distinctResources(resources)) {
+  const isPods = ({ group, resource }: DiscoveredResource) => group === '' && resource === 'pods';
+  const distinct = [...distinctResources(resources)];
+  for (const resource of [...distinct.filter(isPods), ...distinct.filter((other) => !isPods(other))]) {
     if (!resource.namespaced || !isCollectable(resource)) continue;
     const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
     const collection = client.dynamic(resource, { metadataOnly: true }).namespace(namespace);
@@ -42,6 +48,7 @@ export async function emptyNamespace(
       if (signal.aborted) throw error;
       failures.push({ resource: name, message: (error as Error).message });
     }
+    if (isPods(resource) && remaining.length + failures.length > 0) break;
   }
   return { remaining, failures };
 }

@@ -64,6 +64,7 @@ export async function startServer(
   const load = async (): Promise<Credentials> => ({
     ...(await loadCredentials(data, options.listen.host, systemClock.now(), logger, [
       advertiseAddress,
+      `kubernetes.default.svc.${options.clusterDomain}`,
       ...options.tlsExtraNames,
     ])),
     ...(certificateFile && keyFile ? { named: await readServingCertificate(certificateFile, keyFile) } : {}),

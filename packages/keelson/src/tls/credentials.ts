@@ -114,7 +114,7 @@ function stillGood(
 }
 
 function namesFor(hosts: readonly string[]): AlternativeNames {
-  const dns = ['localhost', 'kubernetes', 'kubernetes.default.svc'];
+  const dns = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
   const ips = ['127.0.0.1', '::1'];
   const further = [...new Set(hosts)].filter((host) => ![...dns, ...ips, '0.0.0.0', '::'].includes(host));
   return {

@@ -120,7 +120,7 @@ test('--tls-cert-file: clients that use another name get the certificate of the 
   const port = Number(new URL(running.url).port);
   const authority = await readFile(running.authorityFile, 'utf8');
   const own = serialOf(await readFile(join(data, 'server.crt'), 'utf8'));
-  for (const name of ['', 'localhost', 'kubernetes.default.svc'])
+  for (const name of ['', 'localhost', 'kubernetes.default', 'kubernetes.default.svc.cluster.local'])
     t.is(await presented(port, authority, name), own, `"${name}"`);
   for (const name of ['api.example.com', 'other.example.com'])
     t.is(await presented(port, first.certificate, name), serialOf(first.certificate), name);
