@@ -173,9 +173,9 @@ const outputAfter = (rest) => /^[^`#]{0,80}```text\n([\s\S]*?)```/.exec(rest)?.[
 async function runPage(page, reader) {
   const text = readFileSync(join(root, page), 'utf8');
   let database;
-  for (const found of text.matchAll(/^```(sh|ts)\n([\s\S]*?)^```$/gm)) {
+  for (const found of text.matchAll(/^```(sh|ts|js)\n([\s\S]*?)^```$/gm)) {
     const [fenced, language, block] = found;
-    if (language === 'ts') {
+    if (language !== 'sh') {
       if (insert(reader, text.slice(0, found.index), block)) process.stdout.write(`${page}: edited\n`);
       continue;
     }

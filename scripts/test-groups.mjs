@@ -24,13 +24,12 @@ const workspaces = [
   'packages/scheduler',
   'packages/service-proxy',
   'adapters/http-koa',
-  'adapters/storage-etcd3',
   'adapters/storage-memory',
   'test',
 ];
 
 /** Of these workspaces only some folders have small files. */
-const onlyFolders = { test: ['agent', 'plane'] };
+const onlyFolders = { test: ['plane'] };
 
 /**
  * What a file contains that needs a process of its own: hooks and serial tests, `await` outside of a function (the

@@ -168,21 +168,16 @@ over('a port that is taken is not shared', async (t) => {
 
 over('connections of strangers end by themselves, and others are served meanwhile and afterwards', async (t) => {
   const { port, service, tls } = await serve(t);
-  const sockets = Array.from({ length: 20 }, () =>
-    connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] }),
-  );
+  const closed = Array.from({ length: 20 }, () => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+    socket.on('error', () => {});
+    socket.resume();
+    // From the start: a connection may end while the others are served.
+    return once(socket, 'close');
+  });
   const meanwhile = await clientOf(t, service.endpoint, tls);
   t.deepEqual(await meanwhile.listContainers(), []);
-  await Promise.all(
-    sockets.map(
-      (socket) =>
-        new Promise<void>((resolve) => {
-          socket.on('error', () => {});
-          socket.once('close', () => resolve());
-          socket.resume();
-        }),
-    ),
-  );
+  await Promise.all(closed);
   const afterwards = await clientOf(t, service.endpoint, tls);
   t.deepEqual(await afterwards.listContainers(), []);
 });
