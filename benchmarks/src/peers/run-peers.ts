@@ -38,9 +38,9 @@ export interface PeerFigures {
 }
 
 const names = peerScenarios.map(({ name }) => name);
-/** Before its first slice a server has compiled its code: so many requests, or as many as it answers in that time. */
+/** Before its first slice a server has compiled its code: so many requests, or as many as it answers in some slices. */
 const warmUpRequests = 2_000;
-const warmUpMs = 2_000;
+const warmUpSlices = 6;
 
 /** @throws Error when a name is not one of a scenario */
 export function wantedPeerScenarios({ scenarios }: BenchOptions): readonly PeerScenario[] {
@@ -82,7 +82,7 @@ async function runScenario(
   for (const turn of turns)
     await attempt(turn, async () => {
       turn.run = await scenario.open(turn.server, options);
-      const until = performance.now() + warmUpMs;
+      const until = performance.now() + warmUpSlices * options.slice;
       for (let done = 0; done < warmUpRequests && performance.now() < until; )
         done += (await turn.run.slice()).requests;
     });

@@ -74,7 +74,8 @@ withKubectl('kubectl creates a job from a cron job', async (t) => {
 withKubectl('an autoscaler states the load, and keeps the number of pods within its limits', async (t) => {
   t.timeout(200_000);
   const labels = { app: 'busy' };
-  const script = 'while true; do :; done';
+  // Far more than the request, and little for the machine.
+  const script = 'while true; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; sleep 0.2; done';
   const requests = { resources: { requests: { cpu: '10m' } } };
   const template = { metadata: { labels }, spec: { ...podSpec(script, requests), restartPolicy: 'Always' } };
   const spec = { replicas: 1, selector: { matchLabels: labels }, template };
