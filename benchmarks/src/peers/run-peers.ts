@@ -82,7 +82,7 @@ async function runScenario(
   for (const turn of turns)
     await attempt(turn, async () => {
       turn.run = await scenario.open(turn.server, options);
-      const until = performance.now() + warmUpSlices * options.slice;
+      const until = performance.now() + warmUpSlices * options.sliceMs;
       for (let done = 0; done < warmUpRequests && performance.now() < until; )
         done += (await turn.run.slice()).requests;
     });
