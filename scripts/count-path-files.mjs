@@ -151,7 +151,8 @@ function podNamed(name, nodeName) {
   const container = { name: 'main', image: 'host', command: ['/bin/sleep', '600'] };
   const spec = {
     nodeName,
-    terminationGracePeriodSeconds: 0,
+    // With 0 the pod would be gone before its process, which would then outlive the node.
+    terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     containers: [container],
   };
