@@ -50,7 +50,7 @@ export default {
   sortTestFiles: (one, other) => rank(one) - rank(other) || (one < other ? -1 : 1),
   // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
   // disks and grace periods for the rest of its time.
-  concurrency: 6,
+  concurrency: 5,
   // Idle limit of the whole run; scripts/test-file.mjs limits single tests.
   timeout: '120s',
   // Tests import single modules of their package, so their process must load every package as modules. Servers that
