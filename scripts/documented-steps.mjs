@@ -6,7 +6,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,6 +16,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { findPostgres, startPostgres } = await import(
   `${root}adapters/storage-postgres/dist/test/support/postgres-server.js`
 );
+const { freePort } = await import(`${root}packages/test-support/dist/src/index.js`);
 const pages = ['README.md', 'docs/tutorial/first-control-plane.md', 'docs/tutorial/own-project.md'];
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : pages;
 const home = mkdtempSync(join(tmpdir(), 'keelson-steps-'));
@@ -36,14 +36,6 @@ const programs = [
 const alternatives = /^keelson serve --storage memory:\n/;
 /** Where a reader inserts the lines of a block: behind the first line that matches. */
 const places = { 'src/greeting.ts': / copies:/, 'test/greeting.test.ts': /const made = / };
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
 
 /** A reader: folder, variables, and the program that runs in the first terminal. */
 class Reader {

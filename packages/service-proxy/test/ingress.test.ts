@@ -9,11 +9,11 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { silentLogger, systemClock } from '@keelson/core/runtime';
 import { NetworkingV1Ingress as Ingress, Secret, Service } from '@keelson/kinds';
-import { temporaryDirectory, until } from '@keelson/test-support';
+import { freePort, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { IngressProxy } from '../src/index.ts';
 import { IngressRoutes } from '../src/ingress/ingress-routes.ts';
-import { addService, type Cluster, cluster, freePort, listen, machineAddress } from './support/cluster.ts';
+import { addService, type Cluster, cluster, listen, machineAddress } from './support/cluster.ts';
 
 const onNetwork = machineAddress === undefined ? test.skip : test;
 
@@ -122,7 +122,7 @@ onNetwork('requests reach the service with forwarded headers; errors are plain',
   });
   await until(async () => (await ask(port, 'a.example.com')).code === 503);
   await addService(here, 'web', { clusterIP: '127.97.0.1', ports: [{ port: 80 }] }, [
-    { port: await freePort(machineAddress ?? '') },
+    { port: await freePort() },
     { port: await listen(t, echo('one')) },
   ]);
   await until(async () => (await ask(port, 'a.example.com')).code === 200);

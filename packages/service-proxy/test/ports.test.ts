@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { FakeClock, noMetrics, systemClock } from '@keelson/core/runtime';
-import { until } from '@keelson/test-support';
+import { freePort, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { ProxyLimits, ProxyMetrics } from '../src/proxy/port-listener.ts';
 import { TcpPort } from '../src/proxy/tcp-port.ts';
@@ -26,16 +26,6 @@ async function backend(t: ExecutionContext, serve: (socket: Socket) => void): Pr
   await once(server, 'listening');
   t.teardown(() => server.close());
   return (server.address() as AddressInfo).port;
-}
-
-/** A port without a listener. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** All that a socket receives until its peer ends; the other direction stays open. */

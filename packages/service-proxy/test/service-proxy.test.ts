@@ -4,10 +4,10 @@ import { connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { FakeClock, noMetrics, silentLogger } from '@keelson/core/runtime';
 import { EndpointSlice, Service } from '@keelson/kinds';
-import { until } from '@keelson/test-support';
+import { freePort, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { ServiceProxy, type ServiceProxyOptions } from '../src/index.ts';
-import { addService, type Cluster, cluster, freePort, listen, machineAddress } from './support/cluster.ts';
+import { addService, type Cluster, cluster, listen, machineAddress } from './support/cluster.ts';
 
 const onNetwork = machineAddress === undefined ? test.skip : test;
 
@@ -48,9 +48,9 @@ onNetwork(
     const here = await cluster(t);
     const { proxy } = await start(t, here);
     const ip = clusterIp();
-    const nodePort = await freePort('127.0.0.1');
+    const nodePort = await freePort();
     const externalIPs = [machineAddress ?? ''];
-    const port = await freePort(externalIPs[0] ?? '');
+    const port = await freePort();
     await addService(here, 'web', { clusterIP: ip, externalIPs, type: 'NodePort', ports: [{ port, nodePort }] }, [
       { port: await listen(t, say('a')) },
       { port: await listen(t, say('b')) },
@@ -76,7 +76,7 @@ onNetwork(
 onNetwork('the policy Local uses endpoints of this machine only, and the health port counts them', async (t) => {
   const here = await cluster(t);
   const { proxy } = await start(t, here);
-  const [ip, nodePort, healthCheckNodePort] = [clusterIp(), await freePort('127.0.0.1'), await freePort('127.0.0.1')];
+  const [ip, nodePort, healthCheckNodePort] = [clusterIp(), await freePort(), await freePort()];
   await addService(
     here,
     'local',
@@ -146,7 +146,7 @@ onNetwork('services that are not selected have no address here', async (t) => {
   const here = await cluster(t);
   const { proxy } = await start(t, here, { serves: ({ name }) => name === 'web' });
   const targets = [{ port: await listen(t, say('a')) }];
-  const nodePort = await freePort('127.0.0.1');
+  const nodePort = await freePort();
   await addService(
     here,
     'other',
@@ -162,7 +162,7 @@ onNetwork('services that are not selected have no address here', async (t) => {
 onNetwork('a pod may listen at all addresses on the port of its service', async (t) => {
   const here = await cluster(t);
   const { proxy, clock } = await start(t, here);
-  const [ip, port] = [clusterIp(), await freePort('0.0.0.0')];
+  const [ip, port] = [clusterIp(), await freePort()];
   await addService(here, 'web', { clusterIP: ip, ports: [{ port }] }, [{ port, nodeName: 'here' }]);
   await addService(here, 'other', { clusterIP: clusterIp(), ports: [{ port: 8080 }] }, [
     { port: await listen(t, say('other')) },

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createInProcessClient, type EventRecorder } from '@keelson/client';
 import type { ApiClient } from '@keelson/core';
@@ -92,14 +92,4 @@ export async function listen(t: ExecutionContext, server: Server): Promise<numbe
   await once(server, 'listening');
   t.teardown(() => server.close());
   return (server.address() as AddressInfo).port;
-}
-
-/** A port on which nothing listens at an address. */
-export async function freePort(address: string): Promise<number> {
-  const server = createServer().listen(0, address);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
