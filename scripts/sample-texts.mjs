@@ -31,7 +31,7 @@ function generator(seed) {
 
 const literal = /(?:'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`)/;
 const patterns = {
-  comments: /\/\*\*?([\s\S]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)/gm,
+  comments: /^[ \t]*\/\*\*?([\s\S]*?)\*\/|((?:^[ \t]*\/\/.*\n)+)/gm,
   logs: new RegExp(`\\.(?:info|warn|error|debug)\\(\\s*${literal.source}`, 'g'),
   errors: new RegExp(
     `\\bnew \\w*Error\\((?:[^'\`()]{0,120})${literal.source}|statusErrors\\.\\w+\\([^'\`]{0,120}${literal.source}`,
@@ -39,7 +39,7 @@ const patterns = {
   ),
 };
 
-const files = execFileSync('git', ['ls-files', 'packages/*/src/**.ts', 'adapters/*/src/**.ts'], {
+const files = execFileSync('git', ['ls-files', 'packages/*/src/**.ts', 'adapters/*/src/**.ts', 'scripts/*.mjs'], {
   cwd: root,
   encoding: 'utf8',
 })
