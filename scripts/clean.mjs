@@ -1,4 +1,4 @@
-// Removes everything that a build makes, so that outputs of deleted sources cannot live on.
+// Removes everything that a build makes, so that no output of a deleted source remains.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

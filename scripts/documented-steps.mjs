@@ -176,7 +176,7 @@ async function runPage(page, reader) {
     if (page === 'README.md') reader.cwd = clone;
     const shown = outputAfter(text.slice(found.index + fenced.length));
     const lines = linesOf(block);
-    // The tests of a project run to their end; those of the checkout have a run of their own.
+    // `npm test` of a project is run to its end; that of the checkout is not run here.
     const ends = (line) => line === 'npm test' && reader.cwd !== clone;
     const servers = lines.map((line) => (ends(line) ? undefined : programs.find(([pattern]) => pattern.test(line))));
     for (const [at, written] of lines.entries()) {

@@ -1,5 +1,5 @@
-// Runs charts on `keelson up` through their lives: install --wait, test, upgrade, rollback, uninstall. They are the
-// chart of `helm create`, one with a custom resource that kubectl changes too, and those of test/charts, which are
+// Runs charts on `keelson up` through their life cycle: install --wait, test, upgrade, rollback, uninstall. They are
+// the chart of `helm create`, one with a custom resource that kubectl changes too, and those of test/charts, which are
 // written in the manner of published charts.
 //
 //   node scripts/helm-check.mjs [--version 3|4]... [--helm FILE] [--chart NAME]...

@@ -128,7 +128,7 @@ function isolated() {
   };
 }
 
-/** Starts a program, after other words. */
+/** Starts a program whose command line begins with `words`. */
 function start(words, program, args, options) {
   const [first, ...rest] = [...words, program, ...args];
   return spawn(first, rest, options);

@@ -42,7 +42,7 @@ export interface FakeRuntimeOptions {
   readonly logs?: boolean;
   /** Streams of containers, implemented by the test. Default: none. */
   readonly streaming?: RuntimeStreaming;
-  /** What it claims in place of what it can do. */
+  /** Capabilities that the runtime reports instead of its own. */
   readonly capabilities?: Partial<RuntimeCapabilities>;
 }
 

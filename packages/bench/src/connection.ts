@@ -87,7 +87,7 @@ export class Connection {
     this.#done(this.#status);
   }
 
-  /** Looks for the end of a chunked body, without looking at the chunks. */
+  /** Detects the end of a chunked body without parsing the chunks. */
   #endOfChunks(): void {
     if (!this.#buffered.subarray(-lastChunk.length).equals(lastChunk)) {
       this.#buffered = this.#buffered.subarray(-lastChunk.length);

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { isJsonObject, UsageError, withoutPassword } from '@keelson/core/internal';
 import type { SubjectAddress } from './subject.ts';
 
-/** The words that run the command `keelson`: the program and its first arguments. */
+/** The program and the first arguments that run the command `keelson`. */
 export type KeelsonCommand = readonly [program: string, ...args: string[]];
 
 const readyMs = 30_000;

@@ -31,7 +31,7 @@ interface ParsedList {
 const isTime = (value: DerValue | undefined): boolean =>
   value?.tag === Tag.UtcTime || value?.tag === Tag.GeneralizedTime;
 
-/** Numbers as hexadecimal text without leading zeros, which lists of careless authorities contain. */
+/** Numbers as hexadecimal text without leading zeros, which the lists of some authorities contain. */
 const serialText = (content: Buffer): string => content.toString('hex').replace(/^0+(?=.)/, '');
 
 function encodedLists(content: Buffer): Buffer[] {

@@ -70,9 +70,12 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   readonly owns?: readonly KindDefinition[];
   /** Other kinds that are read, or whose changes lead to runs. */
   readonly related?: readonly RelatedKind[];
-  /** Number of objects reconciled concurrently; one object never is. Default 1. */
+  /** Number of objects that are reconciled concurrently; the runs of one object are sequential. Default 1. */
   readonly workers?: number;
-  /** Brings the world closer to what the object requests. A failure is logged and the run is repeated with back-off. */
+  /**
+   * Changes the actual state towards the state that the object requests. A failure is logged and the run is repeated
+   * with back-off.
+   */
   readonly reconcile: Reconcile<T>;
   /**
    * Called after the object was deleted, with its key. Not called when an object with the same name was created in the

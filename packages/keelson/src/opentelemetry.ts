@@ -26,9 +26,9 @@ import { keelsonVersion } from './base/version.ts';
 
 /** Where spans and metrics go. @experimental */
 export interface OpenTelemetryOptions {
-  /** Default: the provider that the SDK of the program has registered globally. */
+  /** The destination of spans and metrics. */
   readonly tracerProvider?: TracerProvider;
-  /** Default: the provider that the SDK of the program has registered globally. */
+  /** The destination of spans and metrics. */
   readonly meterProvider?: MeterProvider;
   /** Metrics that are recorded as well, such as those of the path `/metrics`. Default: none. */
   readonly metrics?: Metrics;
@@ -103,7 +103,7 @@ function runIn<T>(span: Span, operation: (span: ActiveSpan) => T): T {
   }, failed) as T;
 }
 
-/** A request that is rejected because of what it asks for is no failure of the operation. */
+/** A request that is rejected because of its content is not a failure of the operation. */
 function markFailed(span: Span, error: unknown): void {
   const rejected = isStatusError(error) && error.code < 500;
   span.setAttribute('error.type', isStatusError(error) ? (error.status.reason ?? '') : ((error as Error)?.name ?? ''));
@@ -112,7 +112,7 @@ function markFailed(span: Span, error: unknown): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: String((error as Error)?.message ?? error) });
 }
 
-/** Seconds in the names of metrics are the unit. */
+/** The suffix `_seconds` of a metric's name is its unit. */
 function unitOf(name: string): string {
   return name.includes('_seconds') ? 's' : name.includes('_bytes') ? 'By' : '1';
 }

@@ -48,12 +48,12 @@ export class ClaimBinding {
     const began = clock.monotonic();
     const observed = new Set<string>();
     await this.#until(() => {
-      if (!cluster.isPlaced(pod.uid)) throw new Error('the pod is gone');
+      if (!cluster.isPlaced(pod.uid)) throw new Error('the pod was deleted');
       if (clock.monotonic() - began >= timeoutMs) throw new Error('timed out waiting for the condition');
       let isBound = true;
       for (const [key, version] of requested) {
         const claim = cluster.claims.get(key);
-        if (claim === undefined) throw new Error(`persistentvolumeclaim ${key} is gone`);
+        if (claim === undefined) throw new Error(`persistentvolumeclaim ${key} was deleted`);
         if (claim.unbound === undefined) continue;
         isBound = false;
         const { annotations, resourceVersion } = claim.unbound.metadata ?? {};

@@ -26,7 +26,7 @@ type Endpoint = (exchange: Exchange, parameters: readonly string[]) => Promise<v
 /** The endpoint of a path, with the parameters of the path; undefined when there is none. */
 export type EndpointRouter = (path: string) => ((exchange: Exchange) => Promise<void> | void) | undefined;
 
-/** `:` is one segment of the path, `*` the rest of it. A slash at the end counts as none. */
+/** `:` is one segment of the path, `*` the rest of it. A trailing slash is ignored. */
 function patternOf(template: string): RegExp {
   return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(':', '([^/]+)').replaceAll('*', '(.+?)')}/?$`);
 }

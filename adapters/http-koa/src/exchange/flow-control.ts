@@ -62,7 +62,7 @@ interface Waiting {
   readonly cancelTimer: () => void;
 }
 
-/** A priority level at work. */
+/** The state of a priority level. */
 class Level {
   readonly name: string;
   /** Seats of its own; half of them may be lent to other levels while they are free. */
@@ -120,7 +120,7 @@ function matchesUser({ users, groups }: FlowSchema, user: UserInfo): boolean {
  * free; so one caller alone gets at most half of them, and a caller without running requests always finds one or is
  * next in turn. Requests beyond that wait in the queue of their flow, and flows with waiting requests take turns.
  *
- * Watches and connect requests occupy no seat, because they last. Their numbers are limited per user and in total.
+ * Watches and connect requests occupy no seat, because they last long. Their numbers are limited per user and in total.
  */
 export class FlowControl {
   readonly #limits: HttpLimits;

@@ -76,7 +76,7 @@ export class AuditLog implements AuditSink {
   #chunks: Buffer[] = [];
   #collected: Buffer | undefined;
   #collectedBytes = 0;
-  /** A written chunk, to be used again: memory outside the heap makes the garbage collector run. */
+  /** A chunk that has been written, for reuse: allocations outside of the heap trigger the garbage collector. */
   #spare: Buffer | undefined;
   #waitingBytes = 0;
   /** The end of a line, or of a chunk, whose beginning has been written. */

@@ -43,7 +43,7 @@ const listHead = Buffer.from('{"kind":"EventList","apiVersion":"audit.k8s.io/v1"
 const listEnd = Buffer.from(']}');
 const comma = Buffer.from(',');
 
-/** An answer that a repetition cannot improve. */
+/** An answer that a retry would repeat. */
 class Refused extends Error {}
 
 class AuditWebhook implements AuditSink {
@@ -75,7 +75,7 @@ class AuditWebhook implements AuditSink {
   }
 
   async close(): Promise<void> {
-    // Sends what remains without pauses; the batch in progress included.
+    // Sends the remaining events without pauses, including the batch in progress.
     const cancel = this.#clock.after(closeMs, () => this.#closing.abort());
     this.#send();
     await this.#sending;

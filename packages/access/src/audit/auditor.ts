@@ -159,7 +159,9 @@ class RequestRecord implements RequestAudit {
     );
   }
 
-  /** `,"name":<value>`; nothing for an object that is too large. @param value undefined for one known to be so */
+  /**
+   * `,"name":<value>`; nothing for an object that is too large. @param value undefined when it is known to be too large
+   */
   #object(name: string, value: unknown): string {
     const text = recordedJson(value, this.#decision.omitManagedFields);
     if (text !== undefined) return `,"${name}":${text}`;

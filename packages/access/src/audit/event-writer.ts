@@ -261,7 +261,7 @@ function shortened(userAgent: string): string {
   return userAgent.length <= maxUserAgentLength ? userAgent : userAgent.slice(0, maxUserAgentLength) + truncated;
 }
 
-/** The address of the connection last; those before it are what the client or a proxy sent. */
+/** The address of the connection is the last one; those before it are what the client or a proxy sent. */
 function sourceIPs(sent: readonly (string | undefined)[], remoteAddress: string | undefined): string[] {
   const texts = sent.flatMap((each) => (each ?? '').split(',')).map((each) => each.trim());
   const addresses = texts.filter((each) => /^[0-9a-fA-F:.]{2,45}$/.test(each));
@@ -278,8 +278,8 @@ export interface ObjectIdentity {
 }
 
 /**
- * `,"requestURI":...,"verb":...,"objectRef":{...}`, the last for a request on a resource only. Values of a URL that is
- * plain need not be checked, because group, resource and names are parts of it.
+ * `,"requestURI":...,"verb":...,"objectRef":{...}`, `objectRef` only for a request on a resource. Values of a URL that
+ * is plain need not be checked, because group, resource and names are parts of it.
  */
 export function requestText(uri: string, attributes: AccessAttributes, identity: ObjectIdentity | undefined): string {
   const { isResourceRequest, verb, resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;

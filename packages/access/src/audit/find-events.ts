@@ -6,7 +6,7 @@ import { timeMs } from '@keelson/core';
 import { parseJsonObject, UsageError } from '@keelson/core/internal';
 import { rotatedFiles } from './audit-log.ts';
 
-/** What is searched; absent: any. */
+/** Conditions of a search; an absent one matches every request. */
 export interface EventQuery {
   readonly user?: string | undefined;
   /** `delete` includes `deletecollection`. */

@@ -14,7 +14,10 @@ import {
 /** Objects whose JSON is larger are left out, and the event is annotated. */
 const maxObjectLength = 1024 * 1024;
 
-/** The JSON of a recorded object; undefined when it is too large. @param value undefined for one known to be so */
+/**
+ * The JSON of a recorded object; undefined when it is too large. @param value undefined when it is known to be too
+ * large
+ */
 export function recordedJson(value: unknown, omitManagedFields: boolean): string | undefined {
   if (omitManagedFields) removeManagedFields(value);
   const text = value === undefined ? undefined : jsonText(value);

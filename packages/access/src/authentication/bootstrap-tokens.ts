@@ -54,7 +54,7 @@ export function bootstrapTokenAuthenticator(secrets: () => ResourceClient<Secret
     const wrong = groups.find((group) => !extraGroup.test(group));
     if (wrong !== undefined)
       throw new Error(
-        `the bootstrap token ${id} has the group ${JSON.stringify(wrong)}, which is not one of joining nodes`,
+        `the bootstrap token ${id} has the group ${JSON.stringify(wrong)}, which is not a group of joining nodes`,
       );
     const user = authenticatedUser({ name: `system:bootstrap:${id}`, groups: [bootstrappersGroup, ...groups] });
     return { user, ...(Number.isFinite(notAfterMs) ? { notAfterMs } : {}) };

@@ -103,7 +103,7 @@ class IssuerKeys {
     const discovery = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = (await get(discovery)) as { issuer?: unknown; jwks_uri?: unknown } | null;
     if (document?.issuer !== url)
-      throw new Error(`${discovery} is the document of the issuer ${JSON.stringify(document?.issuer)}`);
+      throw new Error(`${discovery} has the issuer ${JSON.stringify(document?.issuer)} instead of ${url}`);
     const { jwks_uri: address } = document;
     if (typeof address !== 'string' || !address.startsWith('https://'))
       throw new Error(`${discovery} has no https address in jwks_uri`);
@@ -134,10 +134,11 @@ function claimTexts(claims: JWTPayload, claim: string): string[] {
 function userOf(issuer: JwtIssuer, claims: JWTPayload): AuthenticatedToken {
   const { username, groups, uid, extra = [], requiredClaims = {} } = issuer;
   for (const [claim, value] of Object.entries(requiredClaims)) {
-    if (claimText(claims, claim) !== value) throw new Error(`the claim ${JSON.stringify(claim)} has another value`);
+    if (claimText(claims, claim) !== value)
+      throw new Error(`the claim ${JSON.stringify(claim)} does not have the required value`);
   }
   const name = claimText(claims, username.claim);
-  // An address that was not verified may be that of another user.
+  // An email address that was not verified may belong to another user.
   const verified = claims['email_verified'];
   if (username.claim === 'email' && verified !== undefined && verified !== true) throw new Error('email not verified');
   const extraFields = extra

@@ -55,7 +55,7 @@ export function authorizerChain(members: readonly Authorizer[]): Authorizer {
   };
 }
 
-/** The decision when it is an opinion; otherwise its reason is added to `reasons`. */
+/** The decision when it allows or denies; otherwise its reason is added to `reasons`. */
 function final(decision: AccessDecision, reasons: string[]): AccessDecision | undefined {
   if (decision.allowed || decision.denied) return decision;
   if (decision.reason) reasons.push(decision.reason);

@@ -31,7 +31,10 @@ export interface RotationProgress {
 }
 
 const pageObjects = 500;
-/** Writes in progress at a time: enough for stores that commit groups, and few among those of clients. */
+/**
+ * Number of concurrent writes: enough for stores that commit groups of writes, and few in comparison with those of
+ * clients.
+ */
 const concurrency = 8;
 const attempts = 6;
 const pauseMs = 1_000;
@@ -98,7 +101,7 @@ export class Rotation {
   #progress = { checked: 0, total: 0, passed: 0, rewritten: 0, unreadable: 0 };
   #state: RotationProgress['state'] = 'running';
   #error: string | undefined;
-  /** Resolves at the end, also of a failure. */
+  /** Resolves when the rotation has ended, with success or failure. */
   readonly ended: Promise<void>;
 
   constructor(store: EncryptedStore, clock: Clock) {

@@ -39,7 +39,7 @@ export async function legacyToken(
 
 export interface LegacyTokenOptions {
   readonly keys: readonly VerificationKey[];
-  /** Audiences of the API server, for which alone these tokens are. */
+  /** Audiences of the API server, the only ones for which these tokens are valid. */
   readonly audiences: readonly string[];
   readonly objects: ExistingObjects;
   readonly clock: Clock;

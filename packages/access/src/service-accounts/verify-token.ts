@@ -12,7 +12,7 @@ export const clockToleranceSeconds = 60;
 
 /**
  * Returns a function that verifies the signature, the issuer and the times of a token, once per token, and returns what
- * `read` makes of its payload; undefined for other tokens. Callers check times that pass.
+ * `read` makes of its payload; undefined for other tokens. Callers check the expiry on each use.
  */
 export function verifier<T>(
   keys: readonly VerificationKey[],

@@ -62,7 +62,7 @@ export class StoreModel {
 
   /** Records a write that succeeded with `revision`. */
   apply(op: WriteOp, revision: Revision): void {
-    if (revision <= this.revision) throw new Error(`revision ${revision} was given after ${this.revision}`);
+    if (revision <= this.revision) throw new Error(`revision ${revision} was returned after ${this.revision}`);
     if (!this.accepts(op)) throw new Error(`a write of ${op.key} expecting ${op.expect} succeeded`);
     const prev = this.#live.get(op.key);
     let entry: PlainEntry | undefined;

@@ -25,7 +25,7 @@ export class Random {
   }
 
   pick<T>(values: readonly T[]): T {
-    if (values.length === 0) throw new RangeError('nothing to pick from');
+    if (values.length === 0) throw new RangeError('the list to choose from is empty');
     return values[this.below(values.length)] as T;
   }
 }

@@ -100,7 +100,7 @@ test('the model refuses what no store may do', (t) => {
   const model = new StoreModel(1);
   model.apply({ op: 'put', key: '/a', value, expect: 0 }, 5);
   t.throws(() => model.apply({ op: 'put', key: '/b', value, expect: 0 }, 5), {
-    message: /revision 5 was given after 5/,
+    message: /revision 5 was returned after 5/,
   });
   t.throws(() => model.apply({ op: 'put', key: '/a', value, expect: 0 }, 6), { message: /succeeded/ });
   t.false(model.accepts({ op: 'delete', key: '/b', expect: 0 }));

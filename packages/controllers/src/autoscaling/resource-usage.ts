@@ -79,12 +79,12 @@ export async function recommendedReplicas(query: UsageQuery): Promise<Recommenda
   const damped = ratioOf(used);
   if (isWithin(damped) || (ratio < 1 && damped > 1) || (ratio > 1 && damped < 1)) return unchanged;
   const replicas = ceil(damped * used.size);
-  // The number of pods that are considered must not change the direction.
+  // Pods that are counted in addition must not reverse the direction of the change.
   if (damped < 1 ? replicas > currentReplicas : replicas < currentReplicas) return unchanged;
   return { replicas, current };
 }
 
-/** Ratios are quotients, so that products of whole numbers may be slightly above these. */
+/** Ratios are rounded quotients, so that their products with whole numbers may be slightly too large. */
 function ceil(value: number): number {
   return Math.ceil(value - 1e-9);
 }

@@ -6,7 +6,7 @@ const freeGrowth = 4;
 const scaleDownWindow = 300;
 /** Longest window of a behaviour and longest period of a policy. */
 const longestMs = 3600 * 1000;
-/** More entries than runs within the longest window. */
+/** More than the number of runs within the longest window. */
 const maxEntries = 500;
 
 interface Entry {

@@ -25,7 +25,7 @@ import { dueTime } from './schedule-times.ts';
 const timestampAnnotation = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 /** A run begins this long after its time, so that it does not begin before it by the resolution of clocks. */
 const paddingMs = 100;
-/** Until a local copy that is behind the server is read again, unless it changes before. */
+/** Pause before a local copy that is behind the server is read again, unless it changes earlier. */
 const staleMs = 1000;
 /** Longest wait: timers do not last longer than 24 days. */
 const maxWaitMs = 24 * 60 * 60_000;
@@ -105,7 +105,7 @@ async function deleteJob(cronJob: CronJob, run: ReconcileRun, job: Job, progress
   run.event(cronJob, 'Normal', 'SuccessfulDelete', `Deleted job ${name}`);
 }
 
-/** Takes ended and missing jobs from the list of active ones. */
+/** Removes ended and missing jobs from the list of active ones. */
 async function followJobs(cronJob: CronJob, run: ReconcileRun, jobs: readonly Job[], progress: Progress) {
   for (const job of jobs) {
     const { name, uid } = job.metadata ?? {};
@@ -239,7 +239,7 @@ async function createJob(cronJob: CronJob, run: ReconcileRun, time: Date): Promi
   }
 }
 
-/** The same for the same time, so that no time gets two jobs. */
+/** The name follows from the time, so that no time gets two jobs. */
 function nameAt({ metadata }: CronJob, time: Date): string {
   return `${metadata?.name}-${Math.floor(time.getTime() / 60_000)}`;
 }

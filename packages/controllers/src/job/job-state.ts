@@ -17,7 +17,7 @@ export function isFinished({ status }: Job): boolean {
   return isConditionTrue(status?.conditions, 'Complete') || isConditionTrue(status?.conditions, 'Failed');
 }
 
-/** What a job and its pods say, before anything is done about it. */
+/** The state of a job and its pods at the beginning of a run. */
 export class JobState {
   readonly job: Job;
   readonly pods: readonly Pod[];

@@ -190,7 +190,7 @@ async function taint(node: Node, observed: Observation, { nodes, zones }: State,
   const isEvicting = node.spec?.taints?.some(({ key, effect }) => effect === 'NoExecute' && nodeTaints.includes(key));
   if (evicting !== undefined || isEvicting || zones.disrupted) {
     if (zones.update(run.read(Node).list())) {
-      // After an outage of everything each node gets its time to report again.
+      // After a disruption of all zones, each node again has the whole time to report.
       for (const other of nodes.values()) other.seenAt = now;
     }
     // Of nodes that fail at the same time the first is not drained before the others are counted.

@@ -20,7 +20,8 @@ export const volumePhases: ControllerDefinition<PersistentVolume> = {
   related: [
     relatedKind(PersistentVolumeClaim, ({ metadata, spec }, before, read) => [
       ...(spec.volumeName ? [spec.volumeName] : []),
-      // A volume that is reserved for a claim may be unknown to it; few claims are new or deleted at a time.
+      // The claim need not name a volume that is reserved for it; this is only checked for new and deleted claims,
+      // which are few.
       ...(before === undefined
         ? read(PersistentVolume)
             .by(claimKeys, `${metadata?.namespace}/${metadata?.name}`)

@@ -85,7 +85,7 @@ function isContainer(type: NodeType, value: unknown): boolean {
 }
 
 /**
- * Compares the items of containers. False: the values are leaves to each other, because there are no items, or because
+ * Compares the items of containers. False: the values are compared as leaves, because there are no items, or because
  * the type of a value without schema changes between object and leaf.
  */
 function descend(type: NodeType, was: unknown, is: unknown, below: Comparison): boolean {

@@ -43,7 +43,7 @@ export interface Writer {
   readonly nowMs: number;
 }
 
-/** What an apply makes of an object. */
+/** The result of an apply. */
 export type Applied =
   | { readonly object: AnyObject; readonly managedFields: ManagedFieldsEntry[] | undefined }
   | { readonly conflicts: readonly FieldConflict[] };
@@ -123,7 +123,7 @@ function update(kind: TrackedKind, change: Change, owners: Owners, writer: Write
   return capUpdaters(new Map(others).set(id, owned));
 }
 
-/** Sets in the form of the schema of today. */
+/** Sets in the form of the current schema. */
 function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owners {
   const types = new Map<string, NodeType | null>([[kind.apiVersion, kind.type]]);
   const result = new Map<string, Owned>();
@@ -142,8 +142,8 @@ function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owne
 }
 
 /**
- * Takes from all owners but `self` what changes between two states. Without `conflicts` this is not refused to
- * anybody; with it the fields that others own are listed there instead.
+ * Removes from all owners but `self` the fields that change between two states. With `conflicts`, fields of other
+ * owners are added to it instead.
  */
 function transfer(
   kind: TrackedKind,
@@ -194,7 +194,7 @@ function filtered({ added, modified, removed }: Changes, resetFields: FieldSet):
  * Applies a configuration: merges it into the live object, removes what the manager applied before and does not apply
  * any more, and records the owners.
  *
- * @param live the object before the write; with identity alone on create
+ * @param live the object before the write; on create only its identity
  * @param force takes fields from their owners instead of reporting conflicts
  */
 export function applyObject(
@@ -275,8 +275,8 @@ function apply(
 }
 
 /**
- * Removes the fields that the manager applied last time and not now, unless others own them. The sets that
- * this compares are computed only when the manager gave something up.
+ * Removes the fields that the manager applied last time and not now, unless others own them. The sets that this
+ * compares are computed only when fields have disappeared from the configuration of the manager.
  */
 function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owned, applied: FieldSet): JsonObject {
   if (last.apiVersion === kind.apiVersion && last.set.difference(applied).empty) return merged;
@@ -345,7 +345,7 @@ function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: Any
   return result;
 }
 
-/** A set with everything on the way to its members. */
+/** A set with all ancestors of its members. */
 function withContainers(set: FieldSet): FieldSet {
   const result = new FieldSet();
   for (const element of set.memberElements()) result.add(element);

@@ -21,7 +21,7 @@ export function keyElement(keys: readonly (readonly [name: string, value: unknow
   return `k:{${sorted.map(([name, value]) => `${JSON.stringify(name)}:${jsonText(value)}`).join(',')}}`;
 }
 
-/** FieldsV1 that is not one. */
+/** The error for a text that is not valid FieldsV1. */
 export class FieldSetError extends Error {}
 
 /**
@@ -50,7 +50,7 @@ function readElement(text: string): PathElement | undefined {
   }
 }
 
-/** Values of elements: the same few keys occur in the owners of all objects. */
+/** A cache of the values of elements: the same few keys occur in the owners of all objects. */
 const values = new Map<string, unknown>();
 const maxValues = 4096;
 const maxTextOfValue = 256;

@@ -76,7 +76,7 @@ function mergeLists(type: ListNode, live: readonly unknown[], applied: readonly 
         nextShared++;
         continue;
       }
-      // A shared element, but not the one whose turn it is.
+      // An element of both lists, but not the next one in their order.
       if (appliedItems.has(liveElement) && nextShared < shared.length && shared[nextShared] !== liveElement) {
         l++;
         continue;

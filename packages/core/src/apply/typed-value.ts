@@ -4,8 +4,8 @@ import { jsonFields, type ListNode, messageNode } from '../kind/schema-walk.ts';
 import { FieldSet, fieldElement, keyElement, type PathElement, pathText, valueElement } from './field-set.ts';
 
 /**
- * The schema of a value as merges see it. Undefined: the value has no schema, and its type is deduced from what it
- * holds: objects are granular, lists atomic.
+ * The schema of a value as merges see it. Undefined: the value has no schema, and its type is deduced from its content:
+ * objects are granular, lists atomic.
  */
 export type NodeType = SchemaNode | undefined;
 
@@ -48,7 +48,7 @@ export function fieldType(type: NodeType, name: string): NodeType {
   return type?.type === 'message' ? openType(jsonFields(type).get(name)?.schema.node) : undefined;
 }
 
-/** Types that hold anything. */
+/** Types that permit any value. */
 const openTypes: ReadonlySet<string> = new Set(['any', 'raw', 'union']);
 
 function openType(type: NodeType): NodeType {
@@ -74,7 +74,7 @@ export function isGranularList(type: NodeType): type is ListNode {
   return type?.type === 'list' && listKeys(type) !== undefined;
 }
 
-/** How a list names an element. @throws TypedValueError when it cannot be named */
+/** How a list identifies an element. @throws TypedValueError when it cannot be named */
 export function elementOf(list: ListNode, item: unknown): PathElement {
   const keys = listKeys(list) ?? [];
   if (keys.length === 0) {
@@ -112,8 +112,8 @@ export class TypedValueError extends Error {}
 const maxErrors = 100;
 
 /**
- * Checks an object that a client applies. Unlike decoding it knows no leniency: an undeclared field is an error, and so
- * is an element that occurs twice. Returns messages with paths.
+ * Checks an object that a client applies. It is stricter than decoding: an undeclared field is an error, and so is an
+ * element that occurs twice. Returns messages with paths.
  */
 export function typeErrors(type: SchemaNode, value: JsonObject): string[] {
   const errors: string[] = [];
@@ -151,7 +151,7 @@ function mismatch(type: SchemaNode, value: unknown): string | undefined {
   }
 }
 
-/** `isClosed`: undeclared fields are errors. A structure of a JSON Schema does not say which objects are open. */
+/** `isClosed`: undeclared fields are errors. A structure of a JSON Schema does not state which objects are open. */
 function check(type: NodeType, value: unknown, path: string, errors: string[], isClosed: boolean): void {
   if (type === undefined || value === null || errors.length >= maxErrors) return;
   const why = mismatch(type, value);
@@ -239,7 +239,7 @@ function collectList(type: ListNode, list: readonly unknown[], set: FieldSet): v
   }
 }
 
-/** The elements of a list by what names them, in their order. More than one item: they repeat each other. */
+/** The elements of a list by their identity, in order. Several elements with one identity are duplicates. */
 export function indexList(type: ListNode, list: readonly unknown[]): Map<PathElement, unknown[]> {
   const index = new Map<PathElement, unknown[]>();
   for (const item of list) {
@@ -247,7 +247,7 @@ export function indexList(type: ListNode, list: readonly unknown[]): Map<PathEle
     try {
       element = elementOf(type, item);
     } catch (error) {
-      // A stored element that cannot be named has no owner.
+      // A stored element without an identity has no owner.
       if (error instanceof TypedValueError) continue;
       throw error;
     }

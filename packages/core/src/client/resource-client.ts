@@ -4,18 +4,18 @@ import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeList, KubeObject, Stored } from '../meta/types.ts';
 
 /**
- * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. What the server
- * refuses is the same `StatusError`, whichever way the call travels; a client over a network fails with an error of its
- * own when there was no answer. Objects handed out belong to the caller.
+ * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. A rejection by
+ * the server is the same `StatusError` in both cases; a client over a network fails with an error of its own when there
+ * was no answer. The caller owns the objects that are returned.
  */
 export interface ApiClient {
   /** Objects of a declared kind, typed. */
   resource<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
   /**
    * Objects of a resource known only by its name, e.g. from an owner reference. With `metadataOnly`, reads and watches
-   * hand out apiVersion, kind and metadata alone, which spares the rest of the object on the way; with `ownership`,
-   * metadata may be without fields other than name, namespace, uid, resourceVersion, ownerReferences, finalizers and
-   * deletionTimestamp, which spares reading them in process.
+   * return only apiVersion, kind and metadata, so that the rest of the object is not sent; with `ownership`, metadata
+   * may be without fields other than name, namespace, uid, resourceVersion, ownerReferences, finalizers and
+   * deletionTimestamp, so that they need not be parsed in process.
    */
   dynamic(
     resource: GroupVersionResource,
@@ -114,7 +114,7 @@ export type ClientWatchEvent<T extends KubeObject> =
 
 /** Operations on one resource; `namespace()` narrows to one namespace (cluster-scoped kinds never call it). */
 export interface ResourceClient<T extends KubeObject> {
-  /** The resource this client speaks of. */
+  /** The resource of this client. */
   readonly resourceName: GroupVersionResource;
   namespace(namespace: string): ResourceClient<T>;
   create(object: T, options?: MutateOptions): Promise<Stored<T>>;

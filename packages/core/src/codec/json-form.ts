@@ -101,7 +101,7 @@ export function partialMetadataBytes(json: Buffer, apiVersion: string): Buffer {
   return out;
 }
 
-/** The metadata of an object that is at hand. */
+/** The metadata of an object that has been parsed. */
 export function partialOf(object: KubeObject, apiVersion: string): PartialObject {
   return { kind: partialObjectMetadata, apiVersion, metadata: object.metadata ?? {} };
 }
@@ -244,7 +244,7 @@ export function jsonWatchForm(shape: JsonShape): WatchForm {
 
 function objectBody(shape: JsonShape): Body {
   const { representation } = shape;
-  // Stored bytes go into the frame directly.
+  // Stored bytes are copied into the frame directly.
   if (representation?.stored) return (_, object) => object;
   return (type, object) => {
     if (type === 'BOOKMARK') return shape.bookmark(object);

@@ -46,9 +46,7 @@ export interface MediaRange {
 
 const noParameters: ReadonlyMap<string, string> = new Map();
 
-/**
- * Reads `type/subtype;name=value;name="value"`; undefined when it is none. Parameters that make no sense are left out.
- */
+/** Reads `type/subtype;name=value;name="value"`; undefined for any other text. Malformed parameters are omitted. */
 export function parseMediaRange(text: string): MediaRange | undefined {
   const parts = splitOutsideQuotes(text, ';');
   const mediaType = (parts[0] ?? '').trim().toLowerCase();
@@ -111,7 +109,7 @@ export function bodyMedia(contentType: string | undefined, brand: Brand = defaul
   }
 }
 
-/** What kind of patch a request body is; undefined = 415. A PATCH without Content-Type is none. */
+/** What kind of patch a request body is; undefined = 415. A PATCH without Content-Type has none. */
 export function patchTypeOfContent(contentType: string | undefined): PatchMediaType | undefined {
   const mediaType = contentMediaType(contentType);
   return Object.hasOwn(patchMediaTypes, mediaType)

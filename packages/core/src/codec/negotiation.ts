@@ -12,11 +12,11 @@ export interface Offer {
    * it.
    */
   readonly stream?: string;
-  /** True when nothing but the targets can be had. */
+  /** True when only the targets are available. */
   readonly targetsOnly?: boolean;
 }
 
-/** What the client gets. */
+/** The form of the response. */
 export interface Negotiated<O extends Offer = Offer> {
   readonly offer: O;
   /** Set when the clause requested a conversion. */
@@ -65,7 +65,7 @@ export function mediaTypesOf(offers: readonly Offer[]): string[] {
     .map((offer) => (offer.stream === undefined ? offer.mediaType : `${offer.mediaType};stream=${offer.stream}`));
 }
 
-/** Clauses of an Accept header in the order in which they count; what is no media range is left out. */
+/** Clauses of an Accept header in the order of precedence; invalid media ranges are omitted. */
 function parseAccept(accept: string): Clause[] {
   const clauses: Clause[] = [];
   for (const text of splitOutsideQuotes(accept, ',')) {

@@ -11,9 +11,9 @@ const codecs = new WeakMap<KindDefinition, ObjectCodec>();
 
 /**
  * How objects of a kind are stored: as JSON that begins `{"kind":K,"apiVersion":V,"metadata":{` whatever the order of
- * the object's keys, and without metadata.resourceVersion, which storage puts in. The rest keeps the order of the
- * object, which the decoder has made canonical; so equal objects have equal bytes. metadata.selfLink is kept when
- * it is set.
+ * the object's keys, and without metadata.resourceVersion, which storage inserts. The rest keeps the order of the
+ * object, which the decoder has made canonical; so equal objects have equal bytes. metadata.selfLink is kept when it is
+ * set.
  */
 export function objectCodecOf(kind: KindDefinition): ObjectCodec {
   let codec = codecs.get(kind);
@@ -31,7 +31,10 @@ export function objectCodecOf(kind: KindDefinition): ObjectCodec {
   return codec;
 }
 
-/** The same form with the resourceVersion where storage puts it, for answers that are made from objects. */
+/**
+ * The same form with the resourceVersion at the position where storage inserts it, for responses that are created from
+ * objects.
+ */
 export function wireJson(kind: KindDefinition, object: KubeObject): Buffer {
   const { resourceVersion, ...rest } = object.metadata ?? {};
   return Buffer.from(canonicalJson(kind, object, resourceVersion === undefined ? rest : { resourceVersion, ...rest }));
@@ -59,7 +62,8 @@ function isCanonical(kind: KindDefinition, object: KubeObject): boolean {
 }
 
 /**
- * Bytes that may be kept for long. They come from no shared pool, where they would keep their neighbours in memory too.
+ * Bytes for long retention. They are not allocated from the shared pool, whose neighbouring data they would retain,
+ * too.
  */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
@@ -100,7 +104,7 @@ export function servedJson(kind: KindDefinition): Representation {
   return representation;
 }
 
-/** {@link servedJson} of one object, kept nowhere. */
+/** The result of {@link servedJson} for one object; it is not cached. */
 export function servedBytes(kind: KindDefinition, object: StoredObject): Buffer {
   const conversion = kind.storage;
   const json = object.json;
@@ -115,7 +119,7 @@ export function servedBookmark(kind: KindDefinition, object: StoredObject): Buff
   return (kind.storage && relabel(json, kind.storage.kind, kind)) ?? json;
 }
 
-/** A private parse in the served version. */
+/** A new parse in the served version, owned by the caller. */
 export function servedValue(kind: KindDefinition, object: StoredObject): KubeObject {
   const value = object.value();
   return kind.storage === undefined ? value : kind.storage.fromStorage(value);

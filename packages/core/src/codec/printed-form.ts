@@ -121,7 +121,7 @@ class PrintedForm implements WireForm {
   }
 }
 
-/** The items come last, which lets a printer cut the document open there. */
+/** The items are last, so that a printer can split the document there. */
 function emptyList(envelope: ListEnvelope, metadata: ListMetadata): unknown {
   const { kind, apiVersion, extra, field } = envelope;
   return { kind, apiVersion, metadata, ...extra, [field]: [] };

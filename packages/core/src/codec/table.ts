@@ -107,7 +107,7 @@ function rowOf(
   return conditions.length === 0 ? { cells } : { cells, conditions };
 }
 
-/** One column that stumbles over an unusual object must not hide the whole list; its cell stays empty. */
+/** A column that fails for an unusual object must not hide the whole list; its cell stays empty. */
 function cellOf(
   column: Column<KubeObject>,
   object: KubeObject,

@@ -27,9 +27,9 @@ interface Anchor {
 const standardTag = /^(?:!!|!<tag:yaml\.org,2002:)(str|int|float|bool|null|seq|map)>?$/;
 
 /**
- * Builds the value of a YAML document from parser events. Own construction rather than the library's, because only here
- * aliases can be counted as they expand, repeated keys reported with their path instead of refused, and numbers refused
- * that JSON cannot carry. Aliases become copies: nothing in the result is shared.
+ * Builds the value of a YAML document from parser events. It replaces the construction of the library, so that aliases
+ * are counted as they are expanded, repeated keys are reported with their path instead of rejected, and numbers that
+ * JSON cannot represent are rejected. Aliases become copies: nothing in the result is shared.
  */
 export class YamlBuilder {
   readonly #library: YamlLibrary;
@@ -186,7 +186,7 @@ export class YamlBuilder {
     const before = { aliases: this.#aliases, size: this.#size, deepest: this.#deepest };
     this.#deepest = depth;
     const value = this.#content(event, depth);
-    // Known only from here on, so that nothing can contain itself.
+    // An anchor is known only after its node is complete, so that no value can contain itself.
     this.#anchors.set(this.#source.slice(event.anchorStart, event.anchorEnd), {
       value,
       height: this.#deepest - depth,

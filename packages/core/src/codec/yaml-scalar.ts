@@ -14,8 +14,8 @@ const specialText = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
  * The value of a plain scalar: null, boolean, number or text, by the core schema of YAML 1.2; times, `yes` and `no` are
  * text.
  *
- * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers beyond 64 bits. Integers
- *   that numbers do not hold are bigints.
+ * @throws RangeError for numbers that JSON cannot represent: infinite, not a number, integers beyond 64 bits. Integers
+ * that numbers cannot represent exactly are bigints.
  */
 export function plainScalar(text: string): unknown {
   const first = text.charCodeAt(0);
@@ -64,7 +64,7 @@ function isNumberOf(tag: 'int' | 'float', value: unknown): boolean {
 }
 
 /**
- * Decimal text of an octal or hexadecimal literal. Longer ones than 64 bits can need are refused before they are
+ * Decimal text of an octal or hexadecimal literal. Literals of more than 64 bits are rejected before they are
  * converted.
  */
 function signed(sign: string | undefined, literal: string): string {

@@ -23,11 +23,11 @@ function library(): typeof import('js-yaml') {
 
 /**
  * Parses a YAML body of one document. YAML 1.2 core schema, with octal numbers of the form `0644` as manifests mean
- * them; times, `yes` and `no` are text. Repeated fields are reported, the last one counts. JSON, which is YAML too,
- * takes the fast way and has the limits of JSON.
+ * them; times, `yes` and `no` are text. Repeated fields are reported, the last one counts. JSON, which is also YAML, is
+ * parsed by the faster parser of JSON, with its limits.
  *
  * @throws DocumentError for syntax errors, custom tags, merge keys, keys that are not text, numbers that JSON cannot
- *   carry, several documents, and everything over a limit: 512 KiB, 100 levels, 100 aliases counted as they expand.
+ * represent, several documents, and everything over a limit: 512 KiB, 100 levels, 100 aliases counted as they expand.
  */
 export function parseYaml(bytes: Buffer): ParsedDocument {
   if (startsLikeJson(bytes)) {
@@ -46,8 +46,8 @@ export function parseYaml(bytes: Buffer): ParsedDocument {
 }
 
 /**
- * Any JSON value as YAML, in block style and with a newline at the end. Strings that older readers take for something
- * else are quoted.
+ * Any JSON value as YAML, in block style and with a newline at the end. Strings that older readers would parse as
+ * another type are quoted.
  */
 export function toYaml(value: unknown): Buffer {
   const options = { noRefs: true, lineWidth: -1, seqNoIndent: true, skipInvalid: true };

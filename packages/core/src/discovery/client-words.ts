@@ -2,7 +2,7 @@ import type { KindDefinition } from '../kind/kind-definition.ts';
 import { storageKindOf } from '../storage/storage-key.ts';
 import { servedGroups } from './served-groups.ts';
 
-/** What people type instead of a resource, as far as there is any. */
+/** The short names that users may type instead of the resource, if there are any. */
 export interface ClientWords {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];

@@ -50,7 +50,9 @@ const maxCauses = 24 * 1024;
 /** Characters of a name that messages repeat: more than any object can have. */
 const maxName = 512;
 
-/** Text of a request comes back in messages, so their length is limited: an answer is never many times its request. */
+/**
+ * Messages repeat text of requests, so their length is limited: a response is never many times larger than its request.
+ */
 function failure(
   code: number,
   reason: StatusReason,
@@ -223,7 +225,7 @@ export const statusErrors = {
       { causes: [{ message: cutText(text, maxCause) }] },
       cause,
     ),
-  /** `reason`: why, for people. */
+  /** `reason`: the explanation for users. */
   serverTimeout: (res: QualifiedResource, action: string, cause?: unknown, reason = '') =>
     failure(
       500,

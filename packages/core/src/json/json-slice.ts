@@ -24,7 +24,10 @@ export function metadataRange(json: Buffer): { readonly start: number; readonly 
   return undefined;
 }
 
-/** Index of the quote that ends a string whose content begins at `from`. Strings are short: a loop beats `indexOf`. */
+/**
+ * Index of the quote that ends a string whose content begins at `from`. Strings are short: a loop is faster than
+ * `indexOf`.
+ */
 function stringEnd(json: Buffer, from: number): number {
   let i = from;
   while (i < json.length && json[i] !== quote) i += json[i] === backslash ? 2 : 1;

@@ -35,7 +35,7 @@ export function parseJson(bytes: Buffer, options: { readonly duplicates?: boolea
   try {
     value = longNumbers ? parseLongNumbers(bytes, 'refuse') : JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // Finds the place; the engine's own message would quote the document.
+    // Determines the position; the message of the JavaScript engine would quote the document.
     new JsonScanner(bytes).duplicateFields();
     if (error instanceof DocumentError) throw error;
     throw new DocumentError('json', 'syntax', `the document is not JSON: ${(error as Error).name}`);
@@ -146,8 +146,8 @@ export function jsonText(value: unknown, indent?: number): string {
 }
 
 /**
- * A copy of a value in which texts stand for bigints, and how to put these into what a printer has made of it. Most
- * values have none.
+ * A copy of a value in which strings replace the bigints, and a function that inserts the bigints into printed text.
+ * Most values have none.
  */
 export function withMarkedBigInts(value: unknown): {
   readonly marked: unknown;
@@ -203,7 +203,10 @@ const inexactDigits = 16;
 /** Exponents with fewer digits than this do not overflow unless the literal has many digits itself. */
 const longExponent = 3;
 
-/** What one pass over the bytes of a JSON document shows, without parsing it. Of invalid documents it means nothing. */
+/**
+ * The result of one pass over the bytes of a JSON document without parsing it. It has no meaning for an invalid
+ * document.
+ */
 export interface JsonSurvey {
   /** Members (`"key":`) of all objects. */
   readonly members: number;

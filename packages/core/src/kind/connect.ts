@@ -30,7 +30,10 @@ export type ConnectLocation =
       readonly path: string;
       /** Without the question mark. */
       readonly query: string;
-      /** Chosen by the client as a whole: the server's own addresses are out of reach, and answers pass as they are. */
+      /**
+       * Chosen by the client as a whole: addresses of the server itself are not allowed, and responses are forwarded
+       * unchanged.
+       */
       readonly proxied?: boolean;
       /** True: the certificate of the agent is not verified. */
       readonly anyCertificate?: boolean;

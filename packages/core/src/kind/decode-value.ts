@@ -41,7 +41,7 @@ export interface Slot {
   readonly decode: NodeDecoder;
   /** True where `""` means the same as no value: enumerations that do not contain it. */
   readonly emptyIsAbsent: boolean;
-  /** What stands in for an absent value; `undefined` results stay away. Absent = nothing to do. */
+  /** Creates the value of an absent field, which remains absent when the result is `undefined`. */
   readonly whenAbsent?: (context: DecodeContext) => unknown;
 }
 
@@ -57,8 +57,8 @@ function describe(value: unknown): string {
 }
 
 /**
- * State of one decoding run. The way to the current value is kept as a stack of keys; text is made of it only
- * when something is found.
+ * State of one decoding run. The path of the current value is kept as a stack of keys, which becomes a text only for an
+ * error.
  */
 export class DecodeContext {
   readonly #keys: (string | number)[] = [];
@@ -66,9 +66,7 @@ export class DecodeContext {
   #depth = 0;
   readonly errors: FieldError[] = [];
   readonly unknownFields: string[] = [];
-  /**
-   * Scratch stack of message decoders: the fields present, in input order. What lies at `top` and beyond is left over.
-   */
+  /** Scratch stack of message decoders: the fields present, in input order. Entries from `top` on are not in use. */
   readonly slots: Slot[] = [];
   top = 0;
 
@@ -83,7 +81,7 @@ export class DecodeContext {
     this.#depth -= 1;
   }
 
-  /** Path of the value that stands under `key` in what was entered last. */
+  /** Path of the value with this `key` in the value that was entered last. */
   path(key: string | number): string {
     let text = '';
     for (let level = 0; level <= this.#depth; level += 1) {
@@ -198,8 +196,8 @@ export const decodeBool: NodeDecoder = (input, context, key) => {
 };
 
 /**
- * Decoder of instants: any RFC 3339 text comes out in UTC; the instant Go servers take for "not set" as null.
- * `canonicalForm` recognises, among valid instants, those that are written as they come out: nearly all of them.
+ * Decoder of instants: any RFC 3339 text becomes UTC, and the instant that Go servers use for "not set" becomes null.
+ * `canonicalForm` matches the valid instants that are canonical already, as nearly all are.
  */
 function instantDecoder(canonicalForm: (text: string) => boolean, format: (instant: Instant) => string): NodeDecoder {
   return (input, context, key) => {

@@ -21,11 +21,11 @@ import { jsonFields, type MessageNode, messageNode, type UnionNode, zeroOfNode }
 
 export { DecodeTypeError, isDecodeTypeError } from './decode-value.ts';
 
-/** What decoding a JSON value gave. */
+/** The result of decoding a JSON value. */
 export interface Decoded<T> {
   /**
    * A new value in canonical form: fields in schema order, defaults and zero values filled in, instants, durations,
-   * quantities and base64 normalised, unknown fields gone. Meaningful only when there are no errors. What lies in
+   * quantities and base64 normalised, unknown fields gone. Meaningful only when there are no errors. The content of
    * `raw` and `any` fields is shared with the input.
    */
   readonly value: T;
@@ -35,7 +35,7 @@ export interface Decoded<T> {
   readonly errors: readonly FieldError[];
 }
 
-/** Turns a JSON value into a canonical one. Throws `DecodeTypeError` for values of the wrong JSON type. */
+/** Converts a JSON value to the canonical form. Throws `DecodeTypeError` for values of the wrong JSON type. */
 export type Decoder<T> = (input: unknown) => Decoded<T>;
 
 const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
@@ -66,7 +66,10 @@ type AnyField = Field<unknown, boolean>;
 
 const compiled = new WeakMap<SchemaNode, NodeDecoder>();
 
-/** Decodes a static default once, so that a wrong one shows when the kind is first used and not on some request. */
+/**
+ * Decodes a static default once, so that an invalid one is detected when the kind is first used and not by a later
+ * request.
+ */
 function checkDefault(name: string, field: AnyField, decode: NodeDecoder): unknown {
   const context = new DecodeContext();
   try {
@@ -75,11 +78,11 @@ function checkDefault(name: string, field: AnyField, decode: NodeDecoder): unkno
     if (!error) return value;
     throw new Error(error.message);
   } catch (cause) {
-    throw new Error(`the default of field ${name} breaks its own schema`, { cause });
+    throw new Error(`the default of field ${name} violates its own schema`, { cause });
   }
 }
 
-/** What fills in for an absent field, or undefined for fields that just stay away. */
+/** The value of an absent field; undefined for fields that remain absent. */
 function absentRule(name: string, field: AnyField, decode: NodeDecoder): Slot['whenAbsent'] {
   const node = field.schema.node;
   if (field.default !== undefined) {
@@ -188,7 +191,7 @@ function build(node: SchemaNode): NodeDecoder {
   }
 }
 
-/** The decoder of a node, made on first use and kept as long as the node. Recursive schemas are fine. */
+/** The decoder of a node, made on first use and kept as long as the node. Recursive schemas are supported. */
 export function compileNode(node: SchemaNode): NodeDecoder {
   const known = compiled.get(node);
   if (known) return known;

@@ -57,7 +57,7 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly rowConditions?: (object: SchemaObject<S>) => RowCondition[];
   readonly selectableFields?: readonly SelectableField<SchemaObject<S>>[];
   readonly storage?: StorageConversion<SchemaObject<S>>;
-  /** Objects are not stored: they are questions that are answered and forgotten, or computed. */
+  /** Objects are not stored: they are requests that are only answered, or they are computed. */
   readonly virtual?: VirtualKind<SchemaObject<S>>;
   /** Clients of this version are warned. */
   readonly deprecated?: Deprecation;
@@ -85,7 +85,7 @@ function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, w
   const declared = messageNode(own);
   if (!declared) throw new Error(`${where}: the schema must be a message`);
   const message = nameMessages(declared, gvk);
-  // A kind whose objects also stand inside other objects has these fields already, so that both are one message.
+  // A kind whose objects also occur inside other objects has these fields already, so that both are one message.
   if (message.fields['kind'] === typeMetaFields.kind) return { node: message };
   for (const name of ['kind', 'apiVersion', 'metadata']) {
     if (name in message.fields)

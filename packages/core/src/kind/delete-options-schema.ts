@@ -11,7 +11,7 @@ const preconditions = s.message(
     resourceVersion: optional(2, s.string(), 'Resource version that the object must have.', { presence: true }),
   },
 );
-/** What must be true of the stored object for a delete to go ahead. */
+/** The conditions that the stored object must meet for a delete. */
 export interface PreconditionsObject extends Infer<typeof preconditions> {}
 export const preconditionsSchema: Schema<PreconditionsObject> = preconditions;
 

@@ -18,7 +18,7 @@ export interface KindNames {
 /** Column types of the Table API. */
 export type ColumnType = 'string' | 'integer' | 'number' | 'boolean' | 'date';
 
-/** What a column may know besides the object. */
+/** What a column receives besides the object. */
 export interface ColumnContext {
   readonly now: Date;
 }

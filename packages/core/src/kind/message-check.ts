@@ -1,7 +1,7 @@
 import type { Field, Schema } from './schema.ts';
 import { type MessageNode, messageNode, reachableMessages } from './schema-walk.ts';
 
-/** Largest field number that the protobuf encoding can carry, and the range it keeps for itself. */
+/** Largest field number that the protobuf encoding can carry, and the range that it reserves. */
 const maxNumber = 2 ** 29 - 1;
 const reservedFrom = 19_000;
 const reservedTo = 19_999;
@@ -15,7 +15,7 @@ function checkNumber(where: string, number: number, taken: Map<number, string>, 
     number > maxNumber ||
     (number >= reservedFrom && number <= reservedTo)
   ) {
-    throw new Error(`${where}: field ${field}: ${number} is no usable field number`);
+    throw new Error(`${where}: field ${field}: ${number} is not a valid field number`);
   }
   const other = taken.get(number);
   if (other !== undefined) throw new Error(`${where}: fields ${other} and ${field} share the number ${number}`);
@@ -36,7 +36,7 @@ function checkNames(message: MessageNode, where: string, names: Set<string>): vo
   for (const [name, field] of Object.entries(message.fields)) {
     const inner = field.inline ? messageNode(field.schema) : undefined;
     if (inner) checkNames(inner, where, names);
-    else if (names.has(name)) throw new Error(`${where}: an inlined message brings a second field ${name}`);
+    else if (names.has(name)) throw new Error(`${where}: an inlined message contains the field ${name} again`);
     else names.add(name);
   }
 }

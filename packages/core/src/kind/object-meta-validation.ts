@@ -140,9 +140,9 @@ export function validateObjectMetaUpdate(
   return [...errors, ...changeableErrors(meta, path, options.finalizerRule)];
 }
 
-/** Keeps an object until its dependents have been cut loose. */
+/** Finalizer: keeps an object until its dependents no longer refer to it. */
 export const orphanFinalizer = 'orphan';
-/** Keeps an object until the dependents that block it are gone. */
+/** Finalizer: keeps an object until the dependents that block its deletion are deleted. */
 export const foregroundFinalizer = 'foregroundDeletion';
 
 /** Whether finalizers that are not standard need a domain in front (built-in kinds), or may be any qualified name. */

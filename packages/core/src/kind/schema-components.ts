@@ -46,8 +46,8 @@ function listTraits(traits: ListTraits): JsonSchema {
 }
 
 /**
- * Collects JSON Schemas of messages under their component names. Every message is written once; whatever it refers
- * to follows by itself. Two different messages of one name get different component names.
+ * Collects JSON Schemas of messages under their component names. Every message is written once; the messages that it
+ * refers to are added automatically. Two different messages of one name get different component names.
  */
 export class SchemaComponents {
   readonly #refPrefix: string;
@@ -72,7 +72,7 @@ export class SchemaComponents {
     return { $ref: `${this.#refPrefix}${name}` };
   }
 
-  /** Adds a message and gives its component name. */
+  /** Adds a message and returns its component name. */
   message(node: MessageNode): string {
     const known = this.#names.get(node);
     if (known !== undefined) return known;

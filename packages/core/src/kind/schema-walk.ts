@@ -48,7 +48,7 @@ export function childSchema(schema: Schema<unknown>, fieldName: string): Schema<
   return childField(schema, fieldName)?.schema;
 }
 
-/** Every message that a schema reaches, itself included, each once, parents first. Recursive schemas are fine. */
+/** Every message that a schema reaches, itself included, each once, parents first. Recursive schemas are supported. */
 export function reachableMessages(schema: Schema<unknown>): Set<MessageNode> {
   const seen = new Set<MessageNode>();
   const visit = (node: SchemaNode): void => {

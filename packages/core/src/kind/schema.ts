@@ -103,8 +103,8 @@ export interface Field<T, Present extends boolean> {
   /** Listed under `required` in OpenAPI. */
   readonly required: boolean;
   /**
-   * What an absent field becomes when decoded: `error` = 422 "Required value"; `zero` = the type's zero value
-   * (`""`, 0, false, [], {}), as Go servers write it; `absent` = stays away.
+   * What an absent field becomes when decoded: `error` = 422 "Required value"; `zero` = the type's zero value (`""`, 0,
+   * false, [], {}), as Go servers write it; `absent` = remains absent.
    */
   readonly whenAbsent: 'error' | 'zero' | 'absent';
   /**

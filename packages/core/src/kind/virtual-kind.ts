@@ -34,8 +34,8 @@ export type ReadVirtual<T extends KubeObject> = (
 /**
  * Behaviour of a kind whose objects are not stored; docs/adr/0008. It has one of both functions.
  *
- * - `create`: the objects are questions. A POST is answered at once with the completed object (201), and no other verb
- *   exists.
+ * - `create`: the objects are requests. A POST is answered at once with the completed object (201), and no other verb
+ * exists.
  * - `read`: the objects are computed. The verbs are get and list, with selectors and tables as for stored objects.
  */
 export interface VirtualKind<T extends KubeObject> {

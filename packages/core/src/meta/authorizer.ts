@@ -22,7 +22,7 @@ export interface AccessAttributes {
 /** The answer of an authorizer to one request. */
 export interface AccessDecision {
   readonly allowed: boolean;
-  /** Forbidden for certain, whatever else might have allowed it. */
+  /** Forbidden, even when another authorizer would allow it. */
   readonly denied?: boolean;
   readonly reason?: string;
 }
@@ -79,7 +79,7 @@ export type AuthenticateToken = (
   audiences: readonly string[],
 ) => AuthenticatedToken | undefined | Promise<AuthenticatedToken | undefined>;
 
-/** Members of this group may do everything; nothing takes that from them. */
+/** Members of this group may do everything; no rule can restrict them. */
 export const mastersGroup = 'system:masters';
 
 const everything: AccessRules = {

@@ -17,7 +17,7 @@ const unitNanos: ReadonlyMap<string, bigint> = new Map([
   ['m', 60n * second],
   ['h', 3600n * second],
 ]);
-/** Longer texts are refused unread. */
+/** Longer texts are rejected before they are parsed. */
 const maxLength = 128;
 const maxNanos = 2n ** 63n - 1n;
 

@@ -8,7 +8,7 @@ function two(big: number, bigUnit: string, small: number, smallUnit: string): st
 }
 
 /**
- * A span of time as the tables of clients show ages: two units while they matter, one beyond (kinds.json
+ * A span of time as the tables of clients show ages: two units for short times, one for long times (kinds.json
  * `$meta.humanDuration`). Clocks differ: up to two seconds before now counts as now, longer before is `<invalid>`.
  */
 export function humanDuration(ms: number): string {

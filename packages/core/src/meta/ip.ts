@@ -32,8 +32,8 @@ export function portNumberErrors(port: number): string[] {
 }
 
 /**
- * Loopback, unspecified, link-local and interface-local ranges: they mean the machine that uses them, or its neighbours
- * on the wire.
+ * Loopback, unspecified, link-local and interface-local ranges: they address the machine that uses them, or its local
+ * network.
  */
 const ownRanges = new BlockList();
 for (const [network, prefix] of [
@@ -54,7 +54,8 @@ for (const [network, prefix] of [
 }
 
 /**
- * True for an address that a server may call on behalf of a client: none that leads back into the server's own machine.
+ * True for an address that a server may call on behalf of a client: none that belongs to the machine of the server
+ * itself.
  */
 export function isProxyableIP(text: string): boolean {
   if (isIPv4(text)) return !ownRanges.check(text, 'ipv4');

@@ -37,7 +37,7 @@ const bySuffix = new Map<string, Suffix>([
   ...[...decimalSuffixes].map(([exponent, text]): [string, Suffix] => [text, { format: 'decimal', exponent }]),
 ]);
 
-/** Exponents beyond this are refused: no amount needs them, and the arithmetic would be theirs to command. */
+/** Exponents beyond this are rejected: no real amount needs them, and the arithmetic would become expensive. */
 const maxExponent = 400;
 
 /** What a suffix means; `undefined` for unknown ones. */

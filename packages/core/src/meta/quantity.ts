@@ -16,7 +16,7 @@ export interface Quantity {
   readonly format: QuantityFormat;
 }
 
-/** Longer texts are refused unread; it also bounds the arithmetic. */
+/** Longer texts are rejected before they are parsed; the limit also bounds the arithmetic. */
 const maxLength = 128;
 const form = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*(?:[-+]?\d+)?)$/;
 const finest = -9;
@@ -40,7 +40,7 @@ function scaledTo(quantity: Quantity, exponent: number): bigint {
   return divideAwayFromZero(quantity.unscaled, power10(-shift));
 }
 
-/** Drops what is finer than a billionth, away from zero: who asks for something gets something. */
+/** Rounds to billionths, away from zero, so that an amount above zero never becomes zero. */
 function limited(quantity: Quantity): Quantity {
   const { format } = quantity;
   const atFinest =
@@ -64,7 +64,10 @@ function order(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Texts read before; real clusters use a handful. Emptied when full, so that hostile input cannot grow it. */
+/**
+ * A cache of parsed texts; clusters use few different ones. It is emptied when it is full, so that clients cannot make
+ * it grow.
+ */
 const known = new Map<string, Quantity>();
 const maxKnown = 1024;
 
@@ -140,7 +143,10 @@ export function formatQuantity(quantity: Quantity): string {
   return formatDecimal(quantity);
 }
 
-/** Texts seen before; real clusters use a handful. Emptied when full, so that hostile input cannot grow it. */
+/**
+ * A cache of canonical texts; clusters use few different ones. It is emptied when it is full, so that clients cannot
+ * make it grow.
+ */
 const canonicalTexts = new Map<string, string>();
 const maxCanonicalTexts = 1024;
 

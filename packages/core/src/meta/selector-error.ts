@@ -1,4 +1,4 @@
-/** A selector that cannot be understood; `message` is what the client reads with the 400. */
+/** A selector that is not valid; the client receives `message` with the 400. */
 export class SelectorError extends Error {
   constructor(message: string) {
     super(message);

@@ -130,7 +130,7 @@ export interface FieldSelector {
   toString(): string;
 }
 
-/** The parts between commas; `\,` does not part. */
+/** The parts between commas; `\,` does not separate. */
 function terms(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

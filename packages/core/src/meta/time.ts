@@ -67,8 +67,8 @@ let lastSecond = Number.NaN;
 let lastSecondText: Time = '';
 
 /**
- * Whole-second UTC text of a date: `2006-01-02T15:04:05Z`. Every object that is written in one second asks for the
- * same.
+ * Whole-second UTC text of a date: `2006-01-02T15:04:05Z`. The last text is kept, because objects are often written in
+ * the same second.
  */
 export function formatTime(date: Date): Time {
   const second = Math.floor(date.getTime() / 1000);

@@ -14,7 +14,7 @@ export function documentTypes(brand: Brand = defaultBrand): readonly string[] {
   return [jsonMediaType, yamlMediaType, protobufMediaType(brand)];
 }
 
-/** What a kind is answered in: protobuf only when it has field numbers. */
+/** Media types of responses about a kind: protobuf only when the kind has field numbers. */
 export function answerTypesOf(kind: KindDefinition, brand: Brand = defaultBrand): AnswerTypes {
   const object = servesProtobuf(kind) ? documentTypes(brand) : [jsonMediaType, yamlMediaType];
   const streams = object.filter((type) => type !== yamlMediaType).map((type) => `${type};stream=watch`);

@@ -7,7 +7,7 @@ import type { OpenApiSchema } from './open-api-types.ts';
 /** The schemas of a document, and where the schema of a kind is among them. */
 export interface Components {
   readonly schemas: Readonly<Record<string, OpenApiSchema>>;
-  /** Reference to the schema of a kind. Throws when the document has none, which is a mistake of this room. */
+  /** Reference to the schema of a kind. Throws when the document has none, which is a defect of this package. */
   refOf(kind: GroupVersionKind): OpenApiSchema;
 }
 
@@ -17,7 +17,7 @@ function keyOf({ group, version, kind }: GroupVersionKind): string {
 
 /**
  * Schemas for documents about these kinds: the kinds, their lists, the bodies of their subresources, and what all of
- * them use. They are found by the kinds that they name, because equal names of messages get numbers behind them.
+ * them use. They are found by the kinds that they name, because messages with equal names get numbers as suffixes.
  */
 export function componentsOf(kinds: readonly KindDefinition[]): Components {
   const schemas: Record<string, OpenApiSchema> = { ...openApiSchemas(kinds), ...metaSchemas };

@@ -97,7 +97,7 @@ export class OpenApiDocuments {
     }
     let file = this.#swagger[form];
     if (file === undefined) {
-      // Each form is asked for by clients of its own, so the document between is not kept.
+      // Different clients request the two forms, so the intermediate document is not kept.
       const own = openApiV2Document(this.#source.kinds(), this.#info, this.#brand);
       const document = parts.length === 0 ? own : mergeSwagger(own, parts);
       file = form === 'json' ? fileOf(document) : fileOfBytes(encodeSwagger(document));

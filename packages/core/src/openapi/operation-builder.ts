@@ -41,7 +41,7 @@ function responses(
   return { ...Object.fromEntries(good), '401': { description: 'Unauthorized' } };
 }
 
-/** How the verbs of a connect subresource arrive. */
+/** The HTTP methods of the verbs of a connect subresource. */
 export const connectMethods: Readonly<Record<ConnectVerb, OpenApiMethod>> = {
   create: 'post',
   delete: 'delete',
@@ -50,7 +50,7 @@ export const connectMethods: Readonly<Record<ConnectVerb, OpenApiMethod>> = {
   update: 'put',
 };
 
-/** Builds the operations of one kind; the places of the paths are `resourcePaths`'s business. */
+/** Builds the operations of one kind; `resourcePaths` assigns them to paths. */
 export class OperationBuilder {
   readonly #kind: KindDefinition;
   readonly #components: Components;

@@ -11,7 +11,7 @@ import type {
   SwaggerSchema,
 } from './swagger-types.ts';
 
-/** What the Swagger document of another server says about one version of an API group. */
+/** What the Swagger document of another server contains about one version of an API group. */
 export interface SwaggerPart {
   readonly paths: SwaggerDocument['paths'];
   /** What the paths use. */
@@ -37,7 +37,7 @@ function extensionsOf(value: Json): Json {
   return Object.fromEntries(Object.entries(value).filter(([name]) => name.startsWith('x-')));
 }
 
-/** The words of a schema that documents of this server have too. */
+/** The keywords of a schema that documents of this server also use. */
 function schemaOf(value: unknown, depth = 0): SwaggerSchema {
   if (!isJsonObject(value) || depth > maxDepth) return {};
   const inside = (child: unknown) => schemaOf(child, depth + 1);
@@ -196,7 +196,7 @@ function firstName(name: string, fits: (name: string) => boolean): string {
 
 /**
  * A document with the parts of other servers. Paths that exist already remain; a definition that differs from the one
- * with its name gets a number behind it, as in kube-aggregator.
+ * with its name gets a number as a suffix, as in kube-aggregator.
  */
 export function mergeSwagger(own: SwaggerDocument, parts: readonly SwaggerPart[]): SwaggerDocument {
   const paths: Record<string, SwaggerPathItem> = { ...own.paths };

@@ -12,9 +12,9 @@ import type {
   SwaggerSchema,
 } from './swagger-types.ts';
 
-/*
+/**
  * Field numbers are those of the message types that kubectl decodes (package openapi.v2 of google/gnostic). Only the
- * parts that a document of this room can have are written.
+ * parts that a document of this server can have are written.
  */
 
 function text(w: Writer, field: number, value: string | undefined): void {
@@ -51,7 +51,7 @@ function named(w: Writer, field: number, name: string, write: (w: Writer) => voi
   });
 }
 
-/** Free values travel as YAML; JSON is YAML too. */
+/** Values of any type are encoded as YAML, of which JSON is a subset. */
 function any(w: Writer, value: unknown): void {
   text(w, 2, `${JSON.stringify(value)}\n`);
 }

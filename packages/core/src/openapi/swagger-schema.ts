@@ -13,9 +13,9 @@ function mapped(schemas: Readonly<Record<string, OpenApiSchema>>): Record<string
 }
 
 /**
- * The Swagger form of an OpenAPI schema. Swagger knows no alternatives: a quantity or a number-or-text is a string
- * there, and clients let a number stand for one. A reference may have words beside it, so the detour over `allOf` falls
- * away; a default beside a reference does not survive in any reader and is left out.
+ * The Swagger form of an OpenAPI schema. Swagger has no alternatives: a quantity or a number-or-text is a string there,
+ * for which clients also accept a number. A reference may have other keywords beside it, so that `allOf` is not needed;
+ * every reader ignores a default beside a reference, so it is omitted.
  */
 export function swaggerSchema(schema: OpenApiSchema): SwaggerSchema {
   const { $ref, allOf, oneOf, anyOf: _any, not: _not, nullable: _null, ...others } = schema;

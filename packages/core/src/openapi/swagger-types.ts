@@ -2,7 +2,8 @@ import type { GroupVersionKind } from '../meta/types.ts';
 import type { OpenApiAction, OpenApiInfo, OpenApiMethod, OpenApiSchema } from './open-api-types.ts';
 
 /**
- * A schema of Swagger 2.0: references point into `definitions`, words may stand beside them, alternatives do not exist.
+ * A schema of Swagger 2.0: references point into `definitions`, other keywords are allowed beside them, alternatives do
+ * not exist.
  */
 export type SwaggerSchema = OpenApiSchema;
 

@@ -4,8 +4,8 @@ import { PatchError } from './patch-budget.ts';
 
 /**
  * Brings a merged list into the order that `$setElementOrder` specifies. The items it names come in its order. Items
- * that only the server has stay in their own order and before every named item that stood behind them in `original`; an
- * item new to the list does not hold them up. Both sequences keep their inner order whatever happens.
+ * that only the server has keep their own order, and precede every named item that followed them in `original`; items
+ * that are new to the list do not affect their position. The order within both sequences never changes.
  */
 export function orderElements(
   merged: readonly unknown[],

@@ -40,8 +40,8 @@ export function applyJsonPatch(document: unknown, operations: unknown, limits: J
 }
 
 /**
- * The state while operations are applied. Containers are copied before their first change and remembered as ours, so
- * that ten thousand operations on one list copy it once.
+ * The state while operations are applied. Containers are copied before their first change, and the copies are recorded,
+ * so that ten thousand operations on one list copy it once.
  */
 class JsonPatchRun {
   document: unknown;
@@ -135,7 +135,7 @@ class JsonPatchRun {
     this.#add(to, value);
   }
 
-  /** The container that holds the path's last token, with every container on the way made ours. */
+  /** The container that holds the path's last token, after every container on the path was copied. */
   #parentForChange(path: readonly string[]): Container {
     let container = this.#own(this.document);
     this.document = container;
@@ -159,7 +159,7 @@ class JsonPatchRun {
     return copy;
   }
 
-  /** A deep copy, paid from the budget. It must be deep: the source may be ours and change later. */
+  /** A deep copy, paid from the budget. It must be deep: the source may be a copy that changes later. */
   #clone(value: unknown): unknown {
     if (Array.isArray(value)) {
       this.#pay(2 + value.length);

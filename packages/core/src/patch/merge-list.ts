@@ -45,7 +45,9 @@ export function mergeLists(
   return result;
 }
 
-/** A primitive list without the `values` that `$deleteFromPrimitiveList` names, save those that the patch also adds. */
+/**
+ * A primitive list without the `values` that `$deleteFromPrimitiveList` names, except those that the patch also adds.
+ */
 export function deleteValues(
   original: readonly unknown[],
   values: readonly unknown[],
@@ -99,7 +101,7 @@ export const retainKeysDirective = '$retainKeys';
 const deletePrefix = '$deleteFromPrimitiveList/';
 const orderPrefix = '$setElementOrder/';
 
-/** The instructions of one map of a strategic merge patch, taken apart from its data. */
+/** The instructions of one map of a strategic merge patch, separated from its data. */
 export interface MapDirectives {
   readonly patch: 'replace' | 'delete' | undefined;
   readonly retainKeys: ReadonlySet<string> | undefined;
@@ -149,7 +151,7 @@ export function patchTypeOf(value: unknown, path: string): 'replace' | 'delete' 
 }
 
 /**
- * A part of a patch that meets nothing in the document: the same data without instructions and without nulls.
+ * A part of a patch without a counterpart in the document: the same data without instructions and without nulls.
  * `undefined` when the patch deletes the part itself.
  */
 export function withoutDirectives(value: unknown, path: string): unknown {

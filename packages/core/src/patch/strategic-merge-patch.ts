@@ -76,7 +76,9 @@ function mergeMaps(original: JsonObject, patch: JsonObject, place: Place): JsonO
   return result;
 }
 
-/** Merges one value of the patch into `result`, which is ours to change; with `replaced` it is written as it is. */
+/**
+ * Merges one value of the patch into `result`, which may be modified; with `replaced`, the value replaces the old one.
+ */
 function mergeField(result: JsonObject, key: string, wanted: unknown, place: Place, replaced: boolean): void {
   if (wanted === null) {
     delete result[key];

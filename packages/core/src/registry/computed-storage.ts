@@ -61,6 +61,9 @@ const byKey = (a: StoredObject, b: StoredObject): number => (a.key < b.key ? -1 
 export const noTokens: ContinueTokens = {
   encode: unsupported,
   decode: () => {
-    throw new StorageError(StorageErrorCode.InvalidToken, 'computed lists have one page');
+    throw new StorageError(
+      StorageErrorCode.InvalidToken,
+      'lists of computed objects have one page and cannot be continued',
+    );
   },
 };

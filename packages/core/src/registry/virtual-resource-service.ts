@@ -19,8 +19,8 @@ import { translateError } from './translate-error.ts';
 type CreateVirtual = NonNullable<VirtualKind<KubeObject>['create']>;
 
 /**
- * The service of a kind whose objects are questions. It supports create only. Admission does not run, because nothing
- * is stored.
+ * The service of a kind whose objects are requests. It supports create only. Admission does not run, because nothing is
+ * stored.
  */
 export class VirtualResourceService implements ResourceService {
   readonly kind: KindDefinition;

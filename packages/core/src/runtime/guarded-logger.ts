@@ -78,8 +78,8 @@ function child(sink: LogSink, limit: LineLimit, fixed: LogFields): Logger {
 
 /**
  * A logger whose lines hold no credentials and are bounded, see {@link safeLogFields}. Warnings and errors of one
- * message are limited to 50 at once and one per second afterwards; the next line says with `suppressed` how many were
- * left out.
+ * message are limited to 50 at once and one per second afterwards; the next line states in `suppressed` how many were
+ * omitted.
  *
  * @param now milliseconds of a clock that does not go back
  */

@@ -32,7 +32,7 @@ class Sanitizer {
   }
 
   text(text: string): string {
-    // Credentials are removed from more than is shown, so that a cut leaves no part of one.
+    // Credentials are removed from more text than is shown, so that truncation leaves no part of one.
     let safe = text.length > 4 * maxText ? text.slice(0, 4 * maxText) : text;
     for (const [pattern, replacement] of secretTexts) safe = safe.replace(pattern, replacement);
     safe = printableText(safe);

@@ -16,8 +16,8 @@ const slowStartMs = 3_000;
 const repeatFactor = 5;
 
 /**
- * Starts services in the order given and stops those that started in reverse, each stop within a deadline. The
- * container builds, the host runs: dependency injection neither starts nor stops anything.
+ * Starts services in the order given and stops those that started in reverse, each stop within a deadline. Dependency
+ * injection only creates services, and the host starts and stops them.
  */
 export class ServiceHost {
   readonly #services: readonly Service[];

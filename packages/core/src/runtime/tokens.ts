@@ -27,7 +27,8 @@ export type Bind = <T, A extends readonly unknown[]>(
 ) => void;
 
 /**
- * What belongs together: makes its bindings when the composition root hands it `bind`. Knows nothing of the container.
+ * A group of bindings, which are made when the composition root calls it with `bind`. It does not depend on the
+ * container.
  */
 export type BindingModule = (bind: Bind) => void;
 

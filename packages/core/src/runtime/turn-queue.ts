@@ -87,11 +87,11 @@ class FairQueue {
  * the rest waits for the next turn. Callers take turns, so that one with many pieces does not delay the others; the
  * pieces of one caller run in the order of arrival. Every second piece is an urgent one, as long as there are any.
  *
- * Left to itself Node reads one request, runs it to its answer, writes that, and continues with the next connection;
- * the network code of the kernel and ours displace each other from the processor's caches each time. Together all
- * requests are read, then they run in step, then their answers are written, and the same work costs little more than
- * half (docs/explanation/performance.md). No piece waits for a timer: one that comes alone runs in the turn that
- * brought it.
+ * Without it, Node reads one request, runs it to its answer, writes that, and continues with the next connection; the
+ * network code of the kernel and the code of the server displace each other from the caches of the processor each time.
+ * With it, all requests are read, then they run together, then their answers are written, and the same work costs
+ * little more than half (docs/explanation/performance.md). No piece waits for a timer: a single one runs in the turn in
+ * which it arrived.
  */
 export class TurnQueue {
   readonly #clock: Clock;

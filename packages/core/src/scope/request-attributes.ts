@@ -54,7 +54,7 @@ const nothing: readonly string[] = [];
 /** Segments behind `namespaces/{n}/` that are subresources of the namespace, not resources in it. */
 const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize']);
 
-/** Control characters and what would reach another place in a hierarchical key. */
+/** Control characters, and characters that would change the place in a hierarchical key. */
 function isUnsafe(segment: string): boolean {
   if (segment === '.' || segment === '..') return true;
   for (let i = 0; i < segment.length; i++) {
@@ -109,11 +109,12 @@ function verbOf(method: string, named: boolean, watch: boolean): string {
 }
 
 /**
- * The name that `metadata.name=x` asks for, '' when the selector does not pin one. Deeper checks belong to the
- * selector's parser.
+ * The name that `metadata.name=x` asks for, '' when the selector does not require one name. The parser of selectors
+ * validates the rest.
  */
 function selectedName(selector: string): string {
-  // No name needs a backslash, and a comma behind one does not separate: such a selector is not read as pinning a name.
+  // No name needs a backslash, and a comma behind one does not separate: such a selector counts as requiring no single
+  // name.
   if (!selector.includes('metadata.name') || selector.includes('\\')) return '';
   for (const term of selector.split(',')) {
     const match = /^\s*metadata\.name\s*==?\s*([^\s=!\\]+)\s*$/.exec(term);

@@ -1,6 +1,6 @@
-/** Something that keeps bytes which can be made again. */
+/** An owner of bytes that can be created again. */
 export interface Droppable {
-  /** Lets go of the bytes. */
+  /** Releases the bytes. */
   drop(): void;
 }
 
@@ -22,7 +22,7 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** An item may be added once for each piece it keeps; the first one to leave drops them all. */
+  /** An item may be added once for each piece it keeps; when the first of them is dropped, all are. */
   add(item: Droppable, bytes: number): void {
     this.#items.push(item);
     this.#sizes.push(bytes);

@@ -21,7 +21,7 @@ export interface ContinueTokenOptions {
   /** Names the server's configuration; tokens issued under another one are invalid. */
   readonly fingerprint: string;
   readonly clock: Clock;
-  /** Life of a token; five minutes unless given, the least time that history is kept. */
+  /** Life of a token; five minutes unless given, the minimum time for which history is kept. */
   readonly lifeMs?: number;
 }
 

@@ -12,7 +12,7 @@ export interface DirectStoragesOptions {
   readonly memory?: StorageMemory;
 }
 
-/** Every kind straight on the store, without a watch cache. */
+/** Called with every acknowledged write before the caller of the write receives its result. */
 export function createDirectStorages(options: DirectStoragesOptions): ResourceStorages {
   const storages = new Map<string, DirectStorage>();
   const memory = options.memory ?? new StorageMemory(options.clock);

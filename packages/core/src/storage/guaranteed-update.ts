@@ -9,7 +9,10 @@ import { metadataOffset, StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
 export interface WriteObserver {
-  /** The object of an acknowledged write, when the caller has already created it. */
+  /**
+   * A state that may be stale, for the first attempt; absent: it is read. That an object is missing is always verified
+   * by a read.
+   */
   known(key: Key, revision: Revision): StoredObject | undefined;
   written(object: StoredObject): void;
   deleted(key: Key, revision: Revision): void;
@@ -26,7 +29,7 @@ export interface WriteRequest {
 
 export interface UpdateRequest extends WriteRequest {
   readonly decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>;
-  /** A state that may be stale, to begin with; absent = read one. A missing object is never taken on trust. */
+  /** x */
   readonly suggestion?: StoredObject | undefined;
 }
 
@@ -111,7 +114,7 @@ class UpdateAttempt {
     return this.#objectOf((await this.#store.get(this.#key, this.#options)).entry);
   }
 
-  /** The new object, or the entry that was in the way. */
+  /** The new object, or the entry that prevented the write. */
   async put(
     json: Buffer,
     expect: Revision,
@@ -183,8 +186,7 @@ export class KeyTurns<T> {
   }
 
   /**
-   * Runs the work at once or after what is under way, and hands it the result of the one before if that ended well just
-   * now.
+   * Runs the work at once, or after the work in progress on the key, whose result it then receives if that succeeded.
    */
   run(key: Key, signal: AbortSignal | undefined, work: (before: T | undefined) => Promise<T>): Promise<T> {
     const last = this.#last.get(key);

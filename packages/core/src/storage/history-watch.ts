@@ -38,8 +38,8 @@ export function watchedRange(prefix: string, predicate: ObjectPredicate): KeyRan
 }
 
 /**
- * A watch of its own on the store's history. The next batch is pulled when everything before has been read, so a slow
- * reader costs only its place.
+ * A watch of its own on the store's history. The next batch is pulled when everything before has been read, so that no
+ * events are queued for a slow reader.
  */
 export class HistoryWatch extends PullWatch {
   readonly #options: HistoryWatchOptions;

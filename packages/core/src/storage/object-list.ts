@@ -5,7 +5,7 @@ import type { StoredObject } from './stored-object.ts';
 
 const comma = 0x2c;
 const separator = Buffer.of(comma);
-/** Lists of up to so many objects are put together whole. */
+/** Lists of up to this number of objects are assembled as a whole. */
 const fewObjects = 1000;
 
 /** A page of objects in memory. */
@@ -39,7 +39,7 @@ export class ObjectList implements StoredList {
   }
 }
 
-/** Objects in any form, joined by commas in pieces of about 64 KiB; big ones are handed on without being copied. */
+/** Objects in any form, joined by commas in pieces of about 64 KiB; large ones are passed on without a copy. */
 export function* joinObjects(
   objects: Iterable<StoredObject>,
   representation: Representation,

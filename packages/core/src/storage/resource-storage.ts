@@ -43,7 +43,7 @@ export interface WriteOptions {
 
 /**
  * What `decide` wants. `write` of bytes equal to the current ones becomes `unchanged`: nothing is written, the revision
- * stays, no event is sent. `keep` is the same on purpose.
+ * stays, no event is sent. `keep` requests the same explicitly.
  */
 export type UpdateDecision =
   | { readonly do: 'write'; readonly json: Buffer; readonly ttlMs?: number }
@@ -125,8 +125,8 @@ export interface StoredList {
   /** True when all chunks of the stored form may be taken at once: their bytes are there already, or few. */
   readonly ready: boolean;
   /**
-   * The page's objects encoded and joined with `separator` in pieces of any size. Buffers of `pieces` are the caller's
-   * to use again, all others are shared and not to be changed. No object is parsed when the representation is the
+   * The page's objects encoded and joined with `separator` in pieces of any size. The caller may reuse buffers of
+   * `pieces`; all others are shared and must not be changed. No object is parsed when the representation is the
    * stored one.
    */
   chunks(representation: Representation, separator: ',', pieces?: PieceSource): Iterable<Buffer>;
@@ -166,9 +166,8 @@ export interface StorageWatchOptions {
 }
 
 /**
- * A place in the history of a kind. Pull-based: `read` hands out what is there now; when it is empty, `onReadable` is
- * called once as soon as there is more. Nothing is queued per watcher beyond its place, so a slow reader costs only
- * itself.
+ * A position in the history of a kind. Pull-based: `read` returns what is available; when it is empty, `onReadable` is
+ * called once as soon as there is more. Nothing is queued per watcher, so that a slow reader delays only itself.
  *
  * Ends in exactly one way: `close` by the owner, or an error (`Compacted`: history is gone; `SlowConsumer`,
  * `EpochChanged`, `Unavailable`, `Closed`) that `read` throws, once everything before it has been read.
@@ -185,7 +184,7 @@ export interface ResourceWatch extends AsyncIterable<WatchEvent> {
   onReadable(callback: () => void): void;
   /** Everything up to this revision has been read; 0 until the initial state has been. */
   readonly revision: Revision;
-  /** Makes a bookmark of the current place available as soon as everything before it has been read. */
+  /** Makes a bookmark of the current position available as soon as everything before it has been read. */
   requestBookmark(): void;
   close(): void;
 }
@@ -193,7 +192,7 @@ export interface ResourceWatch extends AsyncIterable<WatchEvent> {
 /** A form of an object on the wire, without any envelope around it. `id` names it uniquely in the process. */
 export interface Representation {
   readonly id: string;
-  /** True when the result is `object.json` itself: nothing to make, nothing to keep. */
+  /** True when the result is `object.json` itself, so that nothing is created or kept. */
   readonly stored?: boolean;
   encode(object: StoredObject): Buffer;
 }

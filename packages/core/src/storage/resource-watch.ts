@@ -14,7 +14,7 @@ import { StoredObject } from './stored-object.ts';
 
 const chunk = 256;
 
-/** What every {@link ResourceWatch} does alike: telling the reader once, ending once, and being iterated. */
+/** The common part of every {@link ResourceWatch}: it notifies the reader once, ends once, and can be iterated. */
 export abstract class PullWatch implements ResourceWatch {
   #callback: (() => void) | undefined = undefined;
   #failure: StorageError | undefined = undefined;
@@ -33,13 +33,13 @@ export abstract class PullWatch implements ResourceWatch {
 
   abstract readonly revision: Revision;
   abstract requestBookmark(): void;
-  /** Events that are there now. */
+  /** Events that are available now. */
   protected abstract take(maxEvents: number): readonly WatchEvent[];
   /** True when `take` would return events, or must be called to continue the search for some. */
   protected abstract available(): boolean;
-  /** The reader has found nothing and now waits. */
+  /** Called when the reader has found nothing and waits. */
   protected abstract idle(): void;
-  /** Gives up whatever the watch holds; called once. */
+  /** Releases the resources of the watch; called once. */
   protected abstract dispose(): void;
 
   get closed(): boolean {

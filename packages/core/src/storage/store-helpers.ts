@@ -100,7 +100,7 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 /**
  * One read shared by concurrent callers. At most one read is in progress. Callers that arrive during a read share the
  * next one, because the result of the present one may be older than their call. Every result is therefore of a read
- * that began after the call of everyone who receives it, which keeps shared reads linearizable.
+ * that began after the call of each of its receivers, which keeps shared reads linearizable.
  */
 export class Coalesced<T> {
   readonly #read: () => Promise<T>;

@@ -10,21 +10,18 @@ import type { StorageError } from '../errors/storage-error.ts';
  * Invariants, each proven by the suite in `@keelson/conformance`:
  *
  * 1. Total order: every successful write has a revision greater than all before it; a failed one consumes none. An
- *    empty store is at revision >= 1.
- * 2. Visibility order: a read at revision R sees every write <= R and none > R.
- * 3. Durable before visible: nothing is acknowledged, listed or watched that a crash could take back.
- * 4. `write`, `get`, `currentRevision` and un-pinned `list` are strictly serializable.
- * 5. All pages of one pinned list come from exactly that state, in key order, or fail with `Compacted`.
- * 6. History of at least the retention window stays readable and watchable.
- * 7. A watch delivers every change in range with revision > `after`, once, ascending, and nothing else.
- * 8. All changes of one revision arrive in one batch; `frontier` never exceeds what was delivered and never decreases.
- * 9. A new stream with `after = last frontier` continues without loss or repeat, until compaction.
- * 10. `prev` is the value just before the change; when it cannot be supplied the stream fails with `Compacted`.
- * 11. Reads and watches below the compacted revision fail with `Compacted`; at or above they succeed; the bound
- *     never falls.
- * 12. After a restore or lossy failover revisions never repeat; the epoch changes.
- * 13. A write whose outcome is not known fails with `OutcomeUnknown` and is never repeated by the adapter.
- * 14. An expired key disappears by an ordinary delete change, not early.
+ * empty store is at revision >= 1. 2. Visibility order: a read at revision R sees every write <= R and none > R. 3.
+ * Durable before visible: nothing is acknowledged, listed or watched that a crash could undo. 4. `write`, `get`,
+ * `currentRevision` and un-pinned `list` are strictly serializable. 5. All pages of one pinned list come from exactly
+ * that state, in key order, or fail with `Compacted`. 6. History of at least the retention window stays readable and
+ * watchable. 7. A watch delivers every change in range with revision > `after`, once, ascending, and nothing else. 8.
+ * All changes of one revision arrive in one batch; `frontier` never exceeds what was delivered and never decreases. 9.
+ * A new stream with `after = last frontier` continues without loss or repeat, until compaction. 10. `prev` is the value
+ * just before the change; when it cannot be supplied the stream fails with `Compacted`. 11. Reads and watches below the
+ * compacted revision fail with `Compacted`; at or above they succeed; the bound never falls. 12. After a restore or
+ * lossy failover revisions never repeat; the epoch changes. 13. A write whose outcome is not known fails with
+ * `OutcomeUnknown` and is never repeated by the adapter. 14. An expired key disappears by an ordinary delete change,
+ * not early.
  *
  * Every method fails with `StorageError` only; a call whose signal is aborted before it did anything fails with
  * `Timeout`, a write that was in progress with `OutcomeUnknown`. The store owns values that it was given; the caller
@@ -96,13 +93,15 @@ export interface Change {
   readonly prev?: Entry | undefined;
 }
 
-/** All changes in range with revision <= `frontier` have now been delivered; an empty batch is progress. */
+/** Every change in range with revision <= `frontier` has now been delivered; an empty batch is progress. */
 export interface WatchBatch {
   readonly changes: readonly Change[];
   readonly frontier: Revision;
 }
 
-/** Pulled by its consumer, so a slow one holds nothing but its own place. Ends by `close`, abort, or a StorageError. */
+/**
+ * Pulled by its consumer, so that a slow consumer retains only its position. Ends by `close`, abort, or a StorageError.
+ */
 export interface WatchStream extends AsyncIterable<WatchBatch> {
   readonly frontier: Revision;
   /** Resolves once `frontier >= revision`, on an idle store too. The consumer must keep pulling. */
@@ -188,9 +187,9 @@ export interface Store {
    */
   readonly failed?: Promise<StorageError> | undefined;
   /**
-   * Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. Fails
-   * with `Corrupt` and a sentence for people when the backend is so damaged that it cannot be used. With `readOnly`,
-   * for a store that is only checked, an embedded store is neither created nor changed.
+   * Opens the backend; called before anything else. A repeated call does nothing, or retries what failed. Fails with
+   * `Corrupt` and a message for operators when the backend is so damaged that it cannot be used. With `readOnly`, for a
+   * store that is only checked, an embedded store is neither created nor changed.
    */
   ready(options?: { readonly readOnly?: boolean }): Promise<void>;
   /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */
@@ -199,10 +198,12 @@ export interface Store {
 
 /** The range of all keys that begin with `prefix` (which must not be empty). */
 export function prefixRange(prefix: string): KeyRange {
-  // The successor of the last code point that has one: UTF-8 order is code point order, and surrogates are no text.
+  // The successor of the last code point that has one: UTF-8 order is code point order, and surrogates are not valid
+  // text.
   const points = Array.from(prefix, (char) => char.codePointAt(0) ?? 0);
   while (points.at(-1) === 0x10ffff) points.pop();
   const last = points.pop();
-  if (last === undefined) throw new RangeError('a prefix range needs a prefix that something follows');
+  if (last === undefined)
+    throw new RangeError('the prefix of a range must not be empty or consist of the last character only');
   return { start: prefix, end: String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1) };
 }

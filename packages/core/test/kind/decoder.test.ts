@@ -69,7 +69,7 @@ test('object defaults are fresh for every value', (t) => {
   t.deepEqual(decoderOf(schema)({}).value, { list: ['a'], zero: {} });
 });
 
-test('a default that breaks its own schema fails when the decoder is made', (t) => {
+test('a default that violates its own schema fails when the decoder is made', (t) => {
   t.throws(() => decoderOf(s.message('x.A', '', { a: optional(1, s.enum('x'), '', { default: 'y' }) })), {
     message: /default of field a/,
   });

@@ -70,7 +70,7 @@ export const admissionVariables = {
   'authorizer.requestResource': resourceCheckType,
 };
 
-/** Those of expressions that cannot ask the authorizer. */
+/** The variables of expressions that cannot ask the authorizer, and their types. */
 export const messageVariables = withoutAuthorizer;
 
 /** The variables with which types are checked: objects have that of their schema. */

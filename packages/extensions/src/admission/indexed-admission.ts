@@ -18,7 +18,7 @@ export interface IndexedAdmissionOptions {
   readonly client: () => ApiClient;
   /** The kinds of the server. */
   readonly registry: () => { kinds(): readonly KindDefinition[]; readonly generation: number };
-  /** Answers the checks of expressions. */
+  /** Decides the authorization checks in expressions. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -98,7 +98,7 @@ export function expressionCheck(name: string, resources: readonly string[], of: 
     handles: ({ operation, subresource, object }) =>
       operation !== 'delete' && subresource === undefined && object !== undefined,
     validate: ({ object, oldObject, kind, name }) => {
-      // What was stored before remains possible, so that other fields can be changed.
+      // An expression that was stored before remains accepted, so that other fields can be changed.
       const known = new Set(oldObject ? of(oldObject).map(({ source }) => source) : []);
       const errors: FieldError[] = [];
       for (const { path, source, compile } of object ? of(object) : []) {

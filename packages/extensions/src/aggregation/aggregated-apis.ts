@@ -186,7 +186,7 @@ export class AggregatedApis implements Service {
     this.#generation += 1;
   }
 
-  /** Examines a server, now and then at intervals. */
+  /** Examines a server immediately, and then at intervals. */
   async #check(entry: Entry): Promise<void> {
     entry.checking = true;
     const availability = await this.#examine(entry).catch((error: unknown) => unavailable(entry, error));

@@ -32,7 +32,7 @@ export interface Entry {
   readonly optional: boolean;
 }
 
-/** What macros become: a fold over a list or the keys of a map. */
+/** The form into which macros are expanded: a fold over a list or the keys of a map. */
 export interface Comprehension {
   readonly kind: 'comprehension';
   readonly range: Expression;

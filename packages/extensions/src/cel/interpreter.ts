@@ -17,7 +17,7 @@ import { notIterable, notOptional, optionallySelected, present, selectedByKey, t
 
 /** The longest time of one evaluation, which costs do not measure exactly. */
 const maxMs = 5000;
-/** Steps of macros between two looks at the clock. */
+/** Steps of macros between two checks of the clock. */
 const clockInterval = 256;
 /** The cost of a call that may take milliseconds. */
 const longCost = 10_000;
@@ -57,7 +57,7 @@ interface Plan {
   readonly run: Run;
   /** Known without evaluation, and therefore free of cost. */
   readonly constant?: Result;
-  /** A variable or a selection, or a choice of them. */
+  /** A variable or a selection, or a conditional choice between them. */
   readonly attribute?: 'own' | 'branch';
 }
 
@@ -268,7 +268,7 @@ function variablePlan(name: string, { names }: Slots): Plan {
   };
 }
 
-/** Literals of constants are made once. */
+/** Literals of constants are evaluated once. */
 function foldConstant(run: Run, parts: readonly { constant?: Result; optional?: boolean }[]): Plan {
   const constant = parts.every((part) => part.optional === false || (part.constant !== undefined && !part.optional));
   const constants = parts.every((part) => !('run' in part) || part.constant !== undefined);
@@ -364,7 +364,7 @@ function callRun(name: string, overloads: readonly Overload[], plans: readonly P
         frame.charge(overload.resultCost(result));
         return result;
       }
-      // Before the work: what costs too much is not begun.
+      // Charged before the work, so that work beyond the budget is not begun.
       frame.charge(free ? 0 : (overload.cost?.(args) ?? 1));
       return overload.call(...args);
     }

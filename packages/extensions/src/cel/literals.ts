@@ -34,7 +34,7 @@ function mixedIssue(checked: Checked, parts: readonly Part[]): CelIssue[] {
   return [];
 }
 
-/** Constants that cannot be valid, and lists and maps of values of several types. The arguments of `format` may be. */
+/** Rejects invalid constants, and lists and maps with values of several types, except for the arguments of `format`. */
 export function literalIssues(checked: Checked): CelIssue[] {
   const issues: CelIssue[] = [];
   const seen = new Set<Expression>();

@@ -146,7 +146,7 @@ const optFlatMap: Expand = (build, target, [name], [transform = target]) =>
 
 interface Macro {
   readonly variables: 1 | 2;
-  /** The message about an argument that is no name. */
+  /** The message about an argument that is not a name. */
   readonly notAName: string;
   readonly expand: Expand;
 }

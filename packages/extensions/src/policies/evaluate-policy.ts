@@ -4,7 +4,7 @@ import { type CompiledPolicy, type CompiledValidation, PolicyVariables } from '.
 
 /** A request is not valid, or a failed evaluation counts as that. */
 export interface Violation {
-  /** Of the validation. */
+  /** Index of the validation in the policy. */
   readonly index: number;
   readonly message: string;
   readonly reason: string;

@@ -224,7 +224,7 @@ async function paramObjects(client: ResourceClient<KubeObject>, ref: policiesV1.
   return items.filter(({ metadata }) => chosen.matches(metadata?.labels));
 }
 
-/** A policy and a binding do not fit each other, the kinds of the server, or the request. */
+/** The error when a policy and a binding do not match each other, the kinds of the server, or the request. */
 class ConfigurationError extends Error {}
 
 function paramNamespace(kind: KindDefinition, given: string | undefined, own: string | undefined): string | undefined {

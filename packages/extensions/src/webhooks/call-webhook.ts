@@ -194,7 +194,7 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** The usual failures in the words of kube-apiserver, which people search for. */
+/** The usual failures with the texts of kube-apiserver, for which users search. */
 function networkText({ late, cause }: JsonRequestError, text: string): string {
   if (late) return 'context deadline exceeded';
   const {

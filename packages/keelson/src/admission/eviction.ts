@@ -144,7 +144,7 @@ function checkBudget(budget: PodDisruptionBudget): void {
   throw statusErrors.tooManyRequests(refusalText, 0, [{ reason: 'DisruptionBudget', message }]);
 }
 
-/** Takes one eviction from the budget, and records the pod until the controller has seen its end. */
+/** Subtracts one eviction from the budget, and records the pod until the controller has observed its deletion. */
 async function charge(budget: PodDisruptionBudget, pod: Pod, call: Call, dryRun: boolean, storages: StorageOfKind) {
   checkBudget(budget);
   if (dryRun) return;
@@ -171,8 +171,8 @@ async function charge(budget: PodDisruptionBudget, pod: Pod, call: Call, dryRun:
 }
 
 /**
- * States in the status of the pod why it ends, and deletes it. The statement is the server's own write, which admission
- * does not concern; the deletion fails when a precondition is not met.
+ * Writes the reason into the status of the pod, and deletes the pod. The server itself writes the reason, without
+ * admission; the deletion fails when a precondition is not met.
  */
 async function remove({ parent, now }: Call, options: DeleteOptions, storages: StorageOfKind): Promise<void> {
   if (options.dryRun) return parent.delete(options);

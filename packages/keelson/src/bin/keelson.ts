@@ -12,7 +12,7 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const [command, program, ...rest] = process.argv.slice(2);
-// Either part is loaded alone: the etcd of envtest is an empty process, and a suite waits for its start.
+// Only the part that is needed is loaded: the etcd of envtest stores nothing, and a test suite waits for its start.
 if (command === 'envtest' && program === 'etcd') {
   process.exitCode = await (await import('../envtest/etcd.ts')).runEnvtestEtcd(rest);
 } else {

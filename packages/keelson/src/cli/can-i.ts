@@ -176,7 +176,7 @@ async function explain(
     return reason === ''
       ? `${user} is a member of system:masters, or an authorizer that gives no reason allows the request\n`
       : `${reason}\n`;
-  // The reason has the namespace after the name.
+  // The reason contains the name before the namespace.
   const slash = bindingKind === 'RoleBinding' ? binding.lastIndexOf('/') : binding.length;
   const namespace = binding.slice(slash + 1);
   const found = await (roleKind === 'Role'

@@ -10,7 +10,7 @@ import { type ApiCommand, apiOptions, commandHelp, connect, parseFlags } from '.
 
 /** The controllers that no server runs by default. */
 const defaultNames = ['*', '-api'];
-/** Require what only servers have. */
+/** Controllers that require what only servers have. */
 const inServers = new Map([
   ['certificatesigningrequest-signing-controller', 'the key of the authority'],
   ['validatingadmissionpolicy-status-controller', 'the schemas of all kinds'],

@@ -16,7 +16,7 @@ export interface LocalServices {
   stop(): Promise<void>;
 }
 
-/** A DNS server that a resolver can be pointed at: its port is 53. */
+/** A DNS server on port 53, so that a resolver can be configured to use it. */
 export interface ClusterDns {
   readonly address: string;
   readonly domain: string;

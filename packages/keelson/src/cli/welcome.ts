@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { RunningServer } from './serve.ts';
 
-/** What a user of `keelson up` needs next. Written to stderr, because programs read stdout. */
+/** What a user of `keelson up` needs for the first steps. Written to stderr, because programs read stdout. */
 export function welcome(
   { kubeconfig }: Pick<RunningServer, 'kubeconfig'>,
   data: string,

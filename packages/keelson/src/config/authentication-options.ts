@@ -270,7 +270,7 @@ export function checkAuthentication(options: AuthenticationFlags & { readonly in
     throw new UsageError('--oidc-groups-prefix requires --oidc-groups-claim');
   if (proxy.length > 0 && requestheaderClientCaFile === undefined)
     throw new UsageError(
-      `${proxy[0]} requires --requestheader-client-ca-file: without it every client could state a user`,
+      `${proxy[0]} requires --requestheader-client-ca-file: without it every client could claim to be any user`,
     );
   const { authenticationTokenWebhookConfigFile: webhookFile, authenticationKubeconfig: cluster } = options;
   if (webhookFile !== undefined && cluster !== undefined)

@@ -21,7 +21,7 @@ import { type AuthorizationOptions, authorizationModes } from '../config/authori
 export interface Authorization {
   readonly authorizer: Authorizer;
   readonly admission: readonly AdmissionPlugin[];
-  /** Started before requests are served. Called when the API exists. */
+  /** Called when the API exists; the returned services are started before requests are served. */
   services(): Service[];
 }
 

@@ -27,8 +27,9 @@ export interface ComponentStatusOptions {
 type Component = readonly [name: string, check: () => Promise<string | undefined>];
 
 /**
- * The kind ComponentStatus. On a store with one writer the controllers of this process are not elected and share its
- * fate; in all other cases the holder of the Lease runs them, in whichever process it is.
+ * The kind ComponentStatus. With a store that has a single writer, the controllers run in this process without an
+ * election, and are healthy if it is. In all other cases the holder of the Lease runs them, possibly in another
+ * process.
  */
 export function componentStatuses({ api, stores, runs, clock }: ComponentStatusOptions): KindDefinition {
   const elected =

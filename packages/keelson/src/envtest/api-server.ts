@@ -71,7 +71,9 @@ interface SplitArguments {
   readonly unknown: readonly string[];
 }
 
-/** As in kube-apiserver a switch has no further word, and every other flag takes the next one without `=`. */
+/**
+ * As in kube-apiserver, a boolean flag takes no further argument, and every other flag without `=` takes the next one.
+ */
 function splitArguments(args: readonly string[]): SplitArguments {
   const rows = new Map([...translated, ...optionTable].flatMap((row) => (row.flag ? [[row.flag, row] as const] : [])));
   const known: string[] = [];

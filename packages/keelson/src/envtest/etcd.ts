@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// Loaded alone: this process stores nothing, and a suite waits for its start.
+// Loaded separately: this process stores nothing, and a test suite waits for its start.
 
 const help = `etcd of Keelson, for suites that use envtest. It stores nothing: objects are in the API server.
 

@@ -165,7 +165,7 @@ export class NodeMetricsSource {
           const now = await readNodeStats(dialer, name, AbortSignal.any([this.#stop.signal, late.signal]));
           this.#measured.set(name, { before: this.#measured.get(name)?.now, now });
         } catch (err) {
-          // Old figures would be taken for current ones.
+          // Clients would take old measurements for current ones.
           this.#measured.delete(name);
           logger.debug('node not measured', { component: 'metrics', node: name, err });
         } finally {
@@ -177,7 +177,7 @@ export class NodeMetricsSource {
   }
 }
 
-/** The metadata of nodes or pods; the lists of a name have at most one. */
+/** The metadata of nodes or pods; a list for one name has at most one item. */
 async function heads(
   api: ApiClient,
   resource: 'nodes' | 'pods',

@@ -54,7 +54,7 @@ export function directoryProvisioner(options: DirectoryProvisionerOptions): read
       const name = `pvc-${uid}`;
       const path = join(options.directory, name);
       await mkdir(path, { recursive: true, mode: 0o755 });
-      // Containers run as any user.
+      // Containers may run as any user.
       await chmod(path, 0o777);
       try {
         await run.client.resource(PersistentVolume).create(volumeOf(claim, storageClass, path, options.nodeNames));

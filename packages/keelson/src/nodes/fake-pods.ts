@@ -11,7 +11,7 @@ export interface FakePodsOptions {
   readonly nodeNames: readonly string[];
 }
 
-/** Seconds after which the containers of a pod that is not restarted always have succeeded. */
+/** Annotation: seconds after which the containers succeed, unless the restart policy of the pod is Always. */
 export const exitAfterAnnotation = 'keelson.dev/fake-exit-after-seconds';
 const defaultExitAfterSeconds = 1;
 const workers = 16;
@@ -138,7 +138,7 @@ export class FakePods {
         condition('PodScheduled', true),
         condition('Initialized', true),
         condition('ContainersReady', running),
-        // A readiness gate is a condition that others set.
+        // A readiness gate is a condition that other programs set.
         condition('Ready', running && pod.gates.length === 0),
       ],
       initContainerStatuses: pod.init.map((container) => ({ ...statusOf(container, false), ready: true })),

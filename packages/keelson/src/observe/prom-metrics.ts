@@ -175,7 +175,7 @@ export function createPromMetrics(): PromMetrics {
   return own;
 }
 
-/** Times that counters of the process have reached. */
+/** Values of counters of the process, at the last update. */
 interface ProcessTimes {
   cpuSeconds: number;
   activeSeconds: number;

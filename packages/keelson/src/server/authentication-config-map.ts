@@ -71,7 +71,7 @@ export async function publishAuthenticationConfig(api: ApiClient, credentials: C
 /** Interval at which the authorities of the extended cluster are read again. */
 const refreshMs = 60_000;
 
-/** What the cluster that this server extends says about the identities of its users. */
+/** How the cluster that this server extends authenticates users. */
 export interface DelegatedAuthentication {
   readonly options: Pick<AuthenticationOptions, 'requestHeaders' | 'clientAuthorityFile'>;
   stop(): void;

@@ -31,7 +31,7 @@ const leaseLabels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' } as 
 /** Longest time for which the start of a server waits until the objects are written. */
 const startTimeoutMs = 3_000;
 
-/** Endpoints do not contain these addresses: they would mean another machine to each reader. */
+/** Endpoints do not contain these addresses, because each reader would reach its own machine by them. */
 const localAddresses = new BlockList();
 localAddresses.addSubnet('127.0.0.0', 8);
 localAddresses.addAddress('::1', 'ipv6');
@@ -67,7 +67,9 @@ function serviceObject({ ip, port }: AdvertisedAddress): Service {
   };
 }
 
-/** The addresses by port, both in ascending order; without addresses that mean another machine to each reader. */
+/**
+ * The addresses by port, both in ascending order; without addresses that each reader would resolve to its own machine.
+ */
 function addressesByPort(servers: readonly AdvertisedAddress[]): Map<number, string[]> {
   const byPort = new Map<number, string[]>();
   const sorted = [...servers].sort((a, b) => a.port - b.port || (a.ip < b.ip ? -1 : 1));

@@ -269,7 +269,7 @@ export async function listenPlane(
     url: server.url,
     port: server.port,
     setCredentials(next) {
-      if (users === undefined) throw new Error('a server without credentials cannot be given any later');
+      if (users === undefined) throw new Error('a server that was started without credentials cannot use any later');
       credentials = next;
       plane.useFrontProxy(next.frontProxy?.client);
       if (published) void publishAuthentication(plane, next);

@@ -54,14 +54,14 @@ export class AddressRange implements NumberRange {
   readonly #base: bigint;
   readonly #network = new BlockList();
 
-  /** @throws UsageError for a text that is no network in CIDR notation, or one that is too small or too large */
+  /** @throws UsageError for a text that is not a network in CIDR notation, or one that is too small or too large */
   constructor(text: string, option: string) {
     const [address = '', bits = ''] = text.split('/');
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
     const width = family === 'ipv6' ? 128 : 32;
     const prefix = Number(bits);
     if (isIP(address) === 0 || !/^\d+$/.test(bits) || prefix > width)
-      throw new UsageError(`${option}: ${text} is no network in CIDR notation, for example 127.96.0.0/16`);
+      throw new UsageError(`${option}: ${text} is not a network in CIDR notation, for example 127.96.0.0/16`);
     const hostBits = width - prefix;
     if (hostBits > maxHostBits || hostBits < 2)
       throw new UsageError(`${option}: ${text} must have a prefix of /${width - maxHostBits} to /${width - 2}`);
@@ -91,7 +91,7 @@ export function parsePortRange(text: string, option: string): NumberRange {
   const [, low, high] = /^(\d+)-(\d+)$/.exec(text) ?? [];
   const [first, last] = [Number(low), Number(high)];
   if (low === undefined || high === undefined || first < 1 || last > 65_535 || first > last)
-    throw new UsageError(`${option}: ${text} is no range of ports, for example 30000-32767`);
+    throw new UsageError(`${option}: ${text} is not a range of ports, for example 30000-32767`);
   return { first, last };
 }
 

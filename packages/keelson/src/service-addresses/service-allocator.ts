@@ -227,7 +227,7 @@ class AllocationPass {
 
   async #claim(value: Value): Promise<boolean> {
     const { claims } = this.#options;
-    // Values of the service itself are taken for new fields.
+    // A new field may use a value that the service already has.
     if (this.#own.has(textOf(value))) return false;
     if (this.#dryRun) return (await claims.owner(value.kind, value.value)) === undefined;
     if (!(await claims.claim(value.kind, value.value, this.owner))) return false;

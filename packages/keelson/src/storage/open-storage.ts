@@ -154,7 +154,7 @@ export async function makeStore(plan: StorePlan, context: StoreContext): Promise
   try {
     return { store: resolveToken(StoreToken, adapter.module(checked), dependencies), adapter: adapter.name };
   } catch (error) {
-    // Nothing is opened here, so the options are invalid.
+    // No store is opened here, so that an error means invalid options.
     throw new UsageError(`${source}: ${(error as Error).message}`);
   }
 }

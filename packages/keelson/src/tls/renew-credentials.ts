@@ -16,7 +16,10 @@ export interface CredentialsRenewalOptions {
 /** Interval at which the files are read, in milliseconds. */
 export const credentialsPollMs = 60_000;
 const dayMs = 86_400_000;
-/** A certificate with a shorter rest of its validity is reported daily; those that are renewed never are. */
+/**
+ * A certificate with a shorter remaining validity is reported daily. Certificates that are renewed in time never reach
+ * it.
+ */
 const warnBeforeMs = 30 * dayMs;
 
 const certificatesOf = (credentials: Credentials): readonly (readonly [name: string, pem: string])[] => [

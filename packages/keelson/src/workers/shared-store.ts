@@ -98,7 +98,7 @@ export class SharedStore implements Store {
     if (passOver === undefined)
       throw new StorageError(
         StorageErrorCode.Unavailable,
-        'the store cannot pass over the revisions of an earlier state',
+        'the adapter of the store cannot skip the revisions of an earlier state (passOver)',
       );
     await passOver.call(this.#store, seen);
     await this.currentRevision();

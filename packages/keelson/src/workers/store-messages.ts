@@ -29,7 +29,10 @@ export interface SentError {
   readonly revision: number | undefined;
 }
 
-/** Messages of the main thread to a worker: the response to a request, or a batch of a watch. */
+/**
+ * Whether both sides remove a block: only the newest are kept, because values that are written one after the other are
+ * in the same block.
+ */
 export type StoreResponse =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: SentError }
@@ -167,7 +170,7 @@ export class Inbox<M> {
 /** What a worker receives to use a store of the main thread. */
 export interface StoreAccess {
   readonly port: MessagePort;
-  /** One 64-bit integer: the newest revision that anybody can have observed. */
+  /** One 64-bit integer: the newest revision that any thread can have observed. */
   readonly revision: SharedArrayBuffer;
   readonly capabilities: StoreCapabilities;
 }

@@ -25,7 +25,7 @@ export function checkWorkload(spec: WorkloadSpec, maker: PodMaker, errors: Error
   checkMadePods(spec.template, maker, errors);
 }
 
-/** Rejects templates of pods that would end. */
+/** Rejects templates whose pods would terminate by themselves. */
 export function checkMadePods(template: PodTemplateSpec, maker: string, errors: Errors): void {
   const { restartPolicy, activeDeadlineSeconds } = template.spec;
   if (restartPolicy !== 'Always') {

@@ -56,7 +56,7 @@ interface Placed {
 export class ClusterState {
   readonly #nodes = new Map<string, NodeInfo>();
   readonly #placed = new Map<string, Placed>();
-  /** Pods for which room is made on a node, by node. */
+  /** Pods for which other pods of a node are being deleted, by node. */
   readonly #nominated = new Map<string, Map<string, PodInfo>>();
   readonly #imageNodes = new Map<string, number>();
   readonly #counts = new PodCounts(() => this.#nodes.values());
@@ -116,7 +116,7 @@ export class ClusterState {
     this.#place(pod, false);
   }
 
-  /** Books a pod on a node before the assignment is observed. */
+  /** Assumes a pod on a node before the assignment is observed. */
   assume(pod: PodInfo, nodeName: string): void {
     this.remove(pod.uid);
     this.#place(assignedTo(pod, nodeName), true);

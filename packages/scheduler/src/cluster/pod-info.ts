@@ -59,7 +59,7 @@ export interface PodInfo {
   /** Epoch milliseconds of the start; `Infinity` before it. */
   readonly startedMs: number;
   readonly deleting: boolean;
-  /** Being deleted to make room for a pod of higher priority. */
+  /** Being deleted in favour of a pod of higher priority. */
   readonly preempted: boolean;
   /** UID of the ReplicaSet, StatefulSet or ReplicationController that controls it. */
   readonly owner: string | undefined;

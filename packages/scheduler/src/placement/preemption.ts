@@ -11,7 +11,7 @@ import {
   supposeRemoved,
 } from './placement.ts';
 
-/** Pods of one node whose deletion makes room, the most important first. */
+/** Pods of one node without which a pod fits there, the most important first. */
 interface Candidate {
   readonly node: NodeInfo;
   readonly victims: readonly PodInfo[];

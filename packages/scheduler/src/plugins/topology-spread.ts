@@ -100,7 +100,7 @@ export const podTopologySpread: Filter = {
   },
 };
 
-/** Rules of pods without any: their siblings are distributed over nodes, and more loosely over zones. */
+/** The rules for pods without any: pods of the same owner are distributed over nodes and, less strictly, over zones. */
 const defaultRules: readonly SpreadRule[] = [
   ['kubernetes.io/hostname', 3] as const,
   ['topology.kubernetes.io/zone', 5] as const,

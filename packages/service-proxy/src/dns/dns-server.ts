@@ -124,7 +124,7 @@ export class DnsServer implements RunningService {
     });
   }
 
-  /** Undefined for bytes that deserve no answer. Never rejects. */
+  /** Undefined for bytes that are not answered. Never rejects. */
   async #answer(query: Buffer, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {
     let packet: wire.DecodedPacket;
     try {

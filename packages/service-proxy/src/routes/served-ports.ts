@@ -54,7 +54,7 @@ export function* servedPorts(
   for (const address of nodePortAddresses) yield { ...health, address, port: spec.healthCheckNodePort, targets };
 }
 
-/** Stands for a target that is counted only. */
+/** Stands for a target that is only counted. */
 const noTarget: Target = {
   ...{ address: '', port: 0, nodeName: undefined, hostname: undefined },
   ...{ ready: true, serving: true, terminating: false },

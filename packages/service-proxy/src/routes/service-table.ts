@@ -9,7 +9,7 @@ export interface ServiceTableOptions {
   readonly logger: Logger;
 }
 
-/** A service with what of it is used here. */
+/** The fields of a service that are used here. */
 export interface KnownService {
   readonly namespace: string;
   readonly name: string;

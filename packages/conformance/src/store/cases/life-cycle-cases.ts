@@ -4,7 +4,7 @@ import type { Store } from '@keelson/core/storage-adapter';
 import type { StoreCase } from '../harness.ts';
 import { bytes, everything, failsWith, listAll, put, succeeded } from '../store-driver.ts';
 
-const aborted = AbortSignal.abort(new Error('the caller has left'));
+const aborted = AbortSignal.abort(new Error('the caller has aborted'));
 
 async function first(list: ReturnType<Store['list']>): Promise<void> {
   for await (const chunk of list) if (chunk.entries.length >= 0) return;

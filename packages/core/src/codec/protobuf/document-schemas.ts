@@ -68,7 +68,7 @@ function wrapVerbs(document: Readonly<Record<string, unknown>>): unknown {
 /** A document that belongs to no kind. */
 export interface DocumentForm {
   readonly schema: Schema<unknown>;
-  /** Makes of the JSON document the object that the schema describes. */
+  /** Converts the JSON document to the object that the schema describes. */
   readonly shape?: (document: Readonly<Record<string, unknown>>) => unknown;
 }
 
@@ -93,7 +93,7 @@ export const partialMetadataSchema: Schema<unknown> = s.message(
 
 const lists = new WeakMap<Schema<unknown>['node'], Schema<unknown>>();
 
-/** The schema of a list of objects as protobuf has it, for those who read lists. Items carry no kind and apiVersion. */
+/** The schema of a list of objects as protobuf has it, for readers of lists. Items carry no kind and apiVersion. */
 export function listSchemaOf(items: Schema<unknown>): Schema<unknown> {
   let list = lists.get(items.node);
   if (list === undefined) {

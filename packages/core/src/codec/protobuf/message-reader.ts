@@ -54,7 +54,7 @@ export interface MessageReader {
 
 const compiled = new WeakMap<MessageNode, MessageReader>();
 
-/** Reads fields up to `end` into an object; a message that comes in parts is put together as protobuf has it. */
+/** Reads fields up to `end` into an object; parts of the same message field are merged, as protobuf requires. */
 export function readFields(message: MessageReader, reader: Reader, end: number, into: Plain, depth: number): void {
   if (depth > maxProtobufDepth) {
     throw new ProtobufSyntaxError(`the protobuf message is nested deeper than ${maxProtobufDepth} levels`);
@@ -75,7 +75,7 @@ export function readFields(message: MessageReader, reader: Reader, end: number, 
   requireEnd(reader, end);
 }
 
-/** The readers of a message, made on first use. Recursive schemas are fine. */
+/** The readers of a message, made on first use. Recursive schemas are supported. */
 export function messageReader(node: MessageNode): MessageReader {
   const known = compiled.get(node);
   if (known !== undefined) return known;
@@ -206,7 +206,7 @@ function mapReader(name: string, node: MapNode): FieldReader {
   };
 }
 
-/** How a value is read that stands in a list or a map. */
+/** The reader of a value in a list or a map. */
 function formOf(node: SchemaNode): ValueForm {
   if (node.type === 'message') {
     const message = messageReader(node);
@@ -263,7 +263,7 @@ function wrappedList(node: ListNode): ValueForm {
 /** Reads one value; `undefined` stands for the values of Go types that JSON shows as null. */
 export type ValueReader = (reader: Reader, depth: number) => unknown;
 
-/** A type of values and how its bytes are laid out. */
+/** A type of values and the layout of its bytes. */
 export interface ValueForm {
   readonly wireType: WireType;
   readonly read: ValueReader;
@@ -338,10 +338,10 @@ const readIntOrString: ValueReader = (reader) => {
   return isText ? text : number;
 };
 
-/** What begins a whole envelope, which embedded objects may be instead of JSON. */
+/** The prefix of a complete envelope, which an embedded object may have instead of being JSON. */
 const envelopeStart = 0x6b;
 
-/** Objects of open type travel as JSON text in a message of one field. */
+/** Objects of open type are encoded as JSON text in a message of one field. */
 const readEmbeddedJson: ValueReader = (reader) => {
   const end = delimitedEnd(reader);
   let raw: Buffer | undefined;
@@ -367,7 +367,7 @@ const readDouble: ValueReader = (reader) => {
   return value;
 };
 
-/** How values of every type are read that is neither a list, a map nor a message. */
+/** Readers of values of all types except lists, maps and messages. */
 export const valueForms: Readonly<
   Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message' | 'union'>, ValueForm>
 > = {

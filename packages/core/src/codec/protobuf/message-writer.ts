@@ -12,7 +12,7 @@ type Plain = Readonly<Record<string, unknown>>;
 export interface MessageWriter {
   /** By JSON name. */
   readonly fields: Map<string, ValueWriter>;
-  /** Inlined messages, which take their fields out of the same JSON object. */
+  /** Inlined messages, whose fields are in the same JSON object. */
   readonly inlined: { readonly tag: number; readonly message: MessageWriter }[];
 }
 
@@ -38,7 +38,7 @@ export function writeFields(message: MessageWriter, writer: Writer, value: unkno
   }
 }
 
-/** The writers of a message, made on first use. Recursive schemas are fine. */
+/** The writers of a message, made on first use. Recursive schemas are supported. */
 export function messageWriter(node: MessageNode): MessageWriter {
   const known = compiled.get(node);
   if (known !== undefined) return known;
@@ -105,7 +105,7 @@ function mapWriter(number: number, node: MapNode): ValueWriter {
   };
 }
 
-/** How a value is written that is neither a list nor a map of a message. */
+/** The writer of a value that is neither a list nor a map of a message. */
 function outputOf(node: SchemaNode): ValueOutput {
   if (node.type === 'message') {
     const message = messageWriter(node);
@@ -143,7 +143,7 @@ function wrappedList(node: ListNode): ValueOutput {
 /** Writes one value without its tag. @throws TypeError for a value that the schema does not allow. */
 export type ValueWriter = (writer: Writer, value: unknown) => void;
 
-/** A type of values and how its bytes are laid out. */
+/** A type of values and the layout of its bytes. */
 export interface ValueOutput {
   readonly wireType: WireType;
   readonly write: ValueWriter;
@@ -264,7 +264,7 @@ const writeEmbeddedJson: ValueWriter = (writer, value) => {
   writer.fork().uint32(delimited1).string(jsonText(value)).ldelim();
 };
 
-/** How values of every type are written that is neither a list, a map nor a message. */
+/** Writers of values of all types except lists, maps and messages. */
 export const valueOutputs: Readonly<
   Record<Exclude<SchemaNode['type'], 'list' | 'map' | 'message' | 'union'>, ValueOutput>
 > = {

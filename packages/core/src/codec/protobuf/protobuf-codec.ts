@@ -26,10 +26,10 @@ import {
   WireType,
 } from './wire.ts';
 
-/** Gives the bytes of the message that a JSON object is. */
+/** Encodes a JSON object as a message. */
 export type ProtobufEncoder<T> = (value: T) => Buffer;
 
-/** Gives the JSON object that a message is. */
+/** Decodes a message to a JSON object. */
 export type ProtobufDecoder = (bytes: Buffer) => Record<string, unknown>;
 
 const encoders = new WeakMap<MessageNode, ProtobufEncoder<unknown>>();
@@ -73,11 +73,11 @@ export function protobufEncoderOf<T>(schema: Schema<T>): ProtobufEncoder<T> {
 }
 
 /**
- * The decoder of a message schema, compiled on first use and kept as long as the schema. What it gives is what a JSON
- * body of the same content would parse to; defaults, canonical texts and validation are the business of the JSON
- * decoder, which has to see it next.
+ * The decoder of a message schema, compiled on first use and kept as long as the schema. The result is what a JSON body
+ * of the same content would be parsed to. The JSON decoder processes it next: it adds defaults, makes texts canonical
+ * and validates.
  *
- * Go writers put zero values where JSON leaves a field out; they are dropped again unless the field is always written
+ * Go writers send zero values for fields that JSON omits; they are dropped unless the field is always written
  * or distinguishes zero from absence (`presence`). Unknown fields are skipped, as reference servers do. Nothing of the
  * result refers to `bytes`.
  *
@@ -105,10 +105,10 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
 /** Larger buffers are not kept for the next message. */
 const keptBytes = 256 * 1024;
 
-/** Undefined while nothing has been written, or after something that must not be kept. */
+/** Undefined before the first message, and after a message that was too large to keep its buffer. */
 let shared: Writer | undefined;
 
-/** The bytes that `write` produces. The writer is used again and again; writing never waits and never nests. */
+/** The bytes that `write` produces. The writer is reused: writing is synchronous and never nested. */
 export function written(write: (writer: Writer) => void): Buffer {
   shared ??= library().Writer.create();
   const writer = shared;
@@ -124,7 +124,7 @@ export function written(write: (writer: Writer) => void): Buffer {
   }
 }
 
-/** A whole body with an object of a schema; `kind` and `apiVersion` travel in the envelope. */
+/** A whole body with an object of a schema; `kind` and `apiVersion` are in the envelope. */
 export function encodeProtobufObject(
   schema: Schema<unknown>,
   apiVersion: string,
@@ -147,8 +147,8 @@ const protobufType = /^application\/vnd\.[^/;\s]+\.protobuf$/;
 
 /**
  * Reads a body as the value that an equal JSON body would parse to, `kind` and `apiVersion` included where the envelope
- * has them. An object of another type than `type` is not looked into: it comes with these two fields alone, for the
- * caller to refuse by name.
+ * has them. The content of an object of another type than `type` is not read: the result has only these two fields,
+ * which the caller names in its rejection.
  *
  * @throws ProtobufSyntaxError when the bytes are no envelope, or its content is not in a form that is known here.
  */

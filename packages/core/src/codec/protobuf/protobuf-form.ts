@@ -78,13 +78,13 @@ function eventRepresentation(shape: ProtobufShape, framing: Framing): EventRepre
   };
 }
 
-/** Objects encoded between two chances for others to run. */
+/** Number of objects that are encoded before other work can run. */
 const stride = 32;
 const nothing = Buffer.alloc(0);
 
 /**
- * The body of a list. Its length stands near its beginning, so every item has to be there before the first byte of them
- * goes out; while they are encoded, empty pieces let the transport give way to others.
+ * The body of a list. Its length precedes the items, so that all items are encoded before the first one is sent;
+ * meanwhile, empty pieces let the transport yield to other work.
  */
 export function protobufList(shape: ProtobufShape, page: ListPage, source: PieceSource = freshPieces): ListBody {
   return { head: shape.list.head, items: pieces(shape, page, source), tail: envelopeTail, ready: false };
@@ -116,9 +116,7 @@ function listStart(shape: ProtobufShape, page: ListPage, itemBytes: number): Buf
   return start;
 }
 
-/**
- * Joins items to pieces of about 64 KiB, each under the list's own tag; big ones are handed on without being copied.
- */
+/** Joins items to pieces of about 64 KiB, each under the list's own tag; large ones are passed on without a copy. */
 function* joined(items: readonly Buffer[], tag: number, source: PieceSource): Generator<Buffer, void, undefined> {
   let piece = source.take();
   let end = 0;
@@ -186,7 +184,7 @@ export function encodeProtobufDocument(document: object): Buffer {
   return documentBytes({ head: envelopeHead('v1', String(kind)), field });
 }
 
-/** An object in its parts: what goes around it, and the field that holds it. */
+/** The parts of a message with an object: what surrounds the object, and the field that contains it. */
 export interface ProtobufDocument {
   /** Beginning of the envelope. */
   readonly head: Buffer;
@@ -195,7 +193,7 @@ export interface ProtobufDocument {
 }
 
 /**
- * What protobuf says about objects. An item is the message of an object behind tag and length: the field that holds the
+ * The protobuf encoding of objects. An item is the message of an object behind tag and length: the field that holds the
  * object in its envelope, and the same bytes are an item of a list. So each object is encoded once for all answers,
  * lists and watch frames.
  */

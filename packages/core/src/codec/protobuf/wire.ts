@@ -2,19 +2,19 @@ import { createRequire } from 'node:module';
 import type { Reader } from 'protobufjs/minimal.js';
 import { DocumentError, isDocumentError } from '../../json/document-error.ts';
 
-/** How the bytes of a field are laid out; the low three bits of its tag. Groups (3 and 4) are not supported. */
+/** The layout of the bytes of a field, in the low three bits of its tag. Groups (3 and 4) are not supported. */
 export const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 export type WireType = (typeof WireType)[keyof typeof WireType];
 
 /** Greatest nesting of messages, as protobuf libraries have it. */
 export const maxProtobufDepth = 100;
 
-/** What stands before the value of a field. */
+/** What precedes the value of a field. */
 export function tagOf(number: number, wireType: WireType): number {
   return ((number << 3) | wireType) >>> 0;
 }
 
-/** Reads a length and gives the place where the delimited value ends. */
+/** Reads a length and returns the position at which the delimited value ends. */
 export function delimitedEnd(reader: Reader): number {
   const end = reader.size() + reader.pos;
   if (end > reader.len) throw new ProtobufSyntaxError('the protobuf message is truncated');
@@ -106,7 +106,7 @@ export function varintLength(value: number): number {
   return value < 0x1000_0000 ? 4 : 5;
 }
 
-/** Writes a varint below 2^32 and answers where it ends. */
+/** Writes a varint below 2^32 and returns the position of its end. */
 export function putVarint(target: Buffer, at: number, value: number): number {
   let rest = value;
   while (rest >= 0x80) {
@@ -128,7 +128,9 @@ export function library(): Library {
   return loaded;
 }
 
-/** Bytes that are not the protobuf message they should be. The transport answers 400. Messages never quote content. */
+/**
+ * Bytes that are not a protobuf message of the expected type. The transport answers 400. Messages never quote content.
+ */
 export class ProtobufSyntaxError extends DocumentError {
   constructor(message: string, options: { readonly cause?: unknown } = {}) {
     super('protobuf', 'syntax', message);
@@ -171,7 +173,7 @@ export const envelopeTail: Buffer = Buffer.from([field3, 0, field4, 0]);
 
 /** An object in its envelope. */
 export interface Envelope {
-  /** '' when the sender left it open. */
+  /** '' when the sender did not specify it. */
   readonly apiVersion: string;
   readonly kind: string;
   /** The message; a view into the body. */

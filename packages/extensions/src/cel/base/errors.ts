@@ -1,4 +1,4 @@
-/** A part of an expression that is wrong. */
+/** An error in an expression, and where it is. */
 export interface CelIssue {
   readonly position: number;
   readonly message: string;

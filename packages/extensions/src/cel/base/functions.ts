@@ -26,7 +26,10 @@ export interface Overload {
   readonly cost: ((args: any[]) => number) | undefined;
   /** The part of the cost that the result determines, instead of `cost`. */
   readonly resultCost: ((result: Result) => number) | undefined;
-  /** Work that is not in proportion to the cost is rejected before it is done: the size of the result. */
+  /**
+   * The size of the result, computed in advance where the work is not in proportion to the cost, so that too much work
+   * is rejected before it is done.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly resultSize: ((...args: any[]) => number) | undefined;
 }

@@ -14,7 +14,7 @@ import { OpaqueValue, type Result, sizeOf } from '../base/values.ts';
 /** An authorization check costs so much that an expression can make two. */
 const checkCost = 350_000;
 
-/** The evaluation needs a decision that is not there yet: it is repeated when `decided` has resolved. */
+/** The evaluation requires a decision that is not available yet: it is repeated when `decided` has resolved. */
 export class PendingDecision extends Error {
   readonly decided: Promise<void>;
   constructor(decided: Promise<void>) {
@@ -183,7 +183,7 @@ export function addAuthorizer(fns: Functions): void {
     (x: ResourceCheck, fieldSelector: string) => x.with({ fieldSelector }),
     { cost: selectorCost },
   );
-  // No authorizer here decides by labels: all objects are asked for.
+  // No authorizer of this server decides by selectors: the check concerns all objects.
   fns.member('labelSelector', [resourceCheckType, text], resourceCheckType, (x: ResourceCheck) => x, {
     cost: selectorCost,
   });

@@ -145,7 +145,7 @@ const found: Estimate = ({ target, args: [pattern] }) =>
     ? { cost: regexCost(target.size.max, pattern.size.max), size: { min: 0n, max: target.size.max } }
     : undefined;
 
-/** Addresses have at most 16 bytes. Further texts are read. */
+/** An address has a constant cost; an argument that is a text is parsed, at a cost by its size. */
 const containsAddress =
   (cost: bigint): Estimate =>
   ({ overload, args: [other] }) => {

@@ -131,7 +131,7 @@ function quote(text: string): string {
   return `"${text.replace(/[\u0007-\r\\"]/g, (char) => names[char] ?? char)}"`;
 }
 
-/** What costs of functions on texts and lists count: the characters of all texts below a value. */
+/** The size that determines the cost of functions on texts and lists: the characters of all texts in a value. */
 export function contentSize(value: CelValue | Fault): number {
   if (typeof value === 'string') return Math.trunc(Buffer.byteLength(value) * 0.1);
   if (value instanceof Uint8Array) return Math.trunc(value.length * 0.1);

@@ -113,7 +113,7 @@ function ruleErrors(rule: ValidationRule, type: CelType, { path, atomic, count }
   return compiled.usesOld ? errors : [...errors, ...unusedOptions(rule, path)];
 }
 
-/** Errors of options of `oldSelf` in a rule without it. */
+/** The error for `optionalOldSelf` in a rule that does not use `oldSelf`. */
 function unusedOptions({ optionalOldSelf }: ValidationRule, path: string): FieldError[] {
   if (optionalOldSelf === undefined) return [];
   const detail = 'may not be set if oldSelf is not used in rule';
@@ -140,6 +140,6 @@ function excess(what: string, cost: bigint, limit: bigint): string {
 function factorText(factor: number): string {
   if (factor > 100) return 'more than 100x';
   if (factor < 1.5) return `${factor.toFixed(6)}x`;
-  // Go rounds a half to the even digit; only quarters are such halves.
+  // Go rounds a half to the even digit. The only halves are x.25 and x.75, and `toFixed` rounds x.75 as Go does.
   return `${(factor % 1 === 0.25 ? factor - 0.05 : factor).toFixed(1)}x`;
 }

@@ -11,7 +11,7 @@ const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const reasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 const metaFields = ['metadata', 'kind', 'apiVersion'];
 
-/** What the schemas above decide about a schema. */
+/** Properties of a schema that its parents determine. */
 interface Place {
   readonly root: boolean;
   /** Why defaults are forbidden. */

@@ -1,7 +1,7 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion, JsonSchemaProps } from '@keelson/kinds';
 import { parseFieldPath, schemaAt } from '../schema/field-path.ts';
 
-/** A module in TypeScript, and what of the definitions it does not express. */
+/** A module in TypeScript, and what it does not express of the definitions. */
 export interface ImportedDefinitions {
   readonly source: string;
   readonly notes: readonly string[];

@@ -6,7 +6,7 @@ import type { SchemaNode } from './schema-node.ts';
 
 /** Schema nodes that are applied to the values of one object at most; it bounds the time of one validation. */
 const maxSteps = 4_000_000;
-/** An answer lists fewer; the rest of the object need not be examined. */
+/** A response lists fewer errors, so that the rest of the object need not be examined. */
 const maxErrors = 110;
 
 /** Old value of a field; `undefined` stands for none, so that nothing is compared. */
@@ -15,7 +15,7 @@ type Old = unknown;
 /** What one validation has found and how much work it may still do. */
 class Run {
   errors: FieldError[] = [];
-  /** Number of checks, by which the best of several alternatives is chosen. */
+  /** False when no further check is needed: the limit of errors or of steps is reached. */
   matches = 0;
   readonly budget: { steps: number; patterns: number; exceeded: boolean };
 

@@ -121,7 +121,7 @@ export class ConvertedStorage implements ResourceStorage {
         const decision = await decide(current);
         if (decision.do === 'delete')
           return decision.json === undefined ? decision : { ...decision, json: await this.#toStorage(decision.json) };
-        // What was read in another form is written in the present one, also when nothing else changes.
+        // An object that was read in another form is written in the current form, even when nothing else changes.
         const json =
           decision.do === 'write'
             ? decision.json

@@ -103,7 +103,7 @@ interface Kept {
   readonly conditions?: v2.HorizontalPodAutoscalerCondition[] | undefined;
 }
 
-/** The values in the annotations; those that are not what they should be are left out. */
+/** The values in the annotations; those of another type are omitted. */
 function annotationsOf(object: KubeObject): Kept {
   const list = <T>(name: string, item: (value: unknown) => T | undefined): T[] | undefined => {
     const value = parsed(object, name);

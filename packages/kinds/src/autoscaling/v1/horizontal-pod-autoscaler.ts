@@ -34,7 +34,7 @@ export const AutoscalingV1HorizontalPodAutoscaler: KindDefinition<HorizontalPodA
       autoscaler.spec.minReplicas ??= 1;
       const stored = storedFormOf(autoscaler);
       if (!stored.spec.metrics?.length) autoscaler.spec.targetCPUUtilizationPercentage = 80;
-      // Annotations that the conversion does not understand would not come back.
+      // Annotations that the conversion cannot parse would be lost in the conversion back.
       Object.assign(autoscaler, autoscalerConversion.fromStorage(storedFormOf(autoscaler)));
     },
     validate(autoscaler) {

@@ -9,7 +9,7 @@ export function hasJobCondition(status: JobStatus | undefined, type: string): bo
   return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 }
 
-/** What the conditions of a job say. */
+/** The state of a job according to its conditions. */
 function stateOf(status: JobStatus) {
   const complete = hasJobCondition(status, 'Complete');
   const failed = hasJobCondition(status, 'Failed');

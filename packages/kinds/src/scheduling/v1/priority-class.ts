@@ -45,7 +45,7 @@ export const PriorityClass: KindDefinition<PriorityClassType> = defineKind({
     default(object) {
       object.preemptionPolicy ??= 'PreemptLowerPriority';
     },
-    // The generation is 1 for ever: what identifies a class cannot be changed.
+    // The generation is always 1, because the fields that identify a class are immutable.
     prepareForCreate(object) {
       object.metadata = { ...object.metadata, generation: 1 };
     },

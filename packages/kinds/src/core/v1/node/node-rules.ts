@@ -1,6 +1,6 @@
 import type { NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration } from '../schema/index.ts';
 
-/** What rules about nodes are compared with. */
+/** The properties of a node that rules about nodes examine. */
 export interface NodeFacts {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
