@@ -79,6 +79,7 @@ export class Etcd3Store implements Store {
     maxKeyBytes: 1024,
     maxValueBytes,
   };
+  readonly #clock: Clock;
   readonly #lineage: StoreLineage;
   readonly #cluster: Cluster;
   readonly #bound: HistoryBound;
@@ -100,16 +101,19 @@ export class Etcd3Store implements Store {
       throw new Error(`etcd: a prefix must begin and end with a slash, not ${JSON.stringify(prefix)}`);
     }
     const logger = (options.logger ?? silentLogger).child({ component: 'storage-etcd3' });
-    const metrics = new EtcdMetrics(options.metrics ?? noMetrics);
+    const metrics = new EtcdMetrics(options.metrics ?? noMetrics, clock);
     const keys = new KeySpace(prefix);
-    this.#lineage = new StoreLineage(keys, logger, {
-      changed: (error) => this.#startOver(error),
-      compact: (upTo) => compactTo({ cluster: this.#cluster, bound: this.#bound }, upTo, { uninspected: true }),
-    });
+    this.#clock = clock;
+    const events = {
+      changed: (error: StorageError) => this.#startOver(error),
+      compact: (upTo: Revision) =>
+        compactTo({ cluster: this.#cluster, bound: this.#bound }, upTo, { uninspected: true }),
+    };
+    this.#lineage = new StoreLineage(keys, logger, events, clock);
     const endpoints = endpointsOf(options, (ask) => this.#lineage.inspect(ask));
     const cluster = new Cluster({ endpoints, metrics, lineage: this.#lineage });
     this.#cluster = cluster;
-    this.#bound = new HistoryBound(cluster, keys, this.#lineage);
+    this.#bound = new HistoryBound(cluster, keys, this.#lineage, clock);
     this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics, clock), clock, this.#lineage);
     this.#reader = new Reader(cluster, keys, this.#bound, () => this.#assertOpen());
     this.#latest = new Coalesced(() => this.#bound.probe(0, {}));
@@ -118,13 +122,12 @@ export class Etcd3Store implements Store {
       const bound = this.#bound;
       this.#compactor = new Compactor({ cluster, bound, clock, logger, key: compactionKey, minAgeMs, minChanges });
     }
-    const cookie = new Cookie(cluster, keys, metrics);
+    const cookie = new Cookie(cluster, keys, metrics, clock);
     const progress: ProgressSource = { latest: () => this.#latest.get(), writeMark: () => cookie.write() };
-    const environment = { cluster, keys, lineage: this.#lineage, logger, metrics };
+    const environment = { cluster, keys, lineage: this.#lineage, logger, metrics, clock };
     const shared = {
       environment,
       progress,
-      clock,
       bound: () => this.#bound.cached,
       begin: () => this.#lineage.createdAt,
       compacted: (at: Revision) => this.#bound.raise(at),
@@ -207,7 +210,7 @@ export class Etcd3Store implements Store {
     throwIfAborted(signal);
     const shared = prevValue === true ? this.#watches.withPrev : this.#watches.plain;
     const stream = new EtcdWatchStream(shared, ordered, after, current, signal);
-    await atMost(establishMs, shared.established, signal);
+    await atMost(this.#clock, establishMs, shared.established, signal);
     this.#assertOpen();
     throwIfAborted(signal);
     return stream;
@@ -267,14 +270,14 @@ export class Etcd3Store implements Store {
 /** A watch that etcd has not confirmed by then is returned nevertheless, and waits like one whose connection broke. */
 const establishMs = 2000;
 
-function atMost(ms: number, promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+function atMost(clock: Clock, ms: number, promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
-      clearTimeout(timer);
+      cancel();
       removeAbortListener(signal, over);
       resolve();
     };
-    const timer = setTimeout(over, ms);
+    const cancel = clock.after(ms, over);
     addAbortListener(signal, over);
     promise.then(over, over);
   });

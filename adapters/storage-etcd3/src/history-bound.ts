@@ -1,4 +1,5 @@
 import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Clock } from '@keelson/core/runtime';
 import { checkNotCompacted, type Revision } from '@keelson/core/storage-adapter';
 import type { CallOptions, Cluster } from './net/cluster.ts';
 import type { StoreLineage } from './store-lineage.ts';
@@ -16,12 +17,14 @@ export class HistoryBound {
   readonly #cluster: Cluster;
   readonly #keys: KeySpace;
   readonly #lineage: StoreLineage;
+  readonly #clock: Clock;
   #etcd: Revision = 0;
 
-  constructor(cluster: Cluster, keys: KeySpace, lineage: StoreLineage) {
+  constructor(cluster: Cluster, keys: KeySpace, lineage: StoreLineage, clock: Clock) {
     this.#cluster = cluster;
     this.#keys = keys;
     this.#lineage = lineage;
+    this.#clock = clock;
   }
 
   /** The compacted revision that this process has observed. */
@@ -99,9 +102,9 @@ export class HistoryBound {
     const { missing } = this.#keys;
     try {
       const bound = await new Promise<Revision>((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error('no answer')), queryTimeoutMs);
+        const cancelTimeout = this.#clock.after(queryTimeoutMs, () => reject(new Error('no answer')));
         const settle = (action: () => void) => {
-          clearTimeout(late);
+          cancelTimeout();
           action();
         };
         call.listen({

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
-import type { Logger } from '@keelson/core/runtime';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { StoreIdentity } from '@keelson/core/storage-adapter';
 import type { Cluster, ConfirmedPut, Lineage } from './net/cluster.ts';
 import type { InspectionCall } from './net/endpoint.ts';
@@ -42,6 +42,7 @@ export class StoreLineage implements Lineage {
   readonly #keys: KeySpace;
   readonly #logger: Logger;
   readonly #events: LineageEvents;
+  readonly #clock: Clock;
   #cluster: Cluster | undefined;
   #record: StoreRecord | undefined;
   #createdAt = 0;
@@ -49,10 +50,11 @@ export class StoreLineage implements Lineage {
   #lastPut: ConfirmedPut | undefined;
   #recovery: Promise<void> | undefined;
 
-  constructor(keys: KeySpace, logger: Logger, events: LineageEvents) {
+  constructor(keys: KeySpace, logger: Logger, events: LineageEvents, clock: Clock) {
     this.#keys = keys;
     this.#logger = logger;
     this.#events = events;
+    this.#clock = clock;
   }
 
   get highest(): number {
@@ -184,17 +186,17 @@ export class StoreLineage implements Lineage {
         if (String(err) !== failure)
           this.#logger.warn('the store could not be opened again, another attempt follows', { err });
         // Until then calls fail with the same error.
-        setTimeout(() => this.#recover(before, String(err)), recoveryPauseMs).unref();
+        this.#clock.after(recoveryPauseMs, () => this.#recover(before, String(err)));
       },
     );
   }
 
   /** @param before the previous record; absent when the store is opened for the first time */
   async #open(cluster: Cluster, before?: StoreRecord): Promise<void> {
-    const deadline = Date.now() + openTimeoutMs;
+    const deadline = this.#clock.monotonic() + openTimeoutMs;
     const { identity } = this.#keys;
     for (let passedOver = false; ; ) {
-      const call = { timeoutMs: Math.max(deadline - Date.now(), 1000), uninspected: true };
+      const call = { timeoutMs: Math.max(deadline - this.#clock.monotonic(), 1000), uninspected: true };
       const answer = await cluster.read(rangeMethod, encodeRange({ key: identity }), decodeRange, call);
       const { clusterId, revision } = answer.header;
       const kv = answer.kvs[0];
@@ -228,7 +230,7 @@ export class StoreLineage implements Lineage {
         return;
       } catch (error) {
         // The next iteration reads the record and shows whether the write took effect.
-        if (!isStorageError(error, 'OutcomeUnknown') || Date.now() > deadline) throw error;
+        if (!isStorageError(error, 'OutcomeUnknown') || this.#clock.monotonic() > deadline) throw error;
       }
     }
   }

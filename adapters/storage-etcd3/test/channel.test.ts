@@ -2,7 +2,7 @@ import { constants, createServer, type ServerHttp2Session, type ServerHttp2Strea
 import type { AddressInfo, Socket } from 'node:net';
 import { Random } from '@keelson/conformance';
 import test, { type ExecutionContext } from 'ava';
-import { Channel } from '../src/net/channel.ts';
+import { Channel, callClock } from '../src/net/channel.ts';
 import { NotSentError, verdictOf } from '../src/net/etcd-errors.ts';
 import { CallError, framed, MessageReader } from '../src/net/grpc-messages.ts';
 
@@ -56,11 +56,11 @@ async function served(t: ExecutionContext) {
     for (const session of sessions) session.destroy();
     server.close();
   });
-  await channel.connected(Date.now() + 10_000);
+  await channel.connected(callClock() + 10_000);
   const call = async (path: string, text = 'hello', ms = 20_000) => {
-    await channel.connected(Date.now() + 10_000);
+    await channel.connected(callClock() + 10_000);
     return new Promise<string>((resolve, reject) =>
-      channel.unary(path, Buffer.from(text), { deadline: Date.now() + ms }, String, (error, answer) =>
+      channel.unary(path, Buffer.from(text), { deadline: callClock() + ms }, String, (error, answer) =>
         answer === undefined ? reject(error) : resolve(answer),
       ),
     );
@@ -109,13 +109,13 @@ test('a call without a connection was not sent, by its deadline or when it is ab
   const channel = new Channel('http://127.0.0.1:1', undefined);
   t.teardown(() => channel.close());
   t.throws(() => channel.open('/echo', {}), { instanceOf: NotSentError });
-  await t.throwsAsync(channel.connected(Date.now() + 100), { instanceOf: NotSentError });
+  await t.throwsAsync(channel.connected(callClock() + 100), { instanceOf: NotSentError });
   const aborted = new AbortController();
-  const waiting = channel.connected(Date.now() + 60_000, aborted.signal);
+  const waiting = channel.connected(callClock() + 60_000, aborted.signal);
   aborted.abort();
   await t.throwsAsync(waiting, { instanceOf: NotSentError });
   channel.close();
-  await t.throwsAsync(channel.connected(Date.now() + 60_000), { instanceOf: NotSentError, message: /closed/ });
+  await t.throwsAsync(channel.connected(callClock() + 60_000), { instanceOf: NotSentError, message: /closed/ });
 });
 
 test('messages are the same however their bytes are divided', (t) => {

@@ -1,5 +1,5 @@
 import type { StorageError } from '@keelson/core';
-import { noMetrics, silentLogger } from '@keelson/core/runtime';
+import { type Clock, FakeClock, noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
 import type { Revision } from '@keelson/core/storage-adapter';
 import { WireReader } from '@keelson/protobuf-wire';
 import test from 'ava';
@@ -97,7 +97,7 @@ function event(revision: number, name = 'a', created = revision): WatchEvent {
   return { deleted: false, kv: { ...kv, value: Buffer.from(`v${revision}`) }, prev: undefined };
 }
 
-function play(after: Revision, traits: WatchTraits = modern) {
+function play(after: Revision, traits: WatchTraits = modern, clock: Clock = systemClock) {
   const calls: FakeCall[] = [];
   const batches: { revisions: number[]; frontier: number }[] = [];
   const failures: StorageError[] = [];
@@ -109,22 +109,20 @@ function play(after: Revision, traits: WatchTraits = modern) {
     },
     leave: () => {},
   } as unknown as Cluster;
-  const metrics = new EtcdMetrics(noMetrics);
+  const metrics = new EtcdMetrics(noMetrics, clock);
   const lineage = { highest: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
-  const upstream = new UpstreamWatch(
-    { cluster, keys, lineage, logger: silentLogger, metrics },
-    {
-      after,
-      prevKv: false,
-      onChanges: (changes, frontier) => batches.push({ revisions: changes.map((change) => change.revision), frontier }),
-      onFailure: (error) => failures.push(error),
-    },
-  );
+  const environment = { cluster, keys, lineage, logger: silentLogger, metrics, clock };
+  const upstream = new UpstreamWatch(environment, {
+    after,
+    prevKv: false,
+    onChanges: (changes, frontier) => batches.push({ revisions: changes.map((change) => change.revision), frontier }),
+    onFailure: (error) => failures.push(error),
+  });
   const call = async (index: number) => {
     await until(() => (calls[index]?.requests.length ?? 0) > 0, `stream ${index} is open`);
     return calls[index] as FakeCall;
   };
-  return { upstream, call, batches, failures };
+  return { upstream, environment, calls, call, batches, failures };
 }
 
 test('after a break the watch begins right after the last change delivered, not after any header', async (t) => {
@@ -233,7 +231,7 @@ test('progress of new servers is requested on the stream, repeatedly; for old on
   const oldPlay = play(10, old);
   const lackingPlay = play(10);
   const seekers = [modernPlay, oldPlay, lackingPlay].map(
-    ({ upstream }) => new ProgressSeeker(upstream, source, silentLogger),
+    ({ upstream, environment }) => new ProgressSeeker(upstream, source, environment),
   );
   t.teardown(() => {
     for (const seeker of seekers) seeker.stop();
@@ -254,9 +252,55 @@ test('progress of new servers is requested on the stream, repeatedly; for old on
   t.is(call.asked, asked, 'what is reached is not requested');
   t.is(marks, 0);
   seekers[1]?.stop();
-  const again = new ProgressSeeker(oldPlay.upstream, source, silentLogger);
+  const again = new ProgressSeeker(oldPlay.upstream, source, oldPlay.environment);
   again.want(20);
   await until(() => marks > 0, 'a mark was left');
   again.stop();
   t.is(oldCall.asked, 0);
+});
+
+test('a silent stream is asked for progress, and replaced when it stays silent or is not confirmed in time', async (t) => {
+  const clock = new FakeClock();
+  const { upstream, calls, call } = play(10, modern, clock);
+  t.teardown(() => upstream.close());
+  const replaced = async (index: number) => {
+    await until(() => calls[index]?.canceled === true, `stream ${index} is closed`);
+    await until(() => {
+      clock.advance(20);
+      return calls.length > index + 1;
+    }, 'another stream is opened after a pause');
+  };
+  const first = await call(0);
+  clock.advance(5000);
+  t.false(first.canceled, 'etcd has five seconds to confirm the watch');
+  clock.advance(2500);
+  await replaced(0);
+  const second = await call(1);
+  second.send({ created: true }, 10);
+  clock.advance(10_000);
+  t.is(second.asked, 0);
+  clock.advance(2500);
+  t.is(second.asked, 1, 'progress is requested after ten seconds without a frame');
+  second.send({ toStream: true }, 10);
+  clock.advance(10_000);
+  t.is(second.asked, 1, 'a frame begins the time again');
+  upstream.pause();
+  clock.advance(60_000);
+  t.false(second.canceled, 'a paused stream receives no frames and is not silent');
+  upstream.resume();
+  clock.advance(25_000);
+  t.false(second.canceled);
+  clock.advance(2500);
+  await replaced(1);
+});
+
+test('a watch on a server that does not answer on idle streams is never closed for its silence', async (t) => {
+  const clock = new FakeClock();
+  const { upstream, call } = play(10, { progress: true, answersWhenIdle: false }, clock);
+  t.teardown(() => upstream.close());
+  const only = await call(0);
+  only.send({ created: true }, 10);
+  clock.advance(300_000);
+  t.false(only.canceled);
+  t.is(only.asked, 0);
 });

@@ -1,4 +1,4 @@
-import { noMetrics } from '@keelson/core/runtime';
+import { noMetrics, systemClock } from '@keelson/core/runtime';
 import type { ExecutionContext } from 'ava';
 import { Etcd3 } from 'etcd3';
 import { Etcd3Store, type Etcd3StoreOptions } from '../src/index.ts';
@@ -124,7 +124,7 @@ for (const kind of etcdKinds) {
   on('a call that the server does not know is refused at once, and named', async (t, server) => {
     const lineage = { highest: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
     const endpoints = endpointsOf({ endpoints: [server.url] }, async () => {});
-    const cluster = new Cluster({ endpoints, metrics: new EtcdMetrics(noMetrics), lineage });
+    const cluster = new Cluster({ endpoints, metrics: new EtcdMetrics(noMetrics, systemClock), lineage });
     t.teardown(() => cluster.close());
     for (const call of ['read', 'write'] as const) {
       const failure = await failureOf(cluster[call]('/etcdserverpb.KV/Unheard', Buffer.alloc(0), decodeHeader));

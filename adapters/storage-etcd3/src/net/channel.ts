@@ -21,6 +21,13 @@ const closeMs = 1000;
 const callWindow = 1024 * 1024;
 const sessionWindow = 4 * callWindow;
 
+/**
+ * The clock of deadlines, in milliseconds. Not injected: calls to another process take real time, and a call that waits
+ * keeps this process running, which timers of a `Clock` do not. It is monotonic, so that a change of the system time
+ * expires no call. The jitter of the pauses between connections affects no result.
+ */
+export const callClock = (): number => performance.now();
+
 const ignore = (): void => {};
 
 /** What a call receives. `ended` is called once, after all messages. */
@@ -32,7 +39,7 @@ export interface CallHandler {
 export interface CallOptions {
   /** Absent: without credentials. */
   readonly token?: string | undefined;
-  /** Epoch milliseconds; absent for streams. */
+  /** Time of {@link callClock}; absent for streams. */
   readonly deadline?: number | undefined;
   readonly hasLeader?: boolean;
 }
@@ -67,7 +74,7 @@ export class Call {
     if (deadline !== undefined)
       this.#timer = setTimeout(
         () => this.#abandon(new CallError(status.deadlineExceeded, 'Deadline exceeded')),
-        Math.max(deadline - Date.now(), 0),
+        Math.max(deadline - callClock(), 0),
       );
   }
 
@@ -168,7 +175,7 @@ export class Channel {
     return this.#ready;
   }
 
-  /** Connects, and resolves when calls can be made. @throws NotSentError at `connectBy`, epoch milliseconds */
+  /** Connects, and resolves when calls can be made. @throws NotSentError at `connectBy`, a time of {@link callClock} */
   connected(connectBy: number, signal?: AbortSignal): Promise<void> {
     if (this.#ready) return Promise.resolve();
     if (this.#closed) return Promise.reject(new NotSentError(`the connection to ${this.#url} is closed`));
@@ -183,7 +190,7 @@ export class Channel {
       const abort = () => end(() => reject(new NotSentError('the call was aborted', signal?.reason)));
       const timer = setTimeout(
         () => end(() => reject(new NotSentError(`no connection to ${this.#url}`, this.#lastError))),
-        Math.max(connectBy - Date.now(), 0),
+        Math.max(connectBy - callClock(), 0),
       );
       if (signal?.aborted) return abort();
       addAbortListener(signal, abort);
@@ -329,5 +336,5 @@ export class Channel {
 
 /** Rounded up to whole seconds of which few values are in use, so that the header is compressed to one byte. */
 function timeoutText(deadline: number): string {
-  return `${Math.max(Math.ceil((deadline - Date.now()) / 1000), 1)}S`;
+  return `${Math.max(Math.ceil((deadline - callClock()) / 1000), 1)}S`;
 }

@@ -2,6 +2,7 @@ import { StorageError, StorageErrorCode } from '@keelson/core';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 import { throwIfAborted } from '@keelson/core/storage-adapter';
 import { decodeStatus, type Header, type KeyValue } from '../wire/responses.ts';
+import { callClock } from './channel.ts';
 import type { Endpoint, WatchCall } from './endpoint.ts';
 import { mayRetryRead, NotSentError, translateEtcdError, type Verdict, verdictOf } from './etcd-errors.ts';
 import type { EtcdMetrics } from './etcd-metrics.ts';
@@ -54,6 +55,7 @@ const defaultTimeoutMs = 10_000;
 /** With several members, time after which a member that does not connect, or does not answer a read, is left. */
 const connectMs = 1000;
 const readAttemptMs = 3000;
+// Not injected: see `callClock`.
 const pauseMs = 50;
 
 const empty = Buffer.alloc(0);
@@ -107,7 +109,7 @@ export class Cluster {
     await this.#lineage.recovery;
     const endpoint = this.#endpoint();
     try {
-      const connectBy = Date.now() + connectMs;
+      const connectBy = callClock() + connectMs;
       const { version } = await endpoint.unary('/etcdserverpb.Maintenance/Status', empty, decodeStatus, {
         deadline: connectBy + connectMs,
         connectBy,
@@ -147,7 +149,7 @@ export class Cluster {
     const { signal, key, timeoutMs = defaultTimeoutMs, uninspected = false } = options;
     throwIfAborted(signal);
     const done = this.#metrics.request(method);
-    const deadline = Date.now() + timeoutMs;
+    const deadline = callClock() + timeoutMs;
     let renewed = false;
     for (let attempt = 1; ; attempt++) {
       const endpoint = this.#endpoint();
@@ -172,7 +174,7 @@ export class Cluster {
           continue;
         }
         if (mayRetryRead(verdict)) this.leave(endpoint);
-        if (!this.#mayRetry(kind, verdict) || Date.now() + pauseMs >= deadline) {
+        if (!this.#mayRetry(kind, verdict) || callClock() + pauseMs >= deadline) {
           done(failure.code);
           throw failure;
         }
@@ -198,7 +200,7 @@ export class Cluster {
     }: { readonly deadline: number; readonly signal: AbortSignal | undefined; readonly uninspected: boolean },
   ): Promise<T> {
     const several = this.#endpoints.length > 1;
-    const now = Date.now();
+    const now = callClock();
     return endpoint.unary(method, request, decode, {
       deadline: several && kind === 'read' ? Math.min(deadline, now + readAttemptMs) : deadline,
       connectBy: several ? Math.min(deadline, now + connectMs) : deadline,
@@ -238,7 +240,7 @@ function recovered(recovery: Promise<void>, deadline: number, signal: AbortSigna
     const abort = () => end('the call was aborted');
     const timer = setTimeout(
       () => end('the store was restored and is not open yet'),
-      Math.max(deadline - Date.now(), 1),
+      Math.max(deadline - callClock(), 1),
     );
     const settle = (action: () => void) => {
       clearTimeout(timer);

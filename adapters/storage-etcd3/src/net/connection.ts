@@ -1,6 +1,6 @@
 import { encodeAuthenticate } from '../wire/requests.ts';
 import { decodeToken } from '../wire/responses.ts';
-import { Channel, type Credentials } from './channel.ts';
+import { Channel, type Credentials, callClock } from './channel.ts';
 import { CredentialsError, NotSentError } from './etcd-errors.ts';
 import { CallError } from './grpc-messages.ts';
 
@@ -54,7 +54,7 @@ export class Connection {
   }
 
   /**
-   * Waits for the connection until `connectBy`, epoch milliseconds, and for its inspection unless the call is
+   * Waits for the connection until `connectBy`, a time of `callClock`, and for its inspection unless the call is
    * `uninspected`.
    *
    * @throws NotSentError when there is no connection by then, CredentialsError when etcd refuses the password
@@ -95,7 +95,7 @@ export class Connection {
       broken = true;
       this.#inspected = false;
     });
-    await this.#inspect(connected, Date.now() + inspectMs);
+    await this.#inspect(connected, callClock() + inspectMs);
     if (broken) throw new NotSentError(`the connection to ${this.#url} broke while it was inspected`);
     this.#inspected = true;
   }
@@ -116,7 +116,7 @@ export class Connection {
   }
 
   async #requestToken(request: Buffer): Promise<string> {
-    const deadline = Date.now() + authenticateMs;
+    const deadline = callClock() + authenticateMs;
     try {
       return await new Promise((resolve, reject) =>
         this.#channel.unary(authenticateMethod, request, { deadline }, decodeToken, (error, answer) =>

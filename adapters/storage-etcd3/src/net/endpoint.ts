@@ -5,9 +5,9 @@ import { type Connected, Connection, type ConnectionOptions } from './connection
 import { NotSentError, verdictOf } from './etcd-errors.ts';
 
 export interface UnaryOptions {
-  /** Time limit of the call, epoch milliseconds. */
+  /** Time limit of the call, a time of `callClock`. */
   readonly deadline: number;
-  /** Time limit of the connection, epoch milliseconds. */
+  /** Time limit of the connection, a time of `callClock`. */
   readonly connectBy: number;
   /** `cancelReads` cancels the call. */
   readonly read: boolean;

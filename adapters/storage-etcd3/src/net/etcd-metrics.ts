@@ -1,4 +1,4 @@
-import type { Counter, Histogram, Metrics } from '@keelson/core/runtime';
+import type { Clock, Counter, Histogram, Metrics } from '@keelson/core/runtime';
 
 /** All metrics of the adapter. Label values are methods and error codes, both closed sets. */
 export class EtcdMetrics {
@@ -9,8 +9,10 @@ export class EtcdMetrics {
   readonly #progress: Counter;
   readonly #catchUps: Counter;
   readonly #leases: Counter;
+  readonly #clock: Clock;
 
-  constructor(metrics: Metrics) {
+  constructor(metrics: Metrics, clock: Clock) {
+    this.#clock = clock;
     this.#requests = metrics.counter({
       name: 'keelson_etcd_requests_total',
       help: 'Calls to etcd by method and outcome.',
@@ -42,10 +44,10 @@ export class EtcdMetrics {
   /** Starts a timer. The caller calls the returned function with `ok` or the error code. */
   request(path: string): (code: string) => void {
     const method = path.slice(path.lastIndexOf('/') + 1);
-    const begin = performance.now();
+    const begin = this.#clock.monotonic();
     return (code) => {
       this.#requests.add(1, { method, code });
-      this.#seconds.observe((performance.now() - begin) / 1000, { method });
+      this.#seconds.observe((this.#clock.monotonic() - begin) / 1000, { method });
     };
   }
 

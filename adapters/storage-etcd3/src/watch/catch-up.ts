@@ -40,7 +40,7 @@ export class CatchUp {
       },
       onFailure,
     });
-    this.#seeker = new ProgressSeeker(this.#upstream, progress, environment.logger);
+    this.#seeker = new ProgressSeeker(this.#upstream, progress, environment);
   }
 
   want(revision: Revision): void {

@@ -1,3 +1,4 @@
+import type { Clock } from '@keelson/core/runtime';
 import type { Cluster } from '../net/cluster.ts';
 import type { EtcdMetrics } from '../net/etcd-metrics.ts';
 import type { KeySpace } from '../wire/key-space.ts';
@@ -15,13 +16,15 @@ export class Cookie {
   readonly #cluster: Cluster;
   readonly #keys: KeySpace;
   readonly #metrics: EtcdMetrics;
+  readonly #clock: Clock;
   #next: Promise<void> | undefined;
   #lastAt = Number.NEGATIVE_INFINITY;
 
-  constructor(cluster: Cluster, keys: KeySpace, metrics: EtcdMetrics) {
+  constructor(cluster: Cluster, keys: KeySpace, metrics: EtcdMetrics, clock: Clock) {
     this.#cluster = cluster;
     this.#keys = keys;
     this.#metrics = metrics;
+    this.#clock = clock;
   }
 
   /** Resolves after a write that began after the call. Callers that arrive before it begins share it. */
@@ -31,11 +34,13 @@ export class Cookie {
   }
 
   async #write(): Promise<void> {
-    const wait = this.#lastAt + intervalMs - performance.now();
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-    else await Promise.resolve();
+    const wait = this.#lastAt + intervalMs - this.#clock.monotonic();
+    await new Promise<void>((resolve) => {
+      if (wait > 0) this.#clock.after(wait, resolve);
+      else resolve();
+    });
     this.#next = undefined;
-    this.#lastAt = performance.now();
+    this.#lastAt = this.#clock.monotonic();
     this.#metrics.progress('cookie');
     await this.#cluster.write('/etcdserverpb.KV/Txn', encodePut(this.#keys.cookie, mark), decodeTxn);
   }

@@ -1,6 +1,6 @@
-import type { Logger } from '@keelson/core/runtime';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Revision } from '@keelson/core/storage-adapter';
-import type { UpstreamWatch } from './upstream-watch.ts';
+import type { UpstreamWatch, WatchEnvironment } from './upstream-watch.ts';
 
 /** Source of progress for servers that do not answer progress requests reliably. */
 export interface ProgressSource {
@@ -23,22 +23,24 @@ const longestMs = 1000;
 export class ProgressSeeker {
   readonly #watch: UpstreamWatch;
   readonly #source: ProgressSource;
+  readonly #clock: Clock;
   readonly #logger: Logger;
   #wanted: Revision = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelTimer: (() => void) | undefined;
   #waitMs = firstRetryMs;
   #stopped = false;
 
-  constructor(watch: UpstreamWatch, source: ProgressSource, logger: Logger) {
+  constructor(watch: UpstreamWatch, source: ProgressSource, { clock, logger }: WatchEnvironment) {
     this.#watch = watch;
     this.#source = source;
+    this.#clock = clock;
     this.#logger = logger;
   }
 
   /** Ensures that the watch reaches `revision` once the store has reached it. */
   want(revision: Revision): void {
     if (revision <= this.#watch.position || this.#stopped) return;
-    if (revision <= this.#wanted && this.#timer !== undefined) return;
+    if (revision <= this.#wanted && this.#cancelTimer !== undefined) return;
     this.#wanted = Math.max(this.#wanted, revision);
     this.#waitMs = firstRetryMs;
     this.#arm(graceMs);
@@ -46,18 +48,17 @@ export class ProgressSeeker {
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
   #arm(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#seek(), ms);
-    this.#timer.unref();
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#clock.after(ms, () => this.#seek());
   }
 
   #seek(): void {
-    this.#timer = undefined;
+    this.#cancelTimer = undefined;
     if (this.#stopped || this.#watch.position >= this.#wanted) return;
     this.#arm(this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 1.5, longestMs);

@@ -1,5 +1,4 @@
 import { type StorageError, StorageErrorCode } from '@keelson/core';
-import type { Clock } from '@keelson/core/runtime';
 import type { Revision } from '@keelson/core/storage-adapter';
 import { ChangeRing } from './change-ring.ts';
 import type { EtcdWatchStream } from './etcd-watch-stream.ts';
@@ -9,7 +8,6 @@ import { UpstreamWatch, type WatchEnvironment } from './upstream-watch.ts';
 export interface SharedWatchOptions {
   readonly environment: WatchEnvironment;
   readonly progress: ProgressSource;
-  readonly clock: Clock;
   /** Watchers receive the previous states. */
   readonly prevKv: boolean;
   /** The compacted revision that this process has observed. */
@@ -75,7 +73,7 @@ export class SharedWatch {
   leave(stream: EtcdWatchStream): void {
     this.#waiting.delete(stream);
     if (!this.#streams.delete(stream) || this.#streams.size > 0 || this.#live === undefined) return;
-    this.#cancelLinger = this.options.clock.after(lingerMs, () => this.#stop());
+    this.#cancelLinger = this.options.environment.clock.after(lingerMs, () => this.#stop());
   }
 
   setWaiting(stream: EtcdWatchStream, waiting: boolean): void {
@@ -105,7 +103,7 @@ export class SharedWatch {
       },
       onFailure: (error) => this.#broken(error),
     });
-    return { upstream, ring, seeker: new ProgressSeeker(upstream, progress, environment.logger) };
+    return { upstream, ring, seeker: new ProgressSeeker(upstream, progress, environment) };
   }
 
   /**

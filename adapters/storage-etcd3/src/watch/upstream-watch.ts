@@ -1,5 +1,5 @@
 import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
-import type { Logger } from '@keelson/core/runtime';
+import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Revision } from '@keelson/core/storage-adapter';
 import type { Cluster, Lineage } from '../net/cluster.ts';
 import type { Endpoint } from '../net/endpoint.ts';
@@ -20,6 +20,7 @@ export interface WatchEnvironment {
   readonly lineage: Lineage;
   readonly logger: Logger;
   readonly metrics: EtcdMetrics;
+  readonly clock: Clock;
 }
 
 export interface UpstreamOptions {
@@ -132,17 +133,18 @@ export class UpstreamWatch {
         if (endpoint !== undefined && verdictOf(error) !== 'token') cluster.leave(endpoint);
       }
       if (this.#position > before) pauseMs = firstPauseMs;
+      // Not injected: jitter, which only keeps servers from connecting at the same time.
       await this.#pauseFor(pauseMs * (0.5 + Math.random() / 2));
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
     }
   }
 
   #begin({ call, traits }: Awaited<ReturnType<Cluster['watch']>>): WatchSession {
-    const { keys, metrics } = this.#environment;
+    const { keys, metrics, clock } = this.#environment;
     metrics.connected();
     const start = this.#position + 1;
     const request = encodeWatchCreate({ key: keys.prefix, end: keys.end, start, prevKv: this.#options.prevKv });
-    return new WatchSession(call, traits, request, (frame) => this.#receive(frame));
+    return new WatchSession(call, traits, request, (frame) => this.#receive(frame), clock);
   }
 
   async #follow(session: WatchSession): Promise<void> {
@@ -227,10 +229,9 @@ export class UpstreamWatch {
   #pauseFor(ms: number): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      timer.unref();
+      const cancel = this.#environment.clock.after(ms, resolve);
       this.#endPause = () => {
-        clearTimeout(timer);
+        cancel();
         resolve();
       };
     });

@@ -1,3 +1,4 @@
+import type { Clock } from '@keelson/core/runtime';
 import type { WatchCall } from '../net/endpoint.ts';
 import type { WatchTraits } from '../net/server-version.ts';
 import { encodeProgressRequest } from '../wire/requests.ts';
@@ -15,24 +16,31 @@ export class WatchSession {
   /** Rejects when the stream breaks or exceeds a time limit; resolves when the server ends it. */
   readonly ended: Promise<void>;
   readonly #call: WatchCall;
-  readonly #timer: NodeJS.Timeout;
+  readonly #clock: Clock;
+  #cancelCheck: () => void = () => {};
   #end: (error?: unknown) => void = () => {};
   #created = false;
   #over = false;
-  #lastFrameAt = performance.now();
+  #lastFrameAt: number;
   #pauses = 0;
 
   /** @param onFrame an error that it throws ends the session */
-  constructor(call: WatchCall, traits: WatchTraits, request: Buffer, onFrame: (frame: WatchFrame) => void) {
+  constructor(
+    call: WatchCall,
+    traits: WatchTraits,
+    request: Buffer,
+    onFrame: (frame: WatchFrame) => void,
+    clock: Clock,
+  ) {
     this.#call = call;
     this.traits = traits;
-    this.#timer = setInterval(() => this.#check(), checkEveryMs);
-    this.#timer.unref();
+    this.#clock = clock;
+    this.#lastFrameAt = clock.monotonic();
     this.ended = new Promise<void>((resolve, reject) => {
       this.#end = (error) => {
         if (this.#over) return;
         this.#over = true;
-        clearInterval(this.#timer);
+        this.#cancelCheck();
         call.cancel();
         if (error === undefined) resolve();
         else reject(error);
@@ -41,7 +49,7 @@ export class WatchSession {
     call.listen({
       frame: (frame) => {
         if (this.#over) return;
-        this.#lastFrameAt = performance.now();
+        this.#lastFrameAt = clock.monotonic();
         this.#created ||= frame.created;
         try {
           onFrame(frame);
@@ -52,6 +60,7 @@ export class WatchSession {
       ended: (error) => this.#end(error),
     });
     call.write(request);
+    this.#checkLater();
   }
 
   /** Stops the flow of frames until as many calls of `resume`. Backpressure reaches the server. */
@@ -61,7 +70,7 @@ export class WatchSession {
 
   resume(): void {
     if (--this.#pauses > 0) return;
-    this.#lastFrameAt = performance.now();
+    this.#lastFrameAt = this.#clock.monotonic();
     this.#call.resume();
   }
 
@@ -74,8 +83,16 @@ export class WatchSession {
     this.#end(error);
   }
 
+  #checkLater(): void {
+    if (this.#over) return;
+    this.#cancelCheck = this.#clock.after(checkEveryMs, () => {
+      this.#check();
+      this.#checkLater();
+    });
+  }
+
   #check(): void {
-    const silentMs = performance.now() - this.#lastFrameAt;
+    const silentMs = this.#clock.monotonic() - this.#lastFrameAt;
     if (this.#pauses > 0) return;
     if (!this.#created) {
       if (silentMs > createWithinMs) this.#end(new Error('etcd did not create the watch in time'));
