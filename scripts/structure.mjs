@@ -1,6 +1,6 @@
-// Counts what makes sources slow to read: long lines, long files, small files with one importer, and vocabulary that is
-// not of the field. Without options it prints the counts; with --list also the places; with --check it fails when a
-// limit is exceeded.
+// Counts what makes sources slow to read or to test: long lines, long files, small files with one importer, vocabulary
+// that is not of the field, and uses of the clock, timers and randomness of the machine without a reason. Without
+// options it prints the counts; with --list also the places; with --check it fails when a limit is exceeded.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const check = process.argv.includes('--check');
 const list = check || process.argv.includes('--list');
 
-const limits = { longLines: 0, longFiles: 0, smallFiles: 20, vocabulary: 0 };
+const limits = { longLines: 0, longFiles: 0, smallFiles: 20, vocabulary: 0, notInjected: 0 };
 
 const maxColumns = 120;
 const maxLines = 400;
@@ -26,6 +26,17 @@ const reason = /^\/\/ One file: \S/m;
 const vocabulary =
   /\b(tells?|told|looked at|looks? after|looked after|said|whoever|nobody|somebody|surroundings|patience|anew|in vain|mended)\b/i;
 
+/**
+ * Time, timers and randomness are parameters (`Clock`, `random`). A file that calls those of the machine states why:
+ * `// Not injected: <reason>`. A reference without a call, such as a default, and limits of sockets are no such calls.
+ */
+const machine =
+  /(?<!\.)\b(?:setTimeout|setInterval|Math\.random|Date\.now|performance\.now)\(|\bnew Date\(\)|\bprocess\.hrtime\b|\bsetTimeout as\b/;
+const notInjected = /^\s*(?:\/\/|\*|\/\*\*).*\bNot injected: \S/m;
+/** The clock itself, and packages whose purpose is to measure or to test. */
+const mayUseMachine =
+  /^(?:packages\/(?:bench|conformance|create-keelson|test-support|testing)|examples|benchmarks|test)\/|\/runtime\/clock\.ts$/;
+
 /** A line without the content of its literals: the formatter does not break texts. Comments have no literals. */
 const withoutTexts = (line) =>
   /^\s*(?:\/\/|\/?\*)/.test(line)
@@ -39,13 +50,15 @@ const files = execFileSync('git', ['ls-files', '*.ts', '*.mjs', '*.js'], { cwd: 
   .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
 const sources = files.filter(({ file }) => /\/src\/.*\.ts$/.test(file));
 
-const found = { longLines: [], longFiles: [], smallFiles: [], vocabulary: [] };
+const found = { longLines: [], longFiles: [], smallFiles: [], vocabulary: [], notInjected: [] };
 
 for (const { file, text } of files) {
+  const isChecked = /\/src\/.*\.ts$/.test(file) && !mayUseMachine.test(file) && !notInjected.test(text);
   text.split('\n').forEach((line, index) => {
     const place = `${file}:${index + 1}`;
     if (line.length > maxColumns && withoutTexts(line).length > maxColumns) found.longLines.push(place);
     const comment = /^\s*(?:\/\/|\/?\*)(.*)$/.exec(line)?.[1];
+    if (comment === undefined && isChecked && machine.test(withoutTexts(line))) found.notInjected.push(place);
     if (comment !== undefined && vocabulary.test(comment)) found.vocabulary.push(`${place}: ${comment.trim()}`);
   });
 }

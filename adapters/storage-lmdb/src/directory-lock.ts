@@ -132,6 +132,7 @@ export class DirectoryLock {
       } else if (rival.holds || rival.id < this.#id || undecided) {
         throw inUse(this.#directory, `process ${rival.pid} on ${rival.host}`);
       }
+      // Not injected: other processes decide in real time.
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   }

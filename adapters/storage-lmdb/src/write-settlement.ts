@@ -14,6 +14,7 @@ let scheduled = false;
 function scheduleListening(): void {
   if (scheduled) return;
   scheduled = true;
+  // Not injected: only determines when a listener is added; an earlier abort is observed then.
   setTimeout(() => {
     scheduled = false;
     const waiting = [...recent];

@@ -200,6 +200,7 @@ export class GroupWriter {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
+      // Not injected: jitter, which spreads load over time and decides no result.
       this.#settings.clock.after(5 + Math.random() * 20, resolve);
     });
   }

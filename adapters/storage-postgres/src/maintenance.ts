@@ -40,6 +40,7 @@ export class Maintenance {
   }
 
   start(): void {
+    // Not injected: jitter, which spreads load over time and decides no result.
     this.#wakeIn(Math.random() * turnMs);
   }
 

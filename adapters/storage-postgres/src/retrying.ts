@@ -8,6 +8,7 @@ const longestPauseMs = 1000;
 
 /** Returns the next pause: 1.5 to 2 times the last, at random, so that servers do not reconnect at the same time. */
 export function nextPause(pauseMs: number, longestMs: number): number {
+  // Not injected: jitter, which spreads load over time and decides no result.
   return Math.min(longestMs, pauseMs * (1.5 + Math.random() / 2));
 }
 

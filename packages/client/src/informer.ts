@@ -257,6 +257,7 @@ export class Informer<T extends KubeObject, K = T> {
       ...this.#selection(),
       resourceVersion: this.#resourceVersion,
       allowWatchBookmarks: true,
+      // Not injected: jitter.
       // Random, so that the watches of many clients do not end at the same time.
       timeoutSeconds: leastWatchSeconds + Math.floor(Math.random() * leastWatchSeconds),
       signal,

@@ -101,7 +101,7 @@ async function runUntilEnded(
   const request = runtimeRequest(config, context);
   const socketPath = criSocketOf(config, context);
   const withServices = isServiceProxyOn(config, context);
-  // Keeps the process alive, because the timers of the agent do not.
+  // Not injected: keeps the process alive, because the timers of the agent do not.
   const keepAlive = setInterval(() => {}, 2 ** 30);
   const ending = new AbortController();
   void Promise.race([context.terminated, ownProcess.ended]).then(() => ending.abort());

@@ -84,6 +84,7 @@ export class WatchHandler {
    * together.
    */
   #lifeMs(timeoutSeconds: number): number {
+    // Not injected: jitter, which spreads load over time and decides no result.
     const wanted =
       timeoutSeconds > 0 ? timeoutSeconds * 1000 : this.#options.limits.watchTimeoutMs * (1 + Math.random());
     return Math.min(wanted, longestTimerMs);

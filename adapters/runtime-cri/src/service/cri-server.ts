@@ -122,6 +122,7 @@ function drained(call: ServerWritableStream<Buffer, Buffer>, cancelled: AbortSig
 
 function shutDown(server: Server): Promise<void> {
   return new Promise((resolve) => {
+    // Not injected: the deadline of a shutdown, which the clock of a test would stop.
     const force = setTimeout(() => server.forceShutdown(), shutdownGraceMs);
     server.tryShutdown(() => {
       clearTimeout(force);

@@ -102,6 +102,7 @@ const rejectionTimeoutMs = 2000;
 /** Responds to a request of a rejected client with an error message in its protocol, and closes the connection. */
 export function rejectConnection(socket: TLSSocket, message: string): void {
   socket.setTimeout(rejectionTimeoutMs, () => socket.destroy());
+  // Not injected: time limit of a real socket.
   const deadline = setTimeout(() => socket.destroy(), rejectionTimeoutMs);
   socket.once('close', () => clearTimeout(deadline));
   if (socket.alpnProtocol === 'h2') rejectCalls(socket, message);

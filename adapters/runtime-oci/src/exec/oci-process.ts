@@ -157,6 +157,7 @@ async function pidWhenWritten(child: ChildProcess, file: string): Promise<number
     const over = child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
     const pid = await readPid(file);
     if (pid !== undefined || over) return pid;
+    // Not injected: the start of another process takes real time.
     await delay(terminalPollMs);
   }
 }

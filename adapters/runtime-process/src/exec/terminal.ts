@@ -51,6 +51,7 @@ export async function execTerminal(
     isOver = true;
     void rm(file, { force: true });
   });
+  // Not injected: the start of another process takes real time.
   // The terminal must exist before the caller can set its size.
   while (!isOver && !(await isWritten(file))) await delay(terminalPollMs);
   return {

@@ -26,6 +26,7 @@ export const runProgram: RunProgram = (program, words, input) =>
     const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
     // The timeout of `spawn` is not used: its timer remains active when the program does not exist, and keeps this
     // process alive.
+    // Not injected: a program takes real time.
     const deadline = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
     const stdout: Buffer[] = [];
     let stderr = '';

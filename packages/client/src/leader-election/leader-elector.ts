@@ -199,6 +199,7 @@ export class LeaderElector {
   }
 
   #period(): number {
+    // Not injected: jitter, which spreads load over time and decides no result.
     return this.#options.retryPeriodMs * (1 + Math.random() / 5);
   }
 }

@@ -24,6 +24,7 @@ export class Backoff {
   next(): number {
     const base = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#attempts, 30));
     this.#attempts += 1;
+    // Not injected: jitter, which spreads load over time and decides no result.
     return base * (1 + Math.random() / 4);
   }
 

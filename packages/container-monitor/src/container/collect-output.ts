@@ -68,6 +68,7 @@ export function collectOutput(
       cancel(new RuntimeError('Aborted', 'execSync: canceled by the caller', { cause: signal?.reason }));
     const late = () =>
       cancel(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
+    // Not injected: commands take real time.
     const timer = execTimeoutMs === undefined ? undefined : setTimeout(late, execTimeoutMs);
     const finish = () => {
       clearTimeout(timer);
@@ -98,6 +99,7 @@ function drained(child: CollectedProcess): Promise<void> {
       child.stderr?.destroy();
       resolve();
     };
+    // Not injected: the pipes of an ended process are read in real time.
     const timer = setTimeout(done, drainMs);
     let open = 2;
     for (const stream of [child.stdout, child.stderr]) {

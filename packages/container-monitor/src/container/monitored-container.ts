@@ -321,7 +321,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
         this.#waiters.delete(done);
         resolve();
       };
-      // A timer of the process, not of the clock, because it must keep the process alive.
+      // Not injected: this timer must keep the process alive, which timers of a `Clock` do not.
       const timer = setTimeout(done, withinMs);
       const cancel = () => clearTimeout(timer);
       this.#waiters.add(done);

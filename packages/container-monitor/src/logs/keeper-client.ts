@@ -77,6 +77,7 @@ export class KeeperClient {
       this.#connecting = undefined;
       if (!this.#closed) this.#onDisconnect();
     };
+    // Not injected: the log keeper is another process, whose start takes real time.
     const deadline = performance.now() + startTimeoutMs;
     for (let attempt = 0; ; attempt += 1) {
       try {

@@ -89,6 +89,8 @@ let previous = 0n;
 
 /** The time in RFC 3339, UTC, with nine fractional digits; never earlier than the previous timestamp. */
 function timestamp(): string {
+  // Not injected: log entries of containers have the time of the machine, in microseconds, which a `Clock` does not
+  // have.
   let now = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
   if (now <= previous) now = previous;
   previous = now;

@@ -39,6 +39,7 @@ function processExits(): void {
 function leaveIfIdle(): void {
   clearTimeout(idle);
   if (streams.size > 0 || connections.size > 0) return;
+  // Not injected: the process of the log keeper runs in real time, and this timer keeps it alive.
   idle = setTimeout(() => process.exit(0), idleMs);
 }
 

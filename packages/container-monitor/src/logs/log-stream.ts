@@ -84,6 +84,7 @@ export class LogStream {
     this.#writer.write(stream, chunk);
     for (const listener of this.listeners) listener(stream, chunk);
     if (!this.#writer.hasRest || this.#timer !== undefined) return;
+    // Not injected: the process of the log keeper runs in real time.
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#writer.flush();

@@ -109,6 +109,7 @@ export class Cgroups {
   /** Kills the remaining processes of the container's groups, and removes the groups and an empty sandbox group. */
   async remove(folders: readonly string[]): Promise<void> {
     for (const folder of folders) {
+      // Not injected: the kernel takes real time.
       // Killed processes leave their group with a delay.
       for (let attempt = 0; attempt < removeAttempts && (await isBusy(folder)); attempt += 1) {
         for (const pid of await this.members([folder])) signalProcess(pid, 'SIGKILL');

@@ -1,4 +1,4 @@
-/** Time as a parameter. Core never reads the machine's clock or sets a timer in any other way. */
+/** Time as a parameter. Packages read the time and set timers in no other way, unless they state why. */
 export interface Clock {
   /** Wall time, epoch milliseconds; may jump. */
   now(): number;

@@ -28,6 +28,7 @@ export class Frame {
   readonly #limit: number;
   cost = 0;
   #steps = 0;
+  // Not injected: the limit is on the processor time of an evaluation, during which no injected clock advances.
   readonly #start = performance.now();
 
   constructor(slots: Result[], limit: number) {

@@ -23,6 +23,7 @@ export function probeEngine(endpoint: string, limitMs = probeMs): Promise<Probe>
         settle(true, `an engine answers (API ${String(version)})`);
       else settle(false, `the response is not that of an engine (status ${answer.statusCode})`);
     });
+    // Not injected: time limit of a call to another process, which takes real time.
     const timeout = setTimeout(() => {
       settle(false, `no answer within ${limitMs} ms`);
       ping.destroy();

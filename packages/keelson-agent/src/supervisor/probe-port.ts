@@ -35,6 +35,7 @@ export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promis
       if (listener.kind !== 'own') socket.destroy();
       resolve(listener);
     };
+    // Not injected: time limit of a call to another process, which takes real time.
     const timeout = setTimeout(() => settle({ kind: 'silent' }), timeoutMs);
     // The listener stays, because a connection that is returned may fail later.
     socket.on('error', (error: NodeJS.ErrnoException) => {

@@ -54,6 +54,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<void>
 async function started(child: ChildProcess, place: SupervisorPlace): Promise<void> {
   let timeout: NodeJS.Timeout | undefined;
   const outcome = await new Promise<string | undefined>((resolve) => {
+    // Not injected: the start of another process takes real time.
     timeout = setTimeout(() => {
       child.kill('SIGKILL');
       resolve(`it does not listen after ${startMs / 1000} s`);

@@ -27,7 +27,7 @@ export interface SupervisorContext {
  * @returns the exit code: 0 after a termination signal, 1 after a failure
  */
 export async function superviseOci({ argument, logger, report, terminated }: SupervisorContext): Promise<number> {
-  // Keeps the process alive until the server listens.
+  // Not injected: keeps the process alive until the server listens.
   const keepAlive = setInterval(() => {}, 2 ** 30);
   try {
     await serveUntil(terminated, parseSupervisorOptions(argument), report, logger);

@@ -21,6 +21,7 @@ export async function supervisorPair(place: SupervisorPlace): Promise<ServingPai
   const found = await readPair(place);
   if (found !== undefined) return found;
   await mkdir(place.folder, { recursive: true, mode: 0o700 });
+  // Not injected: the other process checks the validity with the clock of the machine.
   const made = await createSelfSigned([supervisorName, '127.0.0.1', '::1', 'localhost'], Date.now(), validity);
   // One file, so that there is never a key without its certificate.
   await replaceFile(place.pair, `${made.key.trimEnd()}\n${made.certificate.trimEnd()}\n`);

@@ -5,6 +5,7 @@
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
+    // Not injected: the deadline of a shutdown, which the clock of a test would stop.
     timer = setTimeout(() => resolve(false), milliseconds);
   });
   try {

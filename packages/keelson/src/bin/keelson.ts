@@ -24,5 +24,6 @@ if (command === 'envtest' && program === 'etcd') {
     terminated,
   });
 }
-// Exits although operations without a waiting caller are pending, such as a connection attempt to an unavailable store.
+// Not injected: exits although operations without a waiting caller are pending, such as a connection attempt to an
+// unavailable store.
 setTimeout(() => process.exit(), 1000).unref();

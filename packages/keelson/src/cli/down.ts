@@ -55,6 +55,7 @@ async function stopServer(server: ProcessIdentity): Promise<void> {
 }
 
 async function ended(identity: ProcessIdentity, withinMs: number): Promise<boolean> {
+  // Not injected: the end of another process takes real time.
   const deadline = performance.now() + withinMs;
   while (isAlive(identity)) {
     if (performance.now() > deadline) return false;

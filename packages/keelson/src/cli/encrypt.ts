@@ -99,6 +99,7 @@ async function rotate(call: Call, print: (text: string) => void): Promise<boolea
     for (const { store, passed, total, rewritten } of stores)
       print(`store ${store}: ${passed} of ${Math.max(passed, total)} objects checked, ${rewritten} rewritten\n`);
     if (stores.every(({ state }) => state !== 'running')) break;
+    // Not injected: the command waits for another process, which takes real time.
     await new Promise((resolve) => setTimeout(resolve, pollMs));
     ({ stores } = await call<Rotations>('GET', rotationPath));
   }

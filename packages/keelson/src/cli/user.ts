@@ -75,6 +75,7 @@ export async function userCommand(
     if (server.startsWith('http:'))
       throw new UsageError('the server does not authenticate users (--insecure); start it without --insecure');
     const granted = options.role === undefined ? undefined : await grant(client, name, options.role, options.namespace);
+    // Not injected: servers check the validity with the clock of the machine.
     const now = Date.now();
     const pair = await issueCertificate(
       authority,

@@ -14,6 +14,7 @@ export function processAnchor(): Service {
   return {
     name: 'process-anchor',
     start: async () => {
+      // Not injected: keeps the process alive, which timers of a `Clock` do not.
       timer = setInterval(() => {}, longestIntervalMs);
     },
     stop: async () => clearInterval(timer),

@@ -108,6 +108,7 @@ async function credentialsOf(options: ServerOptions, directory: string): Promise
   const certificateFile = options.tlsCertFile ?? join(directory, 'apiserver.crt');
   const keyFile = options.tlsPrivateKeyFile ?? join(directory, 'apiserver.key');
   if (!existsSync(certificateFile) && options.tlsCertFile === undefined) {
+    // Not injected: clients check the validity with the clock of the machine.
     const now = Date.now();
     const pair = await createSelfSigned({
       subject: { commonName: options.listen.host },

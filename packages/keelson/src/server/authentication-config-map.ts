@@ -17,11 +17,11 @@ const authenticationConfigMap = {
 } as const;
 
 /** The valid certificates of both texts, each once: several servers may have authorities of their own. */
-function joined(stored: string | undefined, own: string): string {
+function joined(stored: string | undefined, own: string, now: number): string {
   const blocks = `${own}\n${stored ?? ''}`.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
   const valid = blocks.filter((block) => {
     try {
-      return Date.parse(new X509Certificate(block).validTo) > Date.now();
+      return Date.parse(new X509Certificate(block).validTo) > now;
     } catch {
       return false;
     }
@@ -29,14 +29,18 @@ function joined(stored: string | undefined, own: string): string {
   return `${[...new Set(valid)].join('\n')}\n`;
 }
 
-function merged(stored: Readonly<Record<string, string>>, credentials: Credentials): Record<string, string> {
+function merged(
+  stored: Readonly<Record<string, string>>,
+  credentials: Credentials,
+  now: number,
+): Record<string, string> {
   const { frontProxy } = credentials;
   return {
     ...stored,
-    'client-ca-file': joined(stored['client-ca-file'], credentials.authority),
+    'client-ca-file': joined(stored['client-ca-file'], credentials.authority, now),
     ...(frontProxy
       ? {
-          'requestheader-client-ca-file': joined(stored['requestheader-client-ca-file'], frontProxy.authority),
+          'requestheader-client-ca-file': joined(stored['requestheader-client-ca-file'], frontProxy.authority, now),
           'requestheader-allowed-names': JSON.stringify([frontProxyName]),
           'requestheader-username-headers': '["X-Remote-User"]',
           'requestheader-uid-headers': '["X-Remote-Uid"]',
@@ -48,12 +52,16 @@ function merged(stored: Readonly<Record<string, string>>, credentials: Credentia
 }
 
 /** Publishes the authorities of users and front proxies, as kube-apiserver does. */
-export async function publishAuthenticationConfig(api: ApiClient, credentials: Credentials): Promise<void> {
+export async function publishAuthenticationConfig(
+  api: ApiClient,
+  credentials: Credentials,
+  clock: Clock,
+): Promise<void> {
   const { namespace, name } = authenticationConfigMap;
   const maps = api.resource(ConfigMap).namespace(namespace);
   for (;;) {
     const stored = await maps.get(name).catch(missingIsUndefined);
-    const data = merged(stored?.data ?? {}, credentials);
+    const data = merged(stored?.data ?? {}, credentials, clock.now());
     if (stored !== undefined && Object.entries(data).every(([key, value]) => stored.data?.[key] === value)) return;
     const head = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name } } as const;
     try {

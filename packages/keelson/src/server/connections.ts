@@ -92,6 +92,7 @@ export class Connections {
       });
     }
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.#clientError(error, socket));
+    // Not injected: the limits are on the time of real sockets, like those that Node enforces itself.
     const timer = setInterval(() => this.#sweep(), sweepMs);
     timer.unref();
     server.once('close', () => clearInterval(timer));

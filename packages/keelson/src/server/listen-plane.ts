@@ -155,6 +155,7 @@ const defaultDrainMs = 5_000;
  * Waits for running requests and closes the server. Requests and connections that remain at the deadline are aborted.
  */
 async function closeWithin(deadlineMs: number, drained: Promise<void>, server: ListeningServer): Promise<void> {
+  // Not injected: the deadline of a shutdown, which the clock of a test would stop.
   const began = performance.now();
   await settledWithin(deadlineMs, drained);
   await server.close(Math.max(0, deadlineMs - (performance.now() - began)));
@@ -215,9 +216,9 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
 }
 
 /** A server without the object serves as well; programs that read it wait for it. */
-async function publishAuthentication({ serviceAccounts, logger }: ServedPlane, credentials: Credentials) {
+async function publishAuthentication({ serviceAccounts, clock, logger }: ServedPlane, credentials: Credentials) {
   if (serviceAccounts === undefined) return;
-  await publishAuthenticationConfig(serviceAccounts.api, credentials).catch((err: unknown) => {
+  await publishAuthenticationConfig(serviceAccounts.api, credentials, clock).catch((err: unknown) => {
     logger.warn('the ConfigMap extension-apiserver-authentication was not written', { err });
   });
 }

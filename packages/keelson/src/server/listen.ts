@@ -85,6 +85,7 @@ export async function listenOn(
     setTls: (next) => secure?.setTls(next),
     close: (deadlineMs) =>
       new Promise((resolve) => {
+        // Not injected: the end of connections takes real time, also under the clock of a test.
         const cut = setTimeout(() => connections.destroy(), deadlineMs);
         server.close(() => {
           clearTimeout(cut);

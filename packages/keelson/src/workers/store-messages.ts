@@ -95,6 +95,7 @@ export class Outbox<M> {
   /** Sends a message later when others were sent just before, so that many of them are one message. */
   sendLazily(message: M): void {
     this.#messages.push(message);
+    // Not injected: only determines how many messages are sent together.
     if (performance.now() - this.#sentAt >= lazyMs) this.hurry();
     else this.#timer ??= setTimeout(this.#flush, lazyMs);
   }

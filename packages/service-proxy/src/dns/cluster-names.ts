@@ -140,6 +140,7 @@ function addressReply(name: string, addresses: readonly string[], type: string):
   const records = addresses.map((address) => addressRecord(name, address));
   const fitting = records.filter((record) => type === 'ANY' || record.type === type);
   // Clients use the first address, so the order changes with each answer.
+  // Not injected: each order is correct.
   const start = Math.floor(Math.random() * fitting.length);
   return { ...noData, answers: [...fitting.slice(start), ...fitting.slice(0, start)] };
 }

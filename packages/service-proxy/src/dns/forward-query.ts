@@ -51,6 +51,7 @@ function askUdp(query: Buffer, { address, port }: Resolver): Promise<Buffer> {
       socket.close();
       settle();
     };
+    // Not injected: time limit of a call to another process, which takes real time.
     const timer = setTimeout(() => end(() => reject(new Error('no answer'))), timeoutMs);
     socket.on('error', (error) => end(() => reject(error)));
     socket.on('message', (answer) => {
