@@ -77,18 +77,22 @@ export class SharedStore implements Store {
 
   async watch(...args: Parameters<Store['watch']>): Promise<WatchStream> {
     const stream = await this.#store.watch(...args);
-    const publish = (batch: WatchBatch) => this.#publish(batch.frontier);
+    const publish = ({ frontier }: WatchBatch) => this.#publish(frontier);
     return {
       get frontier() {
         return stream.frontier;
       },
       advanceTo: (...call) => stream.advanceTo(...call),
       close: () => stream.close(),
-      async *[Symbol.asyncIterator]() {
-        for await (const batch of stream) {
-          publish(batch);
-          yield batch;
-        }
+      [Symbol.asyncIterator]() {
+        const batches = stream[Symbol.asyncIterator]();
+        const end = batches.return?.bind(batches);
+        const next = async () => {
+          const result = await batches.next();
+          if (!result.done) publish(result.value);
+          return result;
+        };
+        return end ? { next, return: end } : { next };
       },
     };
   }

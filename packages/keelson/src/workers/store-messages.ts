@@ -1,16 +1,17 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { StorageErrorCode } from '@keelson/core';
-import type { Revision, StoreCapabilities, WatchBatch } from '@keelson/core/storage-adapter';
+import type { Change, Entry, Key, Revision, StoreCapabilities } from '@keelson/core/storage-adapter';
 
 /** Methods of a store that are one request and one response. */
-export type CallMethod = 'identity' | 'write' | 'get' | 'count' | 'compact' | 'compactedRevision' | 'ready';
+export type CallMethod = 'identity' | 'get' | 'count' | 'compact' | 'compactedRevision' | 'ready';
 
 /**
  * Messages of a worker to the main thread. Each has an identifier, which its response has too; without a response it is
  * 0. A stream has the identifier of the request that opened it. The last argument of a method is its options without
- * the signal.
+ * the signal. What is sent for every write is an array, because objects cost twice as much.
  */
 export type StoreRequest =
+  | SentWrite
   | { readonly id: number; readonly call: CallMethod; readonly args: readonly unknown[] }
   | { readonly id: number; readonly open: 'list' | 'watch'; readonly args: readonly unknown[] }
   /** Requests the next chunk of a list. */
@@ -18,8 +19,11 @@ export type StoreRequest =
   /** Allows the main thread to send this many batches of a watch in addition. */
   | { readonly id: number; readonly grant: number; readonly batches: number }
   | { readonly id: number; readonly advance: number; readonly revision: Revision }
-  /** Aborts a call, closes a stream, or does both with all of them except writes. */
+  /** Aborts a call, closes a stream, or does both with all of them. Writes are never aborted. */
   | { readonly id: number; readonly abort: number | 'reads' };
+
+/** A put, or without a value a delete. */
+export type SentWrite = readonly [id: number, key: Key, expect: Revision, value?: SentBytes, ttlMs?: number];
 
 /** An error in the form that passes between threads. */
 export interface SentError {
@@ -29,22 +33,36 @@ export interface SentError {
   readonly revision: number | undefined;
 }
 
-/**
- * Whether both sides remove a block: only the newest are kept, because values that are written one after the other are
- * in the same block.
- */
+/** Messages of the main thread to a worker: the response to a request, or a batch of a watch. */
 export type StoreResponse =
+  /** A successful write. */
+  | readonly [id: number, revision: Revision, createRevision: Revision]
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: SentError }
-  | { readonly watch: number; readonly batch: Sent<WatchBatch> }
+  | { readonly watch: number; readonly frontier: Revision; readonly changes: readonly SentChange[] }
   /** The end of a watch; without an error it was closed. */
   | { readonly watch: number; readonly error?: SentError };
 
 /** Bytes in a message: the number of a block of shared memory, and the part of it. */
 export type SentBytes = readonly [block: number, offset: number, length: number];
 
-/** A value with bytes in the form that passes between threads. */
-export type Sent<T> = T extends Uint8Array ? SentBytes : T extends object ? { readonly [K in keyof T]: Sent<T[K]> } : T;
+/** An entry without its key, with the properties that few entries have. */
+export type SentEntry = readonly [
+  value: SentBytes,
+  createRevision: Revision,
+  modRevision: Revision,
+  more?: Pick<Entry, 'expiresAt' | 'damaged' | 'damage'>,
+];
+
+export type SentObject = readonly [key: Key, entry: SentEntry];
+
+export type SentChange = readonly [
+  type: Change['type'],
+  revision: Revision,
+  key: Key,
+  entry: SentEntry | 0,
+  prev?: SentEntry,
+];
 
 /** Messages as JSON text; with the blocks that the receiver has not had yet, they are the first item of a list. */
 type Post = string | readonly [string, ...SharedArrayBuffer[]];
@@ -59,8 +77,8 @@ const lazyMs = 1;
 const blockLength = 8192;
 
 /**
- * Whether both sides forget a block: only the newest are remembered, because values that are written one after the
- * other are in the same block.
+ * Whether both sides remove a block: only the newest are kept, because values that are written one after the other are
+ * in the same block.
  */
 function isForgotten(number: number, block: ArrayBufferLike, lastNumber: number): boolean {
   return number <= lastNumber - 32 || block.byteLength > blockLength;
@@ -75,9 +93,10 @@ export class Outbox<M> {
   readonly #flush = () => this.#send();
   readonly #numbers = new Map<ArrayBufferLike, number>();
   #lastNumber = 0;
-  #block = new Uint8Array(new SharedArrayBuffer(0));
+  #block = Buffer.from(new SharedArrayBuffer(0));
   #used = 0;
   #messages: M[] = [];
+  #lazyMessages: M[] = [];
   #newBlocks: SharedArrayBuffer[] = [];
   #sentAt = 0;
   #immediate: NodeJS.Immediate | undefined;
@@ -92,9 +111,12 @@ export class Outbox<M> {
     this.hurry();
   }
 
-  /** Sends a message later when others were sent just before, so that many of them are one message. */
+  /**
+   * Sends a message later when others were sent just before, so that many of them are one message. It precedes messages
+   * of the same turn that were sent without delay.
+   */
   sendLazily(message: M): void {
-    this.#messages.push(message);
+    this.#lazyMessages.push(message);
     // Not injected: only determines how many messages are sent together.
     if (performance.now() - this.#sentAt >= lazyMs) this.hurry();
     else this.#timer ??= setTimeout(this.#flush, lazyMs);
@@ -112,7 +134,7 @@ export class Outbox<M> {
     const needed = this.#used + byteLength;
     if (needed > this.#block.length) {
       const block = new SharedArrayBuffer(Math.max(blockLength, byteLength));
-      this.#block = new Uint8Array(block);
+      this.#block = Buffer.from(block);
       this.#used = 0;
     }
     const offset = this.#used;
@@ -134,9 +156,11 @@ export class Outbox<M> {
     clearTimeout(this.#timer);
     this.#immediate = undefined;
     this.#timer = undefined;
-    if (this.#messages.length === 0) return;
-    const text = JSON.stringify(this.#messages);
+    const messages = this.#lazyMessages.length === 0 ? this.#messages : this.#lazyMessages.concat(this.#messages);
+    if (messages.length === 0) return;
+    const text = JSON.stringify(messages);
     this.#messages = [];
+    this.#lazyMessages = [];
     this.#sentAt = performance.now();
     const blocks = this.#newBlocks;
     this.#port.postMessage((blocks.length === 0 ? text : [text, ...blocks]) satisfies Post);
@@ -161,11 +185,31 @@ export class Inbox<M> {
   }
 
   /** The bytes of a message, before the next one is received. */
-  bytes([number, offset, length]: SentBytes): Uint8Array {
+  bytes([number, offset, length]: SentBytes): Buffer {
     const block = this.#blocks.get(number);
     if (block === undefined) throw new RangeError(`block ${number} is unknown`);
-    return new Uint8Array(block, offset, length);
+    return Buffer.from(block, offset, length);
   }
+}
+
+/** An entry in the form of messages. */
+export function sentEntry(outbox: Outbox<StoreResponse>, entry: Entry): SentEntry {
+  const { value, createRevision, modRevision, expiresAt, damaged, damage } = entry;
+  const bytes = outbox.bytes(value);
+  if (expiresAt === undefined && damaged === undefined) return [bytes, createRevision, modRevision];
+  return [bytes, createRevision, modRevision, { expiresAt, damaged, damage } as Pick<Entry, 'expiresAt'>];
+}
+
+/** What {@link sentEntry} has sent. */
+export function receivedEntry(
+  inbox: Inbox<StoreResponse>,
+  key: Key,
+  [bytes, createRevision, modRevision, more]: SentEntry,
+): Entry {
+  const value = inbox.bytes(bytes);
+  return more === undefined
+    ? { key, value, createRevision, modRevision }
+    : { key, value, createRevision, modRevision, ...more };
 }
 
 /** What a worker receives to use a store of the main thread. */

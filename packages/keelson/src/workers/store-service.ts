@@ -1,18 +1,20 @@
 import { isStorageError } from '@keelson/core';
-import type { Change, Entry, Revision, Store, WatchBatch, WatchStream, WriteOp } from '@keelson/core/storage-adapter';
+import type { Change, Entry, Revision, Store, WatchStream } from '@keelson/core/storage-adapter';
 import {
   Inbox,
   type Outbox,
-  type Sent,
+  type SentChange,
   type SentError,
+  type SentObject,
+  type SentWrite,
   type StoreRequest,
   type StoreResponse,
+  sentEntry,
 } from './store-messages.ts';
 
-/** A call or a stream of a worker. */
+/** A call other than a write, or a stream of a worker. */
 interface Running {
   readonly controller: AbortController;
-  readonly isWrite?: boolean;
   /** Of a list. */
   readonly next?: () => Promise<unknown>;
   /** Closes a list. */
@@ -43,7 +45,8 @@ export class StoreService {
   }
 
   #perform(request: StoreRequest): void {
-    if ('call' in request) this.#answer(request.id, this.#call(request));
+    if ('length' in request) this.#write(request);
+    else if ('call' in request) this.#answer(request.id, this.#call(request));
     else if ('open' in request) this.#answer(request.id, this.#open(request));
     else if ('next' in request)
       this.#answer(request.id, this.#running.get(request.next)?.next?.() ?? Promise.resolve(undefined));
@@ -53,11 +56,22 @@ export class StoreService {
   }
 
   abort(which: number | 'reads'): void {
-    const reads = () => [...this.#running.values()].filter(({ isWrite }) => !isWrite);
-    for (const running of which === 'reads' ? reads() : [this.#running.get(which)]) {
+    for (const running of which === 'reads' ? [...this.#running.values()] : [this.#running.get(which)]) {
       running?.end?.();
       running?.controller.abort();
     }
+  }
+
+  #write([id, key, expect, bytes, ttlMs]: SentWrite): void {
+    const value = bytes && this.#inbox.bytes(bytes);
+    const ttl = ttlMs === undefined ? {} : { ttlMs };
+    this.#store.write(value ? { op: 'put', key, value, expect, ...ttl } : { op: 'delete', key, expect }).then(
+      (result) =>
+        this.#outbox.send(
+          result.ok ? [id, result.revision, result.createRevision] : { id, value: this.#result(result) },
+        ),
+      (error: unknown) => this.#outbox.send({ id, error: sentError(error) }),
+    );
   }
 
   #answer(id: number, response: Promise<unknown>): void {
@@ -70,10 +84,9 @@ export class StoreService {
   async #call({ id, call, args }: Extract<StoreRequest, { readonly call: unknown }>): Promise<unknown> {
     const controller = this.#controllers.pop() ?? new AbortController();
     const { signal } = controller;
-    this.#running.set(id, { isWrite: call === 'write', controller });
+    this.#running.set(id, { controller });
     try {
       const given = args.slice(0, -1);
-      if (call === 'write') given[0] = this.#received(given[0] as Sent<WriteOp>);
       const method = this.#store[call] as (...args: unknown[]) => Promise<unknown>;
       return this.#result(await method.call(this.#store, ...given, { ...(args.at(-1) as object), signal }));
     } finally {
@@ -117,12 +130,8 @@ export class StoreService {
     }
   }
 
-  #received(op: Sent<WriteOp>): WriteOp {
-    return op.op === 'put' ? { ...op, value: this.#inbox.bytes(op.value) } : op;
-  }
-
-  #sent(entry: Entry): Sent<Entry> {
-    return sentEntry(this.#outbox, entry);
+  #sent(entry: Entry): SentObject {
+    return [entry.key, sentEntry(this.#outbox, entry)];
   }
 
   #result(result: unknown): unknown {
@@ -166,8 +175,8 @@ class SentStream {
   async #run(): Promise<void> {
     try {
       await this.#allowed();
-      for await (const batch of this.#stream) {
-        this.#outbox.sendLazily({ watch: this.#id, batch: this.#sent(batch) });
+      for await (const { frontier, changes } of this.#stream) {
+        this.#outbox.sendLazily({ watch: this.#id, frontier, changes: changes.map(this.#sent) });
         this.#granted -= 1;
         await this.#allowed();
       }
@@ -177,14 +186,11 @@ class SentStream {
     }
   }
 
-  #sent({ changes, frontier }: WatchBatch): Sent<WatchBatch> {
-    const change = ({ entry, prev, ...rest }: Change): Sent<Change> => ({
-      ...rest,
-      entry: entry && sentEntry(this.#outbox, entry),
-      ...(prev === undefined ? {} : { prev: sentEntry(this.#outbox, prev) }),
-    });
-    return { changes: changes.map(change), frontier };
-  }
+  readonly #sent = ({ type, revision, key, entry, prev }: Change): SentChange => {
+    const sent = entry === undefined ? 0 : sentEntry(this.#outbox, entry);
+    if (prev === undefined) return [type, revision, key, sent];
+    return [type, revision, key, sent, sentEntry(this.#outbox, prev)];
+  };
 
   #allowed(): Promise<void> | undefined {
     if (this.#granted > 0) return undefined;
@@ -198,8 +204,4 @@ function sentError(error: unknown): SentError {
   const { message } = error as Error;
   if (!isStorageError(error)) return { code: undefined, message, key: undefined, revision: undefined };
   return { code: error.code, message, key: error.key, revision: error.revision };
-}
-
-function sentEntry(outbox: Outbox<StoreResponse>, entry: Entry): Sent<Entry> {
-  return { ...entry, value: outbox.bytes(entry.value) };
 }

@@ -18,10 +18,13 @@ import {
   type WriteResult,
 } from '@keelson/core/storage-adapter';
 import {
+  type CallMethod,
   Inbox,
   Outbox,
-  type Sent,
+  receivedEntry,
+  type SentChange,
   type SentError,
+  type SentObject,
   type StoreAccess,
   type StoreRequest,
   type StoreResponse,
@@ -39,7 +42,7 @@ interface Signalled {
 }
 
 /** A distributive `Omit`. */
-type WithoutId<R> = R extends unknown ? Omit<R, 'id'> : never;
+type WithoutId<R> = R extends { readonly id: number } ? Omit<R, 'id'> : never;
 
 /** The store of the main thread, used by a worker thread: see `SharedStore`. */
 export class WorkerStore implements Store {
@@ -61,10 +64,9 @@ export class WorkerStore implements Store {
     return this.#call('identity', []);
   }
 
-  write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}) {
-    // The owner keeps the bytes: in shared memory they are copied once, not once per thread.
-    const sent = op.op === 'put' ? { ...op, value: this.#channel.bytes(op.value) } : op;
-    return this.#call<WriteResult>('write', [sent], options, StorageErrorCode.OutcomeUnknown);
+  /** A write that has been sent is not aborted: stores that one process opens do not interrupt writes. */
+  write(op: WriteOp, { signal }: Signalled = {}): Promise<WriteResult> {
+    return this.#channel.write(op, signal);
   }
 
   get(...[key, options = {}]: Parameters<Store['get']>): ReturnType<Store['get']> {
@@ -114,13 +116,8 @@ export class WorkerStore implements Store {
     return this.#channel.close();
   }
 
-  #call<T>(
-    method: Extract<StoreRequest, { readonly call: unknown }>['call'],
-    args: readonly unknown[],
-    { signal, ...options }: Signalled = {},
-    lost: StorageErrorCode = StorageErrorCode.Closed,
-  ): Promise<T> {
-    return this.#channel.call({ call: method, args: [...args, options] }, signal, lost);
+  #call<T>(method: CallMethod, args: readonly unknown[], { signal, ...options }: Signalled = {}): Promise<T> {
+    return this.#channel.call({ call: method, args: [...args, options] }, signal);
   }
 }
 
@@ -156,19 +153,14 @@ class Channel {
   /**
    * The response to a request.
    *
-   * @param lost code of the error when the channel closes before the response
    * @throws StorageError of the store, or `Timeout` when the signal aborted before the call
    */
-  async call<T>(
-    request: WithoutId<StoreRequest>,
-    signal?: AbortSignal,
-    lost: StorageErrorCode = StorageErrorCode.Closed,
-  ): Promise<T> {
+  async call<T>(request: WithoutId<StoreRequest>, signal?: AbortSignal): Promise<T> {
     this.assertOpen();
     throwIfAborted(signal);
     const id = ++this.#lastId;
     const response = new Promise<unknown>((resolve, reject) => {
-      this.#waiting.set(id, { lost, resolve, reject });
+      this.#waiting.set(id, { lost: StorageErrorCode.Closed, resolve, reject });
     });
     const abort = () => this.send({ abort: id });
     addAbortListener(signal, abort);
@@ -180,9 +172,20 @@ class Channel {
     }
   }
 
-  /** Bytes for a call that is made in this turn. */
-  bytes(value: Uint8Array): Sent<Uint8Array> {
-    return this.#outbox.bytes(value);
+  /** @throws StorageError of the store, or `OutcomeUnknown` when the channel closes before the response */
+  write(op: WriteOp, signal: AbortSignal | undefined): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      this.assertOpen();
+      throwIfAborted(signal);
+      const id = ++this.#lastId;
+      const resolved = resolve as (result: unknown) => void;
+      this.#waiting.set(id, { lost: StorageErrorCode.OutcomeUnknown, resolve: resolved, reject });
+      const { key, expect } = op;
+      if (op.op === 'delete') this.#outbox.send([id, key, expect]);
+      // The owner keeps the bytes: in shared memory they are copied once, not once per thread.
+      else if (op.ttlMs === undefined) this.#outbox.send([id, key, expect, this.#outbox.bytes(op.value)]);
+      else this.#outbox.send([id, key, expect, this.#outbox.bytes(op.value), op.ttlMs]);
+    });
   }
 
   /** Sends a request without a response. */
@@ -215,38 +218,37 @@ class Channel {
   #receive(response: StoreResponse): void {
     if ('watch' in response) {
       const stream = this.#streams.get(response.watch);
-      if ('batch' in response) stream?.receive(this.#batch(response.batch));
+      if ('changes' in response)
+        stream?.receive({ changes: response.changes.map(this.#change), frontier: response.frontier });
       else stream?.fail(response.error === undefined ? storeClosed() : received(response.error));
       return;
     }
-    const waiting = this.#waiting.get(response.id);
-    this.#waiting.delete(response.id);
-    if ('error' in response) waiting?.reject(received(response.error));
+    const isWritten = 'length' in response;
+    const id = isWritten ? response[0] : response.id;
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (isWritten) waiting?.resolve({ ok: true, revision: response[1], createRevision: response[2] });
+    else if ('error' in response) waiting?.reject(received(response.error));
     else waiting?.resolve(this.#result(response.value));
   }
 
-  #entry(entry: Sent<Entry> | undefined): Entry | undefined {
-    return entry && { ...entry, value: this.#inbox.bytes(entry.value) };
-  }
+  readonly #entry = ([key, sent]: SentObject): Entry => receivedEntry(this.#inbox, key, sent);
 
-  #batch({ changes, frontier }: Sent<WatchBatch>): WatchBatch {
-    const change = ({ entry, prev, ...rest }: Sent<Change>): Change => ({
-      ...rest,
-      entry: this.#entry(entry),
-      ...(prev === undefined ? {} : { prev: this.#entry(prev) }),
-    });
-    return { changes: changes.map(change), frontier };
-  }
+  readonly #change = ([type, revision, key, sent, prev]: SentChange): Change => {
+    const entry = sent === 0 ? undefined : receivedEntry(this.#inbox, key, sent);
+    if (prev === undefined) return { type, revision, key, entry };
+    return { type, revision, key, entry, prev: receivedEntry(this.#inbox, key, prev) };
+  };
 
-  /** The result of a call, in which the main thread has replaced the bytes of entries. */
+  /** The result of a call, in which the main thread has replaced the entries. */
   #result(result: unknown): unknown {
     if (typeof result !== 'object' || result === null) return result;
     const { entry, current, entries } = result as {
-      readonly [K in 'entry' | 'current']?: Sent<Entry>;
-    } & { readonly entries?: readonly Sent<Entry>[] };
+      readonly [K in 'entry' | 'current']?: SentObject;
+    } & { readonly entries?: readonly SentObject[] };
     if (entry !== undefined) return { ...result, entry: this.#entry(entry) };
     if (current !== undefined) return { ...result, current: this.#entry(current) };
-    if (entries !== undefined) return { ...result, entries: entries.map((each) => this.#entry(each)) };
+    if (entries !== undefined) return { ...result, entries: entries.map(this.#entry) };
     return result;
   }
 
