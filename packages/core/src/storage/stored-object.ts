@@ -58,7 +58,7 @@ export class StoredObject implements Droppable {
   /** Undefined for an object whose stored bytes are no object. */
   #bytes: Buffer | undefined;
   #layout: Layout = 'stamped';
-  /** Offset of the JSON in `#bytes`; 0 unless the layout is `stamped`. */
+  /** Offset in `#bytes`: of the JSON when the layout is `stamped`, otherwise of the place of the resourceVersion. */
   #start = 0;
   /** Length of the JSON with its resourceVersion, in every layout. */
   #length: number;
@@ -90,6 +90,7 @@ export class StoredObject implements Droppable {
       throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
     const object = new StoredObject(key, revision, createRevision, value, source);
     object.#layout = source?.sharedValues ? 'storeOwned' : 'unstamped';
+    object.#start = at;
     object.#length += insertion(value, at, revision).length;
     return object;
   }
@@ -230,8 +231,9 @@ export class StoredObject implements Droppable {
     if (this.#layout === 'stamped') {
       bytes.copy(target, at, this.#start, this.#start + this.#length);
     } else {
-      const offset = metadataOffset(bytes);
-      bytes.copy(target, at, 0, offset);
+      const offset = this.#start;
+      // These are few bytes, for which a loop costs less than a call.
+      for (let i = 0; i < offset; i++) target[at + i] = bytes[i] as number;
       const written = target.write(insertion(bytes, offset, this.revision), at + offset, 'latin1');
       bytes.copy(target, at + offset + written, offset);
     }
@@ -299,7 +301,7 @@ export class StoredObject implements Droppable {
 
   /** The text of stored bytes up to `end`, with the resourceVersion inserted. */
   #stamped(bytes: Buffer, end: number): string {
-    const offset = metadataOffset(bytes);
+    const offset = this.#start;
     return (
       bytes.toString('utf8', 0, offset) + insertion(bytes, offset, this.revision) + bytes.toString('utf8', offset, end)
     );
