@@ -18,8 +18,8 @@ export interface StorageBudgets {
    */
   readonly listBlocksBytes: number;
   /**
-   * Positions of objects by the value of a label or field, for lists that select one value. They are released when no
-   * list has used them for ten to twenty seconds. Default 64 MiB.
+   * Positions of objects by the value of a label or field, for lists that select one value, and what selectors select
+   * in parts of a kind. They are released when no list has used them for ten to twenty seconds. Default 64 MiB.
    */
   readonly selectorIndexesBytes: number;
 }

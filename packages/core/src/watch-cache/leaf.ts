@@ -202,3 +202,45 @@ function positionsByValue(items: readonly StoredObject[], read: Pin['read']): Po
   });
   return positions;
 }
+
+/** Approximate memory of a kept selection without its objects, in bytes. */
+const selectionBytes = 128;
+
+/**
+ * The objects that predicates select among the items of one node, by the identity of the predicate, so that a repeated
+ * list inspects the objects of changed nodes only. The node must not change.
+ */
+export class KeptSelections implements Droppable {
+  readonly #budget: UsageBudget;
+  readonly #selections = new Map<string, readonly StoredObject[]>();
+  #bytes = 0;
+
+  constructor(budget: UsageBudget) {
+    this.#budget = budget;
+  }
+
+  /** What the predicate selects, in order; undefined when it is not kept. */
+  get(predicateId: string): readonly StoredObject[] | undefined {
+    const found = this.#selections.get(predicateId);
+    if (found !== undefined) this.#budget.touch(this, this.#bytes);
+    return found;
+  }
+
+  keep(predicateId: string, objects: readonly StoredObject[]): void {
+    if (!this.#selections.has(predicateId)) this.#bytes += selectionBytes + objects.length * itemBytes;
+    this.#selections.set(predicateId, objects);
+    this.#budget.touch(this, this.#bytes);
+  }
+
+  /** Called when the budget is exceeded. */
+  drop(): void {
+    this.#selections.clear();
+    this.#bytes = 0;
+  }
+
+  /** Called when the node leaves the live index. */
+  forget(): void {
+    this.drop();
+    this.#budget.forget(this);
+  }
+}

@@ -2,7 +2,7 @@ import type { StorageMemory } from '../storage/storage-memory.ts';
 import type { Key } from '../storage/store.ts';
 import { orderedForm } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { Leaf, leafCapacity, type Owner } from './leaf.ts';
+import { KeptSelections, Leaf, leafCapacity, type Owner } from './leaf.ts';
 
 const innerCapacity = 64;
 
@@ -14,6 +14,8 @@ class Inner {
   readonly bounds: string[];
   readonly children: IndexNode[];
   size: number;
+  /** Only of nodes of a snapshot, which do not change. */
+  selections: KeptSelections | undefined = undefined;
 
   constructor(owner: Owner, bounds: string[], children: IndexNode[], size: number) {
     this.owner = owner;
@@ -56,6 +58,14 @@ export interface LeafSlice {
   readonly to: number;
 }
 
+/** Consecutive leaves of one node: the items `[from, to)` of the node. */
+export interface IndexPart {
+  readonly size: number;
+  readonly slices: Iterable<LeafSlice>;
+  /** Set when the part is the whole of a node with several leaves. */
+  readonly selections: KeptSelections | undefined;
+}
+
 /** One immutable state of an ordered index. The rank of an item is the number of items with lower keys. */
 export class IndexSnapshot {
   readonly root: IndexNode;
@@ -63,11 +73,14 @@ export class IndexSnapshot {
   readonly exotic: boolean;
   /** Number of corrupt objects. */
   readonly corrupt: number;
+  /** Undefined for a state of a scratch index, which keeps no derived data. */
+  readonly #memory: StorageMemory | undefined;
 
-  constructor(root: IndexNode, exotic: boolean, corrupt: number) {
+  constructor(root: IndexNode, exotic: boolean, corrupt: number, memory: StorageMemory | undefined) {
     this.root = root;
     this.exotic = exotic;
     this.corrupt = corrupt;
+    this.#memory = memory;
   }
 
   get size(): number {
@@ -101,6 +114,19 @@ export class IndexSnapshot {
     if (from < to) yield* slicesOf(this.root, from, Math.min(to, this.size));
   }
 
+  /** The items with ranks in `[from, to)`, by the lowest nodes that have several leaves. */
+  *parts(from: number, to: number): Generator<IndexPart, void, undefined> {
+    if (from >= to) return;
+    for (const range of rangesOf(this.root, from, Math.min(to, this.size), isLowest)) {
+      const { node } = range;
+      const size = range.to - range.from;
+      const memory = node instanceof Inner && size === node.size ? this.#memory : undefined;
+      if (memory !== undefined) (node as Inner).selections ??= new KeptSelections(memory.selectorIndexes);
+      const selections = memory && (node as Inner).selections;
+      yield { size, slices: slicesOf(node, range.from, range.to), selections };
+    }
+  }
+
   /** The items with ranks in `[from, to)`. */
   *items(from = 0, to = this.size): Generator<StoredObject, void, undefined> {
     for (const slice of this.slices(from, to)) {
@@ -117,16 +143,36 @@ export function findItem(root: IndexNode, key: Key, exotic: boolean): StoredObje
   return item?.key === key ? item : undefined;
 }
 
+const isLeaf = (node: IndexNode): boolean => node instanceof Leaf;
+const isLowest = (node: IndexNode): boolean => node instanceof Leaf || node.children[0] instanceof Leaf;
+
 function* slicesOf(node: IndexNode, from: number, to: number): Generator<LeafSlice, void, undefined> {
-  if (!(node instanceof Inner)) {
-    yield { leaf: node, from, to };
+  for (const range of rangesOf(node, from, to, isLeaf))
+    yield { leaf: range.node as Leaf, from: range.from, to: range.to };
+}
+
+interface NodeRange {
+  readonly node: IndexNode;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The items `[from, to)` of a node, by the highest nodes that are wanted. Leaves must be. */
+function* rangesOf(
+  node: IndexNode,
+  from: number,
+  to: number,
+  isWanted: (node: IndexNode) => boolean,
+): Generator<NodeRange, void, undefined> {
+  if (!(node instanceof Inner) || isWanted(node)) {
+    yield { node, from, to };
     return;
   }
   let start = 0;
   for (const child of node.children) {
     const end = start + child.size;
     if (child.size > 0 && end > from && start < to)
-      yield* slicesOf(child, Math.max(from - start, 0), Math.min(to, end) - start);
+      yield* rangesOf(child, Math.max(from - start, 0), Math.min(to, end) - start, isWanted);
     if (end >= to) return;
     start = end;
   }
@@ -178,7 +224,7 @@ export class OrderedIndex {
   /** The present state; constant time. */
   snapshot(): IndexSnapshot {
     this.#owner = {};
-    return new IndexSnapshot(this.#root, this.#exotic, this.#corrupt);
+    return new IndexSnapshot(this.#root, this.#exotic, this.#corrupt, this.#memory);
   }
 
   /** Stores the object under its key; returns the previous object. */
@@ -305,6 +351,8 @@ export class OrderedIndex {
     let joined: IndexNode;
     if (a instanceof Inner && b instanceof Inner) {
       if (a.children.length + b.children.length > innerCapacity * 0.75) return;
+      this.#retire(a);
+      this.#retire(b);
       const bounds = [...a.bounds, inner.bounds[left + 1] as string, ...b.bounds.slice(1)];
       joined = new Inner(this.#owner, bounds, [...a.children, ...b.children], a.size + b.size);
     } else if (a instanceof Leaf && b instanceof Leaf) {
@@ -326,12 +374,15 @@ export class OrderedIndex {
     return own;
   }
 
-  #retire(leaf: Leaf): void {
-    if (this.#memory !== undefined) leaf.retire();
+  #retire(node: IndexNode): void {
+    if (this.#memory === undefined) return;
+    if (node instanceof Inner) node.selections?.forget();
+    else node.retire();
   }
 
   #ownInner(inner: Inner): Inner {
     if (inner.owner === this.#owner) return inner;
+    this.#retire(inner);
     return new Inner(this.#owner, inner.bounds.slice(), inner.children.slice(), inner.size);
   }
 }

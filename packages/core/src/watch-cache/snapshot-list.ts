@@ -3,7 +3,9 @@ import { eventLoopTurns } from '../runtime/turn-queue.ts';
 import { joinObjects, ObjectList } from '../storage/object-list.ts';
 import type {
   ListPosition,
+  ObjectPredicate,
   PieceSource,
+  Pin,
   Representation,
   StorageListOptions,
   StoredList,
@@ -97,8 +99,9 @@ function lengthOf(items: readonly StoredObject[], from: number, to: number): num
 const sliceMs = 2;
 
 /**
- * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. A pinned value is looked up in leaves
- * that have an index of it.
+ * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. What it matched in parts that have not
+ * changed since an earlier list is not inspected again; in other parts, a pinned value is looked up in leaves that have
+ * an index of it.
  *
  * @throws StorageError `Corrupt` when an inspected object is corrupt, `Timeout` when the signal aborts.
  */
@@ -110,30 +113,54 @@ export async function selectedList(
   clock: Clock,
 ): Promise<StoredList> {
   const { predicate, signal, limit = 0 } = options;
+  const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
   const objects: StoredObject[] = [];
   // A corrupt object must fail the list, whatever its value is.
   const pin = state.corrupt > 0 ? undefined : predicate.pin;
   let start = from;
   let sliceEnd = clock.monotonic() + sliceMs;
-  for (const slice of state.slices(from, to)) {
-    const pinned = pin && slice.leaf.pinned(pin);
-    const end = pinned === undefined ? slice.to : pinned.length;
-    for (let i = pinned === undefined ? slice.from : 0; i < end; i++) {
-      const position = pinned === undefined ? i : (pinned[i] as number);
-      if (position < slice.from || position >= slice.to) continue;
-      const object = slice.leaf.items[position] as StoredObject;
-      if (!predicate.matches(object.readable())) continue;
-      objects.push(object);
-      if (objects.length !== limit) continue;
-      const rest = start + position - slice.from + 1 < to;
-      return new ObjectList(objects, revision, rest ? { revision, after: object.key } : undefined);
+  for (const { size, slices, selections } of state.parts(from, to)) {
+    const kept = selections?.get(predicate.id);
+    if (kept !== undefined) {
+      for (let i = 0; i < kept.length && objects.length < most; i++) objects.push(kept[i] as StoredObject);
+    } else {
+      const before = objects.length;
+      let inspected = 0;
+      for (const slice of slices) {
+        addMatches(objects, slice, predicate, pin, most);
+        if (objects.length >= most) break;
+        inspected += slice.to - slice.from;
+        if (start + inspected < to && clock.monotonic() > sliceEnd) {
+          await eventLoopTurns.pass();
+          throwIfAborted(signal);
+          sliceEnd = clock.monotonic() + sliceMs;
+        }
+      }
+      if (inspected === size) selections?.keep(predicate.id, objects.slice(before));
     }
-    start += slice.to - slice.from;
-    if (start < to && clock.monotonic() > sliceEnd) {
-      await eventLoopTurns.pass();
-      throwIfAborted(signal);
-      sliceEnd = clock.monotonic() + sliceMs;
+    if (objects.length >= most) {
+      const last = (objects[most - 1] as StoredObject).key;
+      return new ObjectList(objects, revision, state.rankAfter(last) < to ? { revision, after: last } : undefined);
     }
+    start += size;
   }
   return new ObjectList(objects, revision);
+}
+
+/** Adds the objects of a slice that the predicate matches, until there are `most`. */
+function addMatches(
+  objects: StoredObject[],
+  { leaf, from, to }: LeafSlice,
+  predicate: ObjectPredicate,
+  pin: Pin | undefined,
+  most: number,
+): void {
+  const pinned = pin && leaf.pinned(pin);
+  const end = pinned === undefined ? to : pinned.length;
+  for (let i = pinned === undefined ? from : 0; i < end && objects.length < most; i++) {
+    const position = pinned === undefined ? i : (pinned[i] as number);
+    if (position < from || position >= to) continue;
+    const object = leaf.items[position] as StoredObject;
+    if (predicate.matches(object.readable())) objects.push(object);
+  }
 }

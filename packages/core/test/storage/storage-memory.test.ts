@@ -58,13 +58,17 @@ test('frames of watch events are kept within their budget', (t) => {
   t.false(frameIsKept(sourceWith({ watchFramesBytes: 150 })));
 });
 
-/** Two leaves of a live index with objects that a store owns. */
-function leaves(budgets: Partial<StorageBudgets>) {
+/** A live index of two leaves with objects that a store owns. */
+function indexOfTwo(budgets: Partial<StorageBudgets>): OrderedIndex {
   const source = sourceWith(budgets, true);
   const index = OrderedIndex.live(source.memory as StorageMemory);
   index.load(Array.from({ length: 200 }, (_, i) => object(`/x${1000 + i}`, source)));
-  const found = [...index.snapshot().slices(0, index.size)].map(({ leaf }) => leaf);
-  return found;
+  return index;
+}
+
+function leaves(budgets: Partial<StorageBudgets>) {
+  const index = indexOfTwo(budgets);
+  return [...index.snapshot().slices(0, index.size)].map(({ leaf }) => leaf);
 }
 
 test('list blocks of store-owned objects are kept within their budget', (t) => {
@@ -88,4 +92,34 @@ test('positions of selected values are kept within their budget', (t) => {
   };
   t.true(positionsAreKept({}));
   t.false(positionsAreKept({ selectorIndexesBytes: 1000 }));
+});
+
+test('selected objects are kept until their part of the index changes', (t) => {
+  const selectionOf = (index: OrderedIndex) => [...index.snapshot().parts(0, 200)][0]?.selections;
+  const isKept = (change?: (index: OrderedIndex) => void) => {
+    const index = indexOfTwo({});
+    const objects = [...index.snapshot().items()];
+    const selections = selectionOf(index);
+    selections?.keep('all', objects);
+    change?.(index);
+    return selections?.get('all') === objects && selectionOf(index)?.get('all') === objects;
+  };
+  t.true(isKept());
+  t.false(isKept((index) => index.delete('/x1000')));
+});
+
+test('selected objects leave the memory when the budget is exceeded', (t) => {
+  const source = sourceWith({ selectorIndexesBytes: 2500 }, true);
+  const memory = source.memory as StorageMemory;
+  const selections = ['/a', '/b'].map((prefix) => {
+    const index = OrderedIndex.live(memory);
+    index.load(Array.from({ length: 200 }, (_, i) => object(`${prefix}${1000 + i}`, source)));
+    const state = index.snapshot();
+    const kept = [...state.parts(0, 200)][0]?.selections;
+    kept?.keep('all', [...state.items()]);
+    return kept;
+  });
+  t.is(selections[0]?.get('all'), undefined, 'the one used longest ago');
+  t.is(selections[1]?.get('all')?.length, 200);
+  t.true(memory.selectorIndexes.usedBytes <= 2500);
 });
