@@ -3,22 +3,20 @@ export { type AuditEvent, type AuditSink, encodedEvent, eventBytes } from './aud
 export { type EventQuery, type FoundEvent, findEvents } from './audit/find-events.ts';
 export { type Audit, type AuditOptions, openAudit } from './audit/open-audit.ts';
 export {
-  type AuthenticateRequest,
   Authentication,
   type AuthenticationOptions,
-  authentication,
-  defaultAnonymousAccess,
   type ServerAuthentication,
 } from './authentication/authentication.ts';
-export {
-  type AnonymousAccess,
-  issuerProblem,
-  parseAuthenticationConfig,
-} from './authentication/authentication-config.ts';
+export { issuerProblem, parseAuthenticationConfig } from './authentication/authentication-config.ts';
 export { bootstrapTokenCleaner } from './authentication/bootstrap-token-cleaner.ts';
 export { bootstrapTokenEnd, bootstrapTokens } from './authentication/bootstrap-tokens.ts';
-export { parseCertificates } from './authentication/client-certificates.ts';
 export { type JwtIssuer, jwtAlgorithms } from './authentication/oidc.ts';
+export {
+  type AnonymousAccess,
+  type AuthenticateRequest,
+  defaultAnonymousAccess,
+  parseCertificates,
+} from './authentication/request-authentication.ts';
 export type { RequestHeaders } from './authentication/request-credentials.ts';
 export type { TokenAuthenticator } from './authentication/token-chain.ts';
 export { type KnownToken, parseTokenFile, tokenUsers } from './authentication/token-file.ts';

@@ -1,15 +1,8 @@
 import { type Infer, optional, s, typeMetaFields } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { parseConfig } from '../read-config.ts';
-import { parseCertificates } from './client-certificates.ts';
 import { type ClaimMapping, type JwtIssuer, jwtAlgorithms } from './oidc.ts';
-
-/** Which requests without credentials are served as the anonymous user; all others are answered with 401. */
-export interface AnonymousAccess {
-  readonly enabled: boolean;
-  /** Exact paths; a path that ends with `/*` stands for all paths below it. Absent: all paths. */
-  readonly paths?: readonly string[];
-}
+import { type AnonymousAccess, parseCertificates } from './request-authentication.ts';
 
 /** Content of an AuthenticationConfiguration. */
 export interface AuthenticationConfig {

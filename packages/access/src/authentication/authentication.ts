@@ -1,21 +1,20 @@
 import type { X509Certificate } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { parseRevocationLists, type RevocationList } from '@keelson/certificates';
-import {
-  type AuthenticatedToken,
-  type AuthenticateToken,
-  type ResourceClient,
-  statusErrors,
-  type UserInfo,
-} from '@keelson/core';
+import type { AuthenticateToken, ResourceClient } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { Secret } from '@keelson/kinds';
-import { type AnonymousAccess, parseAuthenticationConfig } from './authentication-config.ts';
+import { parseAuthenticationConfig } from './authentication-config.ts';
 import { bootstrapTokenAuthenticator } from './bootstrap-tokens.ts';
-import { ClientCertificates, parseCertificates } from './client-certificates.ts';
 import { type JwtIssuer, jwtAuthenticator } from './oidc.ts';
-import { bearerToken, type RequestHeaders, requestHeaderUser } from './request-credentials.ts';
+import {
+  type AnonymousAccess,
+  type AuthenticateRequest,
+  ClientCertificates,
+  parseCertificates,
+  RequestAuthentication,
+} from './request-authentication.ts';
+import type { RequestHeaders } from './request-credentials.ts';
 import { type TokenAuthenticator, tokenChain } from './token-chain.ts';
 import { parseTokenFile, tokenUsers } from './token-file.ts';
 import { type TokenWebhook, tokenWebhook } from './token-webhook.ts';
@@ -66,67 +65,6 @@ export interface ServerAuthentication {
   /** Called after the authorities have changed. */
   onChange: () => void;
   close(): void;
-}
-
-/** Requests of load balancers, and of clients that have no credentials yet. */
-export const defaultAnonymousAccess: AnonymousAccess = {
-  enabled: true,
-  paths: ['/healthz', '/livez', '/readyz', '/version'].flatMap((path) => [path, `${path}/*`]),
-};
-
-/** The authenticators of a server. */
-export interface RequestAuthenticators {
-  readonly certificates: ClientCertificates;
-  readonly requestHeaders?: RequestHeaders | undefined;
-  /** Undefined: no token is valid. */
-  readonly tokens: AuthenticateToken | undefined;
-  readonly anonymous?: AnonymousAccess | undefined;
-}
-
-/** The user of a request; undefined for the anonymous user. */
-export type AuthenticateRequest = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
-
-function anonymousPaths({ enabled, paths }: AnonymousAccess): (url: string) => boolean {
-  if (!enabled || paths === undefined) return () => enabled;
-  const exact = new Set(paths.filter((path) => !path.endsWith('/*')));
-  const prefixes = paths.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1));
-  return (url) => {
-    const query = url.indexOf('?');
-    const path = query === -1 ? url : url.slice(0, query);
-    return exact.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
-  };
-}
-
-/**
- * Authenticates requests in the order of kube-apiserver: front proxy, client certificate, bearer token, anonymous. A
- * request whose credentials are all invalid is never anonymous; a valid token is sufficient beside an invalid
- * certificate. The result is synchronous unless a token has to be verified.
- *
- * The returned function throws, or rejects with, a StatusError 401.
- */
-export function authentication(authenticators: RequestAuthenticators): AuthenticateRequest {
-  const { certificates, requestHeaders, tokens } = authenticators;
-  const mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);
-  const userOf = (found: AuthenticatedToken | undefined): UserInfo => {
-    if (found === undefined) throw statusErrors.unauthorized();
-    return found.user;
-  };
-  return (request) => {
-    const { user, proxy } = certificates.clientOf(request);
-    if (proxy && requestHeaders !== undefined) {
-      const stated = requestHeaderUser(request, requestHeaders);
-      if (stated !== undefined) return stated;
-    }
-    if (user !== undefined && user !== 'invalid') return user;
-    const token = bearerToken(request);
-    if (token !== undefined) {
-      const found = tokens?.(token, []);
-      return found instanceof Promise ? found.then(userOf) : userOf(found);
-    }
-    // An Authorization header of another scheme identifies no user and is not invalid either.
-    if (user === 'invalid' || !mayBeAnonymous(request.url ?? '/')) throw statusErrors.unauthorized();
-    return undefined;
-  };
 }
 
 /**
@@ -183,21 +121,20 @@ export class Authentication {
       revoked: this.#revoked(),
     });
     const certificates = new ClientCertificates({ trust: trust(), ...this.#context });
-    const compose = () =>
-      authentication({
-        certificates,
-        requestHeaders,
-        tokens: this.#authenticateToken,
-        anonymous: this.#anonymous(),
-      });
-    let authenticate = compose();
+    const authenticators = () => ({
+      certificates,
+      requestHeaders,
+      tokens: this.#authenticateToken,
+      anonymous: this.#anonymous(),
+    });
+    const requests = new RequestAuthentication(authenticators());
     const changed = () => {
       certificates.trust = trust();
-      authenticate = compose();
+      requests.update(authenticators());
       server.onChange();
     };
     const server: ServerAuthentication = {
-      authenticate: (request) => authenticate(request),
+      authenticate: requests.authenticate,
       authorities: () => [...certificates.trust.users, ...certificates.trust.proxies].map(String),
       setOwnAuthorities: (pem) => {
         own = parseCertificates(Buffer.from(pem));

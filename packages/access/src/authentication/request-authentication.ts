@@ -3,9 +3,94 @@ import type { IncomingMessage } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { RevocationList } from '@keelson/certificates';
-import type { UserInfo } from '@keelson/core';
+import { type AuthenticatedToken, type AuthenticateToken, statusErrors, type UserInfo } from '@keelson/core';
 import type { Clock, Histogram, Logger, Metrics } from '@keelson/core/runtime';
-import { authenticatedUser } from './request-credentials.ts';
+import { authenticatedUser, bearerToken, type RequestHeaders, requestHeaderUser } from './request-credentials.ts';
+
+/** Which requests without credentials are served as the anonymous user; all others are answered with 401. */
+export interface AnonymousAccess {
+  readonly enabled: boolean;
+  /** Exact paths; a path that ends with `/*` stands for all paths below it. Absent: all paths. */
+  readonly paths?: readonly string[];
+}
+
+/** Requests of load balancers, and of clients that have no credentials yet. */
+export const defaultAnonymousAccess: AnonymousAccess = {
+  enabled: true,
+  paths: ['/healthz', '/livez', '/readyz', '/version'].flatMap((path) => [path, `${path}/*`]),
+};
+
+/** What identifies the clients of a server. */
+export interface RequestAuthenticators {
+  readonly certificates: ClientCertificates;
+  readonly requestHeaders?: RequestHeaders | undefined;
+  /** Undefined: no token is valid. */
+  readonly tokens: AuthenticateToken | undefined;
+  readonly anonymous?: AnonymousAccess | undefined;
+}
+
+/** The user of a request; undefined for the anonymous user. */
+export type AuthenticateRequest = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
+
+function anonymousPaths({ enabled, paths }: AnonymousAccess): (url: string) => boolean {
+  if (!enabled || paths === undefined) return () => enabled;
+  const exact = new Set(paths.filter((path) => !path.endsWith('/*')));
+  const prefixes = paths.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1));
+  return (url) => {
+    const query = url.indexOf('?');
+    const path = query === -1 ? url : url.slice(0, query);
+    return exact.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
+  };
+}
+
+/**
+ * Authenticates requests in the order of kube-apiserver: front proxy, client certificate, bearer token, anonymous. A
+ * request whose credentials are all invalid is never anonymous; a valid token is sufficient beside an invalid
+ * certificate.
+ */
+export class RequestAuthentication {
+  #authenticators: RequestAuthenticators;
+  #mayBeAnonymous: (url: string) => boolean;
+
+  constructor(authenticators: RequestAuthenticators) {
+    this.#authenticators = authenticators;
+    this.#mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);
+  }
+
+  /** Replaces what identifies clients. Requests that are being authenticated are not affected. */
+  update(authenticators: RequestAuthenticators): void {
+    this.#authenticators = authenticators;
+    this.#mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);
+  }
+
+  /**
+   * The user of a request; undefined for the anonymous user. Synchronous unless a token has to be verified.
+   *
+   * @throws StatusError 401, or rejects with it
+   */
+  readonly authenticate: AuthenticateRequest = (request) => {
+    const { certificates, requestHeaders, tokens } = this.#authenticators;
+    const { user, proxy } = certificates.clientOf(request);
+    if (proxy && requestHeaders !== undefined) {
+      const stated = requestHeaderUser(request, requestHeaders);
+      if (stated !== undefined) return stated;
+    }
+    if (user !== undefined && user !== 'invalid') return user;
+    const token = bearerToken(request);
+    if (token !== undefined) {
+      const found = tokens?.(token, []);
+      return found instanceof Promise ? found.then(userOf) : userOf(found);
+    }
+    // An Authorization header of another scheme identifies no user and is not invalid either.
+    if (user === 'invalid' || !this.#mayBeAnonymous(request.url ?? '/')) throw statusErrors.unauthorized();
+    return undefined;
+  };
+}
+
+function userOf(found: AuthenticatedToken | undefined): UserInfo {
+  if (found === undefined) throw statusErrors.unauthorized();
+  return found.user;
+}
 
 /** Authorities by which client certificates are verified. */
 export interface ClientTrust {
