@@ -190,7 +190,6 @@ export class OrderedIndex {
   #owner: Owner = {};
   #exotic: boolean;
   #corrupt: number;
-  #bulk = false;
   /** Undefined for a scratch index. */
   readonly #memory: StorageMemory | undefined;
   #previous: StoredObject | undefined;
@@ -243,11 +242,9 @@ export class OrderedIndex {
     return this.#replaced();
   }
 
-  /** As {@link set}, for many objects in ascending order: the block of a leaf is built once, when the leaf is full. */
+  /** As {@link set}, for many objects. */
   load(objects: Iterable<StoredObject>): void {
-    this.#bulk = true;
     for (const object of objects) this.set(object);
-    this.#bulk = false;
   }
 
   /** Removes the key; returns the previous object. */
@@ -281,8 +278,7 @@ export class OrderedIndex {
     if (found?.key === object.key) {
       this.#previous = found;
       items[at] = object;
-      if (this.#bulk) leaf.grown();
-      else if (this.#memory !== undefined) leaf.changed(object);
+      if (this.#memory !== undefined) leaf.changed(object);
       return leaf;
     }
     items.splice(at, 0, object);

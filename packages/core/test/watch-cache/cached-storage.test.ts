@@ -1,7 +1,16 @@
 import test, { type ExecutionContext } from 'ava';
-import { defineKind, s } from '../../src/index.ts';
-import { createCachedStorages, kindPrefix, type ObjectPredicate, type ResourceWatch } from '../../src/internal.ts';
-import { FakeClock } from '../../src/runtime.ts';
+import { defineKind, StorageError, s } from '../../src/index.ts';
+import {
+  createCachedStorages,
+  kindPrefix,
+  type ObjectPredicate,
+  type ResourceWatch,
+  StorageMemory,
+} from '../../src/internal.ts';
+import { FakeClock, type Metrics, noMetrics } from '../../src/runtime.ts';
+import { cacheMetricsOf } from '../../src/watch-cache/cached-storage.ts';
+import { defaultWindowLimits } from '../../src/watch-cache/event-window.ts';
+import { KindCache } from '../../src/watch-cache/kind-cache.ts';
 import { LogStore } from './log-store.ts';
 
 const kind = defineKind({ group: 'example.io', version: 'v1', kind: 'Boat', schema: s.message('Boat', '', {}) });
@@ -10,8 +19,8 @@ const everything: ObjectPredicate = { everything: true, id: '', matches: () => t
 const key = (name: string) => `${prefix}ns/${name}`;
 const json = (name: string, text = '') => Buffer.from(JSON.stringify({ metadata: { name }, text }));
 
-async function opened(t: ExecutionContext, log = new LogStore(), window = {}) {
-  const storages = createCachedStorages({ store: log.store, clock: new FakeClock(), window });
+async function opened(t: ExecutionContext, log = new LogStore(), window = {}, metrics: Metrics = noMetrics) {
+  const storages = createCachedStorages({ store: log.store, clock: new FakeClock(), window, metrics });
   await storages.start();
   t.teardown(() => storages.stop());
   const storage = storages.forKind(kind);
@@ -43,6 +52,62 @@ test('storages are ready from their start, which connects them, until they stop'
   t.true(storages.ready());
   await storages.stop();
   t.false(storages.ready());
+});
+
+test('metrics count the changes of a kind, its objects, its open watches and those that read history', async (t) => {
+  const values: Record<string, number> = {};
+  const metric = ({ name }: { readonly name: string }) => ({
+    add: (count = 1) => {
+      values[name] = (values[name] ?? 0) + count;
+    },
+    set: (value: number) => {
+      values[name] = value;
+    },
+    observe: () => {},
+  });
+  const metrics: Metrics = { counter: metric, gauge: metric, histogram: metric, text: async () => '' };
+  const { log, storage } = await opened(t, new LogStore(), { maxEvents: 1 }, metrics);
+  const watch = await storage.watch(prefix, changesAfter(0));
+  for (const name of ['a', 'b', 'c']) log.put(key(name), json(name));
+  await turns();
+  const counted = (name: string) => values[`keelson_watch_cache_${name}`];
+  t.deepEqual(['events_total', 'objects', 'watchers', 'history_reads_total'].map(counted), [3, 3, 1, undefined]);
+  const late = await storage.watch(prefix, changesAfter(0));
+  t.is(counted('watchers'), 2);
+  t.is(counted('history_reads_total'), 1, 'two of its changes have left the window');
+  late.close();
+  watch.close();
+  watch.close();
+  t.is(counted('watchers'), 0, 'a watch is closed once');
+});
+
+test('a kind that cannot be read receives no changes until it is read again', async (t) => {
+  const attached = new Set<KindCache>();
+  const feed = {
+    frontier: 0,
+    attach: (cache: KindCache) => void attached.add(cache),
+    detach: (cache: KindCache) => void attached.delete(cache),
+  };
+  const log = new LogStore();
+  log.put(key('a'), json('a'));
+  log.duringList = async () => {
+    t.is(attached.size, 1, 'changes are collected while the list is read');
+    throw new StorageError('Unavailable', 'no answer');
+  };
+  const clock = new FakeClock();
+  const cache = new KindCache(
+    {
+      ...{ prefix, stamp: kind, store: log.store, clock, limits: defaultWindowLimits, windowTotal: { bytes: 0 } },
+      ...{ memory: new StorageMemory(clock), metrics: cacheMetricsOf(undefined, 'boats') },
+    },
+    feed,
+  );
+  await t.throwsAsync(async () => cache.load(), { code: 'Unavailable' });
+  t.is(attached.size, 0);
+  log.duringList = async () => {};
+  await cache.load();
+  t.is(attached.size, 1);
+  t.is(cache.index?.snapshot().size, 1);
 });
 
 test('changes that arrive while a kind is loaded are applied once, and none of them is missing', async (t) => {

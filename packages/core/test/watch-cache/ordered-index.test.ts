@@ -195,6 +195,19 @@ test("the bytes of a leaf's objects are contiguous, and a removed object keeps i
   t.not(gone.json.buffer, shared);
 });
 
+test('only blocks that copy the bytes of a store count towards the budget of blocks', (t) => {
+  const budgets = new StorageMemory(new FakeClock());
+  const listed = (source?: { sharedValues: boolean; memory: StorageMemory }) => {
+    const index = OrderedIndex.live(budgets);
+    for (let i = 0; i < 50; i++)
+      index.set(StoredObject.fromValue(key(i), i + 1, 1, Buffer.from('{"metadata":{},"a":1}'), source));
+    for (let times = 0; times < 2; times++) body(index.snapshot());
+    return budgets.listBlocks.usedBytes;
+  };
+  t.is(listed(), 0, 'the objects lie in the block alone');
+  t.true(listed({ sharedValues: true, memory: budgets }) > 0);
+});
+
 test('a leaf with many changes is compacted again without a list', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 100 }, (_, i) => object(key(i))));

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { StorageError, StorageErrorCode } from '../../src/errors/storage-error.ts';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
+import { type LogFields, type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
 import type { Incoming, KindCache } from '../../src/watch-cache/kind-cache.ts';
 import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
@@ -86,10 +87,10 @@ class SilentStore {
   }
 }
 
-async function startedFeed() {
+async function startedFeed(logger?: Logger) {
   const store = new SilentStore();
   const clock = new FakeClock();
-  const feed = new StoreFeed(store as unknown as Store, { sharedValues: false }, clock, undefined);
+  const feed = new StoreFeed(store as unknown as Store, { sharedValues: false }, clock, logger);
   await feed.start();
   const next = () =>
     new Promise<void>((resolve) => {
@@ -225,5 +226,23 @@ test('a store that cannot be read after history was lost is read again after a p
   store.streams[1]?.break(new StorageError(StorageErrorCode.Compacted, 'still gone'));
   await turns();
   t.is(feed.frontier, 25);
+  await feed.stop();
+});
+
+test('a stream that fails is logged by the watch cache, and a store that cannot be read as well', async (t) => {
+  const lines: string[] = [];
+  const loggerOf = (component: unknown): Logger => ({
+    ...silentLogger,
+    warn: (message: string, { err }: LogFields = {}) => void lines.push(`${component}: ${message}: ${err}`),
+    child: (fields) => loggerOf(fields['component']),
+  });
+  const { store, feed } = await startedFeed(loggerOf('none'));
+  store.unreadable = true;
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
+  await turns();
+  t.deepEqual(lines, [
+    'watch-cache: the watch of the store failed and is resumed: StorageError: gone',
+    'watch-cache: the store cannot be read: StorageError: no answer',
+  ]);
   await feed.stop();
 });

@@ -184,8 +184,8 @@ test('a connect call has checked options, passes admission and reads its parent'
   const admitted: string[] = [];
   const plugin: AdmissionPlugin = {
     name: 'recorder',
-    validate: ({ operation, subresource, name, namespace, object }) =>
-      void admitted.push(`${operation} ${namespace}/${name}/${subresource} ${object?.kind}`),
+    validate: ({ operation, subresource, name, namespace, object, dryRun }) =>
+      void admitted.push(`${operation} ${namespace}/${name}/${subresource} ${object?.kind} ${dryRun}`),
   };
   const plane = await createPlane(t, { kinds: [kind], admission: [plugin] });
   const service = plane.service(kind);
@@ -202,7 +202,7 @@ test('a connect call has checked options, passes admission and reads its parent'
   const query =
     'follow=1&lines=-5&container=c&command=a&command=b&since=2026-01-02T03:04:05Z&ports=80,443&ports=8080&other=x';
   t.deepEqual(await connect(query), { to: 'nothing' });
-  t.deepEqual(admitted, ['connect n/http:a/log LogOptions']);
+  t.deepEqual(admitted, ['connect n/http:a/log LogOptions false']);
   t.like(calls[0], { name: 'http:a', path: '/rest', query });
   t.like(calls[0]?.parent, { note: 'hello' });
   t.deepEqual(
