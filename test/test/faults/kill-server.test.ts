@@ -5,8 +5,8 @@ import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
 for (const [title, workers, kills] of [
-  ['the server', 0, faults(12, 200)],
-  ['the server with workers', 2, faults(5, 200)],
+  ['the server', 0, faults(8, 200)],
+  ['the server with workers', 2, faults(4, 200)],
 ] as const)
   test(`kill -9 of ${title} at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
     t.timeout(120_000 + kills * 10_000);
