@@ -1,9 +1,9 @@
-export type { EventSubject } from './events/event-correlator.ts';
 export {
   ApiEventRecorder,
   type ApiEventRecorderOptions,
   type EventRecorder,
   type EventSource,
+  type EventSubject,
   noEvents,
 } from './events/event-recorder.ts';
 export { isTooLargeResourceVersion, missingIsUndefined } from './http/answer-error.ts';
@@ -41,6 +41,5 @@ export {
   type IndexFunction,
   type Lister,
 } from './lister.ts';
-export { Backoff, pause } from './retry/backoff.ts';
-export { TokenBucket } from './retry/token-bucket.ts';
+export { Backoff, TokenBucket } from './retry/rate-limits.ts';
 export { WorkQueue, type WorkQueueOptions, type WorkResult } from './work-queue.ts';

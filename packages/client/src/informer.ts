@@ -4,7 +4,7 @@ import { isTooLargeResourceVersion } from './http/answer-error.ts';
 import { isConnectionError } from './http/connection-error.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
 import { ObjectMirror } from './object-mirror.ts';
-import { Backoff } from './retry/backoff.ts';
+import { Backoff } from './retry/rate-limits.ts';
 
 export type { InformerHandlers };
 

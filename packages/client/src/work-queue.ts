@@ -1,6 +1,6 @@
 import { isStatusError } from '@keelson/core';
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
-import { TokenBucket } from './retry/token-bucket.ts';
+import { TokenBucket } from './retry/rate-limits.ts';
 import { type QueueMetrics, queueMetrics } from './work-queue-metrics.ts';
 
 export interface WorkQueueOptions {

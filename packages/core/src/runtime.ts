@@ -3,7 +3,7 @@
 /** @public */
 export { addAbortListener, removeAbortListener } from './meta/abort-listeners.ts';
 /** @public */
-export { type Clock, systemClock } from './runtime/clock.ts';
+export { type Clock, pause, systemClock } from './runtime/clock.ts';
 /** @public */
 export { FakeClock } from './runtime/fake-clock.ts';
 /** @public */

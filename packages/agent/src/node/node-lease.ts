@@ -1,6 +1,5 @@
-import { pause } from '@keelson/client';
 import { type ApiClient, formatMicroTime, isStatusError } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { Lease } from '@keelson/kinds';
 
 export interface NodeLeaseOptions {

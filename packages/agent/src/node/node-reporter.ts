@@ -1,11 +1,11 @@
-import { Backoff, pause } from '@keelson/client';
+import { Backoff } from '@keelson/client';
 import type { Image, ImageService } from '@keelson/container-runtime';
 import { type ApiClient, isStatusError } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { equalJson } from '@keelson/core/internal';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { type coreV1, Node } from '@keelson/kinds';
 import type { NodeConfig } from '../base/config/agent-config.ts';
 import type { EventRecorder } from '../base/events/event-recorder.ts';
-import { sameValue } from '../base/json-values.ts';
 import { withDeadline } from '../base/with-deadline.ts';
 import { newNode, nodeAddresses, reconcilePatch } from './node-object.ts';
 
@@ -128,7 +128,7 @@ export class NodeReporter {
     const next = { ...found, addresses: nodeAddresses(found.addresses ?? [], old.addresses ?? [], config) };
     const patch: Record<string, unknown> = {};
     for (const key of Object.keys(next) as (keyof coreV1.NodeStatus)[])
-      if (!sameValue(old[key], next[key])) patch[key] = next[key];
+      if (!equalJson(old[key], next[key])) patch[key] = next[key];
     if (patch['addresses'] !== undefined) patch['addresses'] = [...next.addresses, { $patch: 'replace' }];
     await nodes.patchSubresource(nodeName, 'status', 'strategic', { status: patch }, { signal });
     this.#tell(node, old, next);

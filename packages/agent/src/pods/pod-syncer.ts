@@ -1,21 +1,28 @@
 import { CgroupError } from '@keelson/container-host';
 import { timeMs } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
-import type { Pod, PodStatus } from '@keelson/kinds';
-import { allContainersOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
+import type { Pod } from '@keelson/kinds';
+import { allContainersOf, isFinalPhase, isStaticPod, uidOf } from '../base/pod/pod-spec.ts';
+import type { CpuManager } from '../machine/cpus/cpu-manager.ts';
 import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts';
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
 import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/runtime-objects.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
-import { removeContainer, removeOldSandboxes, type TerminationMessages } from './containers/container-files.ts';
+import {
+  removeContainer,
+  removeOldSandboxes,
+  removePodLogs,
+  type TerminationMessages,
+} from './containers/container-files.ts';
 import { type ContainerKiller, endPodProcesses } from './containers/container-killer.ts';
 import { type ContainerStarter, StartProblem } from './containers/container-starter.ts';
 import { obsoleteContainers, type PodActions, podActions } from './containers/pod-actions.ts';
 import { configurationRejection, ephemeralContainerRejection } from './pod-admission.ts';
-import type { PodRecord } from './pod-workers.ts';
+import type { PodRecord, PodWork } from './pod-workers.ts';
 import type { PodProbes } from './probes/pod-probes.ts';
 import { SandboxProblem, StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
 import { agentConditions, podStatus } from './status/pod-status.ts';
+import type { StatusReports } from './status/status-reports.ts';
 
 export interface PodSyncerOptions extends StartPreparationOptions {
   readonly states: RuntimePods;
@@ -24,11 +31,11 @@ export interface PodSyncerOptions extends StartPreparationOptions {
   readonly volumes: PodVolumes;
   readonly probes: PodProbes;
   readonly messages: TerminationMessages;
+  readonly reports: StatusReports;
+  readonly cpus: Pick<CpuManager, 'release'>;
   readonly clock: Clock;
   /** The prefix of container IDs in the status, such as `containerd`. */
   readonly runtimeName: () => string;
-  /** Reports the status of a pod. */
-  readonly report: (pod: Pod, status: PodStatus) => void;
 }
 
 /** The result of a sync. */
@@ -41,8 +48,11 @@ export interface SyncResult {
 
 const problemRetryMs = 10_000;
 
-/** Brings the containers of one pod closer to its spec: see docs/reference/agent-rules.md#steps-of-a-pod-sync. */
-export class PodSyncer {
+/**
+ * The work on a pod from its first container to the removal of its last file. A sync brings its containers closer to
+ * its spec: see docs/reference/agent-rules.md#steps-of-a-pod-sync.
+ */
+export class PodSyncer implements PodWork {
   readonly #options: PodSyncerOptions;
   readonly #preparation: StartPreparation;
 
@@ -60,6 +70,46 @@ export class PodSyncer {
         this.#options.events.record(pod, 'Warning', 'FailedSync', `error syncing pod: ${message}`);
       throw error;
     }
+  }
+
+  /** Ends all containers and sandboxes, and releases what running containers use. */
+  async end(
+    uid: string,
+    pod: Pod | undefined,
+    record: PodRecord,
+    graceSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { states, probes, cgroups, cpus } = this.#options;
+    // Probes must not act on a container that is being ended.
+    probes.forget(uid);
+    const state = await states.refresh(uid, signal);
+    if (state !== undefined) {
+      await endPodProcesses(pod, state, '', graceSeconds, this.#options, signal);
+      const after = await states.refresh(uid, signal);
+      if (after !== undefined && isRunning(after))
+        throw new Error('a container or sandbox of the pod is still running after all were stopped');
+    }
+    if (pod !== undefined) await this.#observe(pod, record, true);
+    await cpus.release(uid);
+    await cgroups.remove(uid);
+  }
+
+  async cleanUp(uid: string, signal: AbortSignal): Promise<void> {
+    const { runtime, states, volumes, messages, callTimeoutMs, paths } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    const state = await states.refresh(uid, signal);
+    for (const { id } of state?.containers ?? []) await runtime.removeContainer(id, call);
+    for (const { id } of state?.sandboxes ?? []) await runtime.removePodSandbox(id, call);
+    messages.forget(state?.containers ?? []);
+    await states.refresh(uid, signal);
+    // The directory of the pod is removed last: until then housekeeping finds whatever could not be removed.
+    await removePodLogs(uid, paths);
+    await volumes.remove(uid);
+  }
+
+  ended(pod: Pod): void {
+    if (!isStaticPod(pod)) this.#options.reports.ended(pod);
   }
 
   async #sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult> {
@@ -102,7 +152,7 @@ export class PodSyncer {
   }
 
   /** Reports the status of a pod without acting on it. */
-  async observe(pod: Pod, record: PodRecord, ending: boolean): Promise<void> {
+  async #observe(pod: Pod, record: PodRecord, ending: boolean): Promise<void> {
     const state = this.#options.states.get(uidOf(pod)) ?? identityState(pod);
     await this.#options.messages.load(state.containers);
     // Containers of a pod that is being ended are not restarted, independent of the restart policy.
@@ -111,7 +161,7 @@ export class PodSyncer {
   }
 
   #reportStatus(pod: Pod, state: PodRuntimeState, record: PodRecord, rejection: PodRecord['verdict']): void {
-    const { runtimeName, probes, messages, clock, node, report } = this.#options;
+    const { runtimeName, probes, messages, clock, node, reports } = this.#options;
     const waiting = rejection === undefined ? record.waiting : blocked(pod, rejection.message);
     const own: readonly string[] = agentConditions;
     const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !own.includes(type));
@@ -127,7 +177,7 @@ export class PodSyncer {
       started: (status) => probes.started(status),
       message: (status) => messages.of(status),
     });
-    report(pod, record.status);
+    reports.set(pod, record.status);
   }
 
   /** Records that a pod has exceeded its deadline; otherwise returns the remaining time. */
@@ -227,14 +277,14 @@ export class PodSyncer {
       }
     }
     // Started containers are reported after their state was read again.
-    if (news) await this.observe(pod, record, false);
+    if (news) await this.#observe(pod, record, false);
     return againMs;
   }
 
   /** The status of the pod shows why its containers are still being created. */
   async #noSandbox(pod: Pod, { start }: PodActions, record: PodRecord, { message }: SandboxProblem): Promise<void> {
     for (const { container } of start) record.waiting.set(container.name, { reason: 'ContainerCreating', message });
-    await this.observe(pod, record, false);
+    await this.#observe(pod, record, false);
   }
 }
 

@@ -1,6 +1,6 @@
-import { pause, WorkQueue } from '@keelson/client';
+import { WorkQueue } from '@keelson/client';
 import type { ContainerRuntime, RuntimeEvent, SandboxId } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { isEnd } from './runtime-objects.ts';
 import type { RuntimePods } from './runtime-pods.ts';
 

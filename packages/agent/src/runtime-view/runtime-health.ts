@@ -1,6 +1,5 @@
-import { pause } from '@keelson/client';
 import type { ContainerRuntime, RuntimeStatus, RuntimeVersion } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 
 export interface RuntimeHealthOptions {
   readonly runtime: ContainerRuntime;

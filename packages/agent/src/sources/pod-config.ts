@@ -1,4 +1,4 @@
-import { isJsonObject } from '@keelson/core/internal';
+import { equalJson, isJsonObject } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type {
@@ -9,7 +9,6 @@ import type {
   PodSink,
   PodSourceName,
 } from '../base/contracts/pod-source.ts';
-import { sameValue } from '../base/json-values.ts';
 
 export interface PodConfigOptions {
   /** Every source that will deliver. */
@@ -146,8 +145,8 @@ const own: ReadonlySet<string> = new Set(['kubernetes.io/config.seen']);
 const inMetadata: ReadonlySet<string> = new Set([...serverFields, 'annotations']);
 
 function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean {
-  if (!isJsonObject(a) || !isJsonObject(b)) return sameValue(a, b);
-  for (const key of Object.keys(a)) if (!skipped.has(key) && !sameValue(a[key], b[key])) return false;
+  if (!isJsonObject(a) || !isJsonObject(b)) return equalJson(a, b);
+  for (const key of Object.keys(a)) if (!skipped.has(key) && !equalJson(a[key], b[key])) return false;
   for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined && !skipped.has(key)) return false;
   return true;
 }
@@ -156,7 +155,7 @@ function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean 
 export function sameIntention(a: Pod, b: Pod): boolean {
   const [before, now] = [a.metadata ?? {}, b.metadata ?? {}];
   return (
-    sameValue(a.spec, b.spec) &&
+    equalJson(a.spec, b.spec) &&
     sameBut(inMetadata, before, now) &&
     sameBut(own, before.annotations ?? {}, now.annotations ?? {})
   );
@@ -167,5 +166,5 @@ export function changeOf(old: Pod | undefined, pod: Pod): PodChange['op'] | unde
   if (old === undefined) return 'add';
   if (old === pod) return undefined;
   if (!sameIntention(old, pod)) return 'update';
-  return sameValue(old.status, pod.status) ? undefined : 'reconcile';
+  return equalJson(old.status, pod.status) ? undefined : 'reconcile';
 }

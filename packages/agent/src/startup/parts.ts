@@ -35,7 +35,6 @@ import { ContainerStarter } from '../pods/containers/container-starter.ts';
 import { Housekeeping } from '../pods/housekeeping.ts';
 import { PodAdmission, podCapacity } from '../pods/pod-admission.ts';
 import { MirrorIndex, PodIntake } from '../pods/pod-intake.ts';
-import { PodKeeper } from '../pods/pod-keeper.ts';
 import { PodQueryReader } from '../pods/pod-query-reader.ts';
 import { PodStreamView } from '../pods/pod-stream-view.ts';
 import { PodSyncer } from '../pods/pod-syncer.ts';
@@ -236,7 +235,9 @@ export function createPodParts(
   const tokens = api && new PodTokens({ api, clock, logger });
   const syncer = new PodSyncer({
     ...{ config, runtime, states, starter, killer, volumes, probes, messages, events, paths, clock, callTimeoutMs },
+    reports,
     cgroups: machine.cgroups.pods,
+    cpus: machine.cpus,
     objects:
       api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
     ...(tokens ? { tokens } : {}),
@@ -245,18 +246,13 @@ export function createPodParts(
       allocatable: () => node.resources.allocatable,
       networkReady: () => health.networkReady(),
     },
-    report: (pod, status) => reports.set(pod, status),
     runtimeName: () => version.last?.runtimeName ?? runtime.name,
   });
   const admission = createAdmission(context, states, mirrors, node.pressure);
   const podCount = context.metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent manages.' });
   const workers = new PodWorkers({
     ...{ clock, logger, random, syncMs: config.syncMs },
-    work: new PodKeeper({
-      ...{ syncer, runtime, killer, states, probes, volumes, messages, reports, paths, callTimeoutMs },
-      cgroups: machine.cgroups.pods,
-      cpus: machine.cpus,
-    }),
+    work: syncer,
     recordOf: (pod, accepted) => admission.recordOf(pod, accepted),
     onCount: (count) => podCount.set(count),
     onGone: (uid) => {

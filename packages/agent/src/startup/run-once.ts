@@ -1,5 +1,4 @@
-import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core/runtime';
+import { type Clock, pause } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';

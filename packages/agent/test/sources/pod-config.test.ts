@@ -121,6 +121,15 @@ test('annotations, labels and fields that appear or go are wishes, as far as the
   t.is(heard.slice(1).join(), Array(4).fill('api: update a').join());
 });
 
+test('a label with the name of a member of every JavaScript object is a change of the pod', (t) => {
+  const { config, heard } = open('api');
+  const api = config.sink('api');
+  api([pod('a', { labels: {} } as object)]);
+  api([pod('a', { labels: { constructor: 'x' } } as object)]);
+  api([pod('a', { labels: {} } as object)]);
+  t.deepEqual(heard, ['api: add a', 'api: update a', 'api: update a']);
+});
+
 test('a listener that fails or leaves does not keep others from hearing', (t) => {
   const config = new PodConfig({ sources: ['file'], clock: new FakeClock(), logger: silentLogger });
   const heard: number[] = [];

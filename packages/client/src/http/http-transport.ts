@@ -4,12 +4,12 @@ import {
   addAbortListener,
   type Clock,
   type Logger,
+  pause,
   removeAbortListener,
   silentLogger,
   systemClock,
 } from '@keelson/core/runtime';
-import { Backoff, pause } from '../retry/backoff.ts';
-import { TokenBucket } from '../retry/token-bucket.ts';
+import { Backoff, TokenBucket } from '../retry/rate-limits.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import type { HttpClientOptions, Impersonation } from './http-client-options.ts';

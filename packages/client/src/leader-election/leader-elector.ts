@@ -1,6 +1,5 @@
 import type { ApiClient } from '@keelson/core';
-import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core/runtime';
-import { pause } from '../retry/backoff.ts';
+import { addAbortListener, type Clock, type Logger, pause, removeAbortListener } from '@keelson/core/runtime';
 import { LeaseLock } from './lease-lock.ts';
 
 export interface LeaderElectorOptions {

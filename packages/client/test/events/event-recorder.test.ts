@@ -2,8 +2,7 @@ import { type ApiClient, type KubeObject, statusErrors } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
 import { listeningLogger, until } from '@keelson/test-support';
 import test from 'ava';
-import { EventCorrelator, type EventSubject } from '../../src/events/event-correlator.ts';
-import { ApiEventRecorder } from '../../src/events/event-recorder.ts';
+import { ApiEventRecorder, EventCorrelator, type EventSubject } from '../../src/events/event-recorder.ts';
 import { ConnectionError } from '../../src/index.ts';
 
 const podSubject = (name: string, fieldPath?: string): EventSubject => ({

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
-import { TokenBucket } from '../../src/retry/token-bucket.ts';
+import { TokenBucket } from '../../src/retry/rate-limits.ts';
 
 const never = new AbortController().signal;
 setMaxListeners(0, never);

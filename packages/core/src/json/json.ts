@@ -335,12 +335,6 @@ export function copyJson<T>(value: T): T {
   return copy as T;
 }
 
-function definedKeys(value: Record<string, unknown>): number {
-  let count = 0;
-  for (const key of Object.keys(value)) if (value[key] !== undefined) count++;
-  return count;
-}
-
 /**
  * True when two values have the same JSON text apart from the order of object keys; `undefined` members count as
  * absent.
@@ -351,11 +345,13 @@ export function equalJson(a: unknown, b: unknown): boolean {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalJson(item, b[i]));
   }
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
-  let count = 0;
-  for (const key of Object.keys(a)) {
+  // `Object.keys` would be the larger part of the cost of a comparison.
+  let onlyInB = 0;
+  for (const key in b) if (b[key] !== undefined) onlyInB += 1;
+  for (const key in a) {
     if (a[key] === undefined) continue;
     if (!Object.hasOwn(b, key) || !equalJson(a[key], b[key])) return false;
-    count++;
+    onlyInB -= 1;
   }
-  return count === definedKeys(b);
+  return onlyInB === 0;
 }

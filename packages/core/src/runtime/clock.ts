@@ -1,3 +1,5 @@
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
+
 /** Time as a parameter. Packages read the time and set timers in no other way, unless they state why. */
 export interface Clock {
   /** Wall time, epoch milliseconds; may jump. */
@@ -18,3 +20,17 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Resolves after `ms` of the clock, or when the signal aborts. */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = () => {
+      cancel();
+      removeAbortListener(signal, finish);
+      resolve();
+    };
+    const cancel = clock.after(ms, finish);
+    addAbortListener(signal, finish);
+  });
+}

@@ -1,6 +1,5 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { awaitRevision } from './await-revision.ts';
 import { type DirectListRequest, listDirectly } from './direct-list.ts';
 import { createStored, guaranteedUpdate } from './guaranteed-update.ts';
 import { HistoryWatch, type HistoryWatchOptions } from './history-watch.ts';
@@ -18,7 +17,7 @@ import type {
 import type { BookmarkStamp } from './resource-watch.ts';
 import type { ObjectSource, StorageMemory } from './storage-memory.ts';
 import type { Key, Revision, Store } from './store.ts';
-import { throwIfAborted } from './store-helpers.ts';
+import { awaitRevision, pinnedPoint, throwIfAborted } from './store-helpers.ts';
 import { StoredObject } from './stored-object.ts';
 
 /** The objects of one kind read straight from a store. Every read is a read of the store; nothing is kept. */
@@ -121,11 +120,4 @@ export class DirectStorage implements ResourceStorage {
     await awaitRevision(this.#store, this.#clock, at.revision, signal);
     return at.at === 'exact' ? at.revision : undefined;
   }
-}
-
-/** Which state a list wants, its place in a chunked list taken into account. */
-export function pinnedPoint(options: StorageListOptions): ReadPoint {
-  const { resume } = options;
-  if (resume === undefined) return options.at;
-  return resume.revision === 'latest' ? { at: 'latest' } : { at: 'exact', revision: resume.revision };
 }

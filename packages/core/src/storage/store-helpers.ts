@@ -1,6 +1,8 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
-import type { Key, KeyRange, Revision, StoreCapabilities, WriteOp } from './store.ts';
+import { type Clock, pause } from '../runtime/clock.ts';
+import type { ReadPoint, StorageListOptions } from './resource-storage.ts';
+import type { Key, KeyRange, Revision, Store, StoreCapabilities, WriteOp } from './store.ts';
 
 /** Largest size of a key in the contract. A store may accept longer keys, but callers must not depend on it. */
 export const maxKeyBytes = 1024;
@@ -95,6 +97,43 @@ export function checkNotCompacted(revision: Revision, compacted: Revision): void
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted)
     throw new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason });
+}
+
+/** How long a read waits for a revision that has not been reached: see docs/reference/api-rules.md#future-revisions. */
+export const futureRevisionWaitMs = 3_000;
+
+export function futureRevision(wanted: Revision, current: Revision): StorageError {
+  return new StorageError(
+    StorageErrorCode.FutureRevision,
+    `revision ${wanted} has not been reached, the store is at ${current}`,
+    {
+      revision: current,
+    },
+  );
+}
+
+/**
+ * Resolves when the store has reached `wanted`. Polls the store at growing intervals while a caller waits.
+ *
+ * @throws StorageError `FutureRevision` after three seconds.
+ */
+export async function awaitRevision(store: Store, clock: Clock, wanted: Revision, signal?: AbortSignal): Promise<void> {
+  const deadline = clock.monotonic() + futureRevisionWaitMs;
+  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, 250)) {
+    throwIfAborted(signal);
+    const current = await store.currentRevision(signal === undefined ? {} : { signal });
+    if (current >= wanted) return;
+    const left = deadline - clock.monotonic();
+    if (left <= 0) throw futureRevision(wanted, current);
+    await pause(clock, Math.min(pauseMs, left), signal);
+  }
+}
+
+/** Which state a list wants, its place in a chunked list taken into account. */
+export function pinnedPoint(options: StorageListOptions): ReadPoint {
+  const { resume } = options;
+  if (resume === undefined) return options.at;
+  return resume.revision === 'latest' ? { at: 'latest' } : { at: 'exact', revision: resume.revision };
 }
 
 /**

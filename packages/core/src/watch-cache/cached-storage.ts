@@ -2,8 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { futureRevision } from '../storage/await-revision.ts';
-import { DirectStorage, pinnedPoint } from '../storage/direct-storage.ts';
+import { DirectStorage } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, KeyTurns, type WriteObserver } from '../storage/guaranteed-update.ts';
 import type {
   ReadPoint,
@@ -20,7 +19,7 @@ import type { ResourceStorages } from '../storage/resource-storages.ts';
 import { kindPrefix, storageKindOf } from '../storage/storage-key.ts';
 import { type ObjectSource, StorageMemory } from '../storage/storage-memory.ts';
 import type { Key, Revision, Store } from '../storage/store.ts';
-import { Coalesced, throwIfAborted } from '../storage/store-helpers.ts';
+import { Coalesced, futureRevision, pinnedPoint, throwIfAborted } from '../storage/store-helpers.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { defaultWindowLimits, type WindowLimits } from './event-window.ts';
 import { KindCache, ranksOf } from './kind-cache.ts';

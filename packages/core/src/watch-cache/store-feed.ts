@@ -1,8 +1,7 @@
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
-import type { Clock } from '../runtime/clock.ts';
+import { type Clock, pause } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { futureRevisionWaitMs, pause } from '../storage/await-revision.ts';
 import type { ObjectSource } from '../storage/storage-memory.ts';
 import {
   type Key,
@@ -13,7 +12,7 @@ import {
   type WatchBatch,
   type WatchStream,
 } from '../storage/store.ts';
-import { throwIfAborted } from '../storage/store-helpers.ts';
+import { futureRevisionWaitMs, throwIfAborted } from '../storage/store-helpers.ts';
 import { StoredObject } from '../storage/stored-object.ts';
 import type { Incoming, KindCache, KindFeed } from './kind-cache.ts';
 import type { WaitingWatch, WatchView } from './watch-scopes.ts';

@@ -1,7 +1,6 @@
 import { connect } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { pause } from '@keelson/client';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 
 export interface SupervisorLinkOptions {
   /** Ensures that the supervisor runs; resolves with a connection to it. */

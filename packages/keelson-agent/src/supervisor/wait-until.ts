@@ -1,5 +1,4 @@
-import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core/runtime';
+import { type Clock, pause } from '@keelson/core/runtime';
 
 const pollMs = 20;
 const never = new AbortController().signal;

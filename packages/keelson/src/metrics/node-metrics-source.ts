@@ -1,4 +1,3 @@
-import { pause } from '@keelson/client';
 import {
   type ApiClient,
   formatTime,
@@ -8,7 +7,7 @@ import {
   type ReadVirtual,
   statusErrors,
 } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import type { NodeDialer } from '@keelson/http-koa';
 import { metricsKinds, type NodeMetrics, type PodMetrics } from '@keelson/kinds';
 import { type Amounts, fakeNodeLabel, fakePodUsage, sumOfUsage } from './fake-usage.ts';

@@ -1,6 +1,6 @@
-import { missingIsUndefined, pause } from '@keelson/client';
+import { missingIsUndefined } from '@keelson/client';
 import { type ApiClient, formatMicroTime, formatTime } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { type coreV1, Lease, Node } from '@keelson/kinds';
 import { keelsonVersion } from '../base/version.ts';
 import { fakeNodeLabel } from '../metrics/fake-usage.ts';

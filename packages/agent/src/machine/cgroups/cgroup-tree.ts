@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { pause } from '@keelson/client';
 import {
   attempt,
   CgroupError,
@@ -10,7 +9,7 @@ import {
   findHierarchies,
   readCgroupUsage,
 } from '@keelson/container-host';
-import type { Clock } from '@keelson/core/runtime';
+import { type Clock, pause } from '@keelson/core/runtime';
 
 export interface CgroupTreeOptions {
   /** Mount point of the hierarchies. */

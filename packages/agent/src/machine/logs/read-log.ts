@@ -1,7 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { pause } from '@keelson/client';
 import { type LogLineHead, maxLogHeadBytes, parseLogHead } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core/runtime';
+import { type Clock, pause } from '@keelson/core/runtime';
 import type { LogRequest } from '../../base/contracts/pod-queries.ts';
 import { type LogFile, openAfter, openLog, openNewest, rotatedBefore } from './log-files.ts';
 

@@ -1,5 +1,4 @@
-import { pause } from '@keelson/client';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import type { VolumeUsage } from '../../base/contracts/pod-queries.ts';
 import type { HostFiles } from '../host/host-files.ts';
 import type { MeasuredVolume } from '../volumes/pod-volumes.ts';

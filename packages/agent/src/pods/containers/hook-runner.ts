@@ -1,6 +1,5 @@
-import { pause } from '@keelson/client';
 import type { ContainerRuntime } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core/runtime';
+import { type Clock, pause } from '@keelson/core/runtime';
 import type { Container, coreV1 } from '@keelson/kinds';
 import { httpCheck } from '../probes/http-check.ts';
 import { portOf } from '../probes/port-of.ts';

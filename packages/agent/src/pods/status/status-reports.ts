@@ -1,8 +1,8 @@
 import { WorkQueue, type WorkResult } from '@keelson/client';
 import { type ApiClient, isStatusError } from '@keelson/core';
+import { equalJson } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { Pod, type PodStatus } from '@keelson/kinds';
-import { sameValue } from '../../base/json-values.ts';
 import { fullNameOf, isStaticPod, uidOf } from '../../base/pod/pod-spec.ts';
 
 interface Report {
@@ -82,7 +82,7 @@ export class StatusReports {
     if (report === undefined) this.#reports.set(uid, { pod, status, known: undefined, agreed: false, ended: false });
     else {
       report.pod = pod;
-      if (sameValue(report.status, status)) return;
+      if (equalJson(report.status, status)) return;
       report.status = status;
       report.agreed = false;
     }
@@ -191,14 +191,14 @@ export function statusPatch(old: PodStatus, next: PodStatus): Record<string, unk
     if (key === 'conditions') {
       const changed = (next.conditions ?? []).filter(
         (condition) =>
-          !sameValue(
+          !equalJson(
             condition,
             old.conditions?.find(({ type }) => type === condition.type),
           ),
       );
       if (changed.length > 0)
         patch['conditions'] = changed.map((condition) => ({ reason: null, message: null, ...condition }));
-    } else if (!sameValue(old[key], value)) {
+    } else if (!equalJson(old[key], value)) {
       if (value === undefined) patch[key] = null;
       else patch[key] = replaced.has(key) && Array.isArray(value) ? [...value, { $patch: 'replace' }] : value;
     }

@@ -5,7 +5,6 @@ import {
   type HttpClientOptions,
   kubeconfigAccess,
   loadKubeconfig,
-  pause,
 } from '@keelson/client';
 import {
   type ApiClient,
@@ -17,7 +16,7 @@ import {
   type ResourceClient,
   type WatchOptions,
 } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { agentName } from '../../base/agent-name.ts';
 import type { ApiAccessConfig } from '../../base/config/agent-config.ts';
 import type { ShownCertificate } from '../credentials/certificate-rotation.ts';

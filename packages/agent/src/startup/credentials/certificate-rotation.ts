@@ -1,7 +1,7 @@
 import type { AlternativeNames } from '@keelson/certificates';
-import { Backoff, pause } from '@keelson/client';
+import { Backoff } from '@keelson/client';
 import { type ApiClient, isStatusError } from '@keelson/core';
-import type { Clock, Logger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import type { CertificateStore } from './certificate-store.ts';
 import type { ClientCertificate } from './client-certificate.ts';
 import { requestCertificate } from './request-certificate.ts';

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
-import { pause } from '@keelson/client';
-import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
+import { addAbortListener, type Clock, pause, removeAbortListener } from '@keelson/core/runtime';
 import { MachineError } from '../../base/machine-error.ts';
 
 /** Period at which /proc/locks is polled, because the kernel does not notify of processes that wait for a lock. */
