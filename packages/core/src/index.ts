@@ -60,18 +60,6 @@ export {
 export { listMetaSchema, objectMetaSchema, ownerReferenceSchema } from './kind/object-meta-schema.ts';
 /** @public */
 export {
-  annotationsErrors,
-  finalizersErrors,
-  foregroundFinalizer,
-  maxAnnotationBytes,
-  newFinalizersErrors,
-  type ObjectMetaRules,
-  orphanFinalizer,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-} from './kind/object-meta-validation.ts';
-/** @public */
-export {
   always,
   embedded,
   type Field,
@@ -197,3 +185,15 @@ export {
 } from './meta/types.ts';
 /** @public */
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest, OperationOptions } from './registry/admission.ts';
+/** @public */
+export {
+  annotationsErrors,
+  finalizersErrors,
+  foregroundFinalizer,
+  maxAnnotationBytes,
+  newFinalizersErrors,
+  type ObjectMetaRules,
+  orphanFinalizer,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './registry/common-fields.ts';

@@ -2,7 +2,9 @@ import type { FieldError } from '../meta/field-error.ts';
 import type { NameRule } from '../meta/names.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { FinalizerRule } from './object-meta-validation.ts';
+
+/** Whether finalizers that are not standard need a domain in front (built-in kinds), or may be any qualified name. */
+export type FinalizerRule = 'domain' | 'qualifiedName';
 
 /** What happens to the dependents of a deleted object. */
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';

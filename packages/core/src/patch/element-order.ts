@@ -1,6 +1,17 @@
 import { isJsonObject } from '../json/json.ts';
-import { mergeKeyOf, patchDirective } from './merge-list.ts';
 import { PatchError } from './patch-budget.ts';
+
+/** Key of the directive that applies to a whole map or list element. */
+export const patchDirective = '$patch';
+
+/** The value of the merge key of a list element. */
+export function mergeKeyOf(item: unknown, mergeKey: string, path: string): unknown {
+  if (isJsonObject(item) && Object.hasOwn(item, mergeKey)) {
+    const value = item[mergeKey];
+    if (typeof value !== 'object') return value;
+  }
+  throw new PatchError('unprocessable', `map: ${path || '.'} does not contain declared merge key: ${mergeKey}`);
+}
 
 /**
  * Brings a merged list into the order that `$setElementOrder` specifies. The items it names come in its order. Items

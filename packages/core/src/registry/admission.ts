@@ -1,5 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
-import { shownResult } from '../kind/checked-hooks.ts';
+import { shownResult } from '../kind/define-kind.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';

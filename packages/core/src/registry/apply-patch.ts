@@ -6,11 +6,11 @@ import { statusErrors } from '../errors/status-error.ts';
 import { isDocumentError, type ParsedDocument } from '../json/document-error.ts';
 import { copyJson, isJsonObject } from '../json/json.ts';
 import { fieldError } from '../meta/field-error.ts';
+import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
 import { type BodyType, checkFields, type DecodedObject, decodeObject, settleIdentity } from './decode-body.ts';
-import type { PatchRequest } from './decode-patch.ts';
 import type { ObjectTarget, ResourceBinding } from './resource-binding.ts';
-import type { WriteParameters } from './resource-service.ts';
+import type { PatchBody, WriteParameters } from './resource-service.ts';
 
 function parse(bytes: Buffer): ParsedDocument {
   try {
@@ -30,7 +30,9 @@ function typeText(apiVersion: unknown, kind: unknown): string {
 }
 
 /** An apply before its body was read. */
-interface ParseRequest extends Pick<PatchRequest, 'context' | 'patch'> {
+interface ParseRequest {
+  readonly context: RequestContext;
+  readonly patch: PatchBody;
   readonly parameters: WriteParameters;
 }
 

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
-import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
 import type { AdmissionRequest, OperationOptions } from './admission.ts';
+import { clearStatus, dropRepeatedOwners, newMetadata, objectPath, validateObjectMeta } from './common-fields.ts';
 import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
 import { managerOf } from './field-tracking.ts';
 import type { Allocation } from './object-allocator.ts';
@@ -17,7 +17,6 @@ import {
   warningOnce,
 } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
-import { clearStatus, dropRepeatedOwners, newMetadata, objectPath } from './server-set-fields.ts';
 
 /** Characters of generated names. Without vowels they contain no words, and no two characters look similar. */
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';

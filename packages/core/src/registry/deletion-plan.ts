@@ -1,9 +1,9 @@
 import { statusErrors } from '../errors/status-error.ts';
-import { foregroundFinalizer, orphanFinalizer } from '../kind/object-meta-validation.ts';
 import type { PropagationPolicy, Strategy, StrategyContext } from '../kind/strategy.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
 import { formatTime } from '../meta/time.ts';
 import type { AnyObject, ObjectMeta } from '../meta/types.ts';
+import { foregroundFinalizer, orphanFinalizer } from './common-fields.ts';
 import type { DeleteParameters } from './resource-service.ts';
 
 const deleteOptions = { group: 'meta.k8s.io', kind: 'DeleteOptions' } as const;

@@ -2,7 +2,6 @@ import { keepTimes } from '../apply/field-manager.ts';
 import { statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { equalJson } from '../json/json.ts';
-import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import { addErrors, type FieldError, fieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
@@ -10,6 +9,14 @@ import type { AnyObject, ObjectMeta } from '../meta/types.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionRequest, OperationOptions } from './admission.ts';
+import {
+  changedMetadata,
+  objectPath,
+  onlyStatus,
+  raiseGeneration,
+  restoreStatus,
+  validateObjectMetaUpdate,
+} from './common-fields.ts';
 import type { DecodedObject } from './decode-body.ts';
 import { isReleased } from './deletion-plan.ts';
 import { managerOf } from './field-tracking.ts';
@@ -23,7 +30,6 @@ import {
   warningOnce,
 } from './resource-binding.ts';
 import type { Answer } from './resource-service.ts';
-import { changedMetadata, objectPath, onlyStatus, raiseGeneration, restoreStatus } from './server-set-fields.ts';
 import { modifiedText } from './translate-error.ts';
 
 /** The hooks of the kind that a write calls: those of the main resource, those of status, or neither. */

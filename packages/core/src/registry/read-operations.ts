@@ -15,6 +15,7 @@ import type {
 } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
+import { clearStatus, keepsGeneration } from './common-fields.ts';
 import { type Selection, selectionOf } from './predicate.ts';
 import {
   isStorable,
@@ -25,7 +26,6 @@ import {
   targetPrefix,
 } from './resource-binding.ts';
 import type { Answer, ExportParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
-import { clearStatus, keepsGeneration } from './server-set-fields.ts';
 
 const listOptions = { group: 'meta.k8s.io', kind: 'ListOptions' } as const;
 const largestUint64 = 18446744073709551615n;

@@ -9,11 +9,11 @@ import { ActionOperation, type ParentOperations } from './action-operation.ts';
 import type { OperationOptions } from './admission.ts';
 import { applyConfig, parseApplied } from './apply-patch.ts';
 import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
-import { decodePatch } from './decode-patch.ts';
 import type { WriteMode, WrittenObject } from './object-writer.ts';
 import { requirePreconditions } from './object-writer.ts';
 import { bodyTypeOf, type ObjectTarget, objectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
+import { decodePatch } from './update-operations.ts';
 
 /** Subresources that change a part of their parent. */
 type PartDefinition = Extract<SubresourceDefinition, { type: 'projection' | 'replace' }>;

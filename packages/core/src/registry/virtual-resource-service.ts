@@ -1,6 +1,6 @@
 import type { QualifiedResource } from '../errors/status-error.ts';
 import { statusErrors } from '../errors/status-error.ts';
-import { shownResult } from '../kind/checked-hooks.ts';
+import { shownResult } from '../kind/define-kind.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { VirtualKind } from '../kind/virtual-kind.ts';
 import type { RequestContext } from '../meta/request-context.ts';

@@ -14,9 +14,9 @@ import { StoredObject } from '../../src/internal.ts';
 import { copyJson, equalJson } from '../../src/json/json.ts';
 import type { AnyObject } from '../../src/meta/types.ts';
 import { AdmissionChain } from '../../src/registry/admission.ts';
+import { raiseGeneration } from '../../src/registry/common-fields.ts';
 import { randomName } from '../../src/registry/create-operation.ts';
 import { selectionOf } from '../../src/registry/predicate.ts';
-import { raiseGeneration } from '../../src/registry/server-set-fields.ts';
 import { translateError, watchErrorStatus } from '../../src/registry/translate-error.ts';
 import { Place, Widget } from './fixtures/kinds.ts';
 

@@ -9,8 +9,8 @@ import {
 } from '../../../validation/checks.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
-import type { Container, EphemeralContainer, Volume, VolumeMount } from '../schema/index.ts';
-import { checkEphemeralVolume } from './check-ephemeral-volume.ts';
+import type { Container, EphemeralContainer, EphemeralVolumeSource, Volume, VolumeMount } from '../schema/index.ts';
+import { checkClaimSpec } from '../volume-claim/check-claim-spec.ts';
 import { checkProjected } from './check-projected.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 import { sourcesOf, type VolumeSourceName } from './volume-sources.ts';
@@ -256,4 +256,11 @@ export function checkVolumeDevices(
       errors.push(fieldError.invalid(`${at}.devicePath`, device.devicePath, 'must be unique'));
     places.add(device.devicePath);
   });
+}
+
+/** Validates the template of a claim that is created for a pod. */
+function checkEphemeralVolume(source: EphemeralVolumeSource, path: string, errors: Errors): void {
+  const template = source.volumeClaimTemplate;
+  if (template) checkClaimSpec(template.spec ?? {}, `${path}.volumeClaimTemplate.spec`, errors);
+  else errors.push(fieldError.required(`${path}.volumeClaimTemplate`));
 }

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../src/kind/object-meta-validation.ts';
 import type { ObjectMeta } from '../../src/meta/types.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../src/registry/common-fields.ts';
 
 const good: ObjectMeta = { name: 'a', namespace: 'n' };
 
