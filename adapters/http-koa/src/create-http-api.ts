@@ -29,7 +29,6 @@ import {
 import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
 import { ResourceHandler, Routes } from './resource/resource-handler.ts';
-import { connectSubresource } from './resource/subresources.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
 /** The resource API as a listener for any HTTP server. */
@@ -77,11 +76,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       recentBodiesBytes: budgets.recentBodiesBytes,
     }),
   );
-  const connectOf = (attributes: RequestAttributes) => {
-    const kind = routes.find(attributes)?.kind;
-    return kind && connectSubresource(attributes, kind);
-  };
-  const pipeline = new Pipeline(options, limits, httpMetrics, (attributes) => connectOf(attributes) !== undefined);
+  const pipeline = new Pipeline(options, limits, httpMetrics, routes.connectOf);
   options.metrics.beforeRead?.(() => httpMetrics.flush(pipeline.levels));
   const connects = new ConnectHandler({ clock: options.clock, limits, dialer: options.nodeDialer });
   const { aggregated } = options;
@@ -150,7 +145,8 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     if (response === undefined) return true;
     const exchange = pipeline.open(request, response);
     const { attributes } = exchange;
-    const upgrades = connectOf(attributes)?.upgrades || (attributes.isResourceRequest && isAggregated(attributes));
+    const upgrades =
+      routes.connectOf(attributes)?.upgrades || (attributes.isResourceRequest && isAggregated(attributes));
     if (upgrades && !mayHaveBody(request)) {
       driveAnswer(response, asked);
       exchange.upgrade = asked;

@@ -35,7 +35,7 @@ import { runCommand } from './exec/run-command.ts';
 import { execStreams, forwardPort } from './exec/streaming.ts';
 import { execTerminal } from './exec/terminal.ts';
 import { hostImage } from './host-image.ts';
-import { makePlan, type PlanInput } from './launch/make-plan.ts';
+import { makePlan, type PlanInput } from './launch/launch-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
 import type { LaunchPlan } from './state/records.ts';
 

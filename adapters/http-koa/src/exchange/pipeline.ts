@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
+import { type ConnectSubresource, isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
 import {
   type Auditor,
   type Brand,
@@ -58,19 +58,19 @@ export class Pipeline {
   readonly #fallbackUser: UserInfo;
   /** Set when requests without credentials have the rights of a user. */
   readonly #webPages: WebPageGuard | undefined;
-  readonly #connects: (attributes: RequestAttributes) => boolean;
+  readonly #connectOf: (attributes: RequestAttributes) => ConnectSubresource | undefined;
   readonly #aggregated: AggregatedApis | undefined;
   readonly #flows: FlowControl;
   readonly #running: RunningRequests;
   readonly #keepAsyncContext: boolean;
   #draining = false;
 
-  /** @param connects whether a request on a subresource is a connect request */
+  /** @param connectOf the connect subresource that a request names */
   constructor(
     options: HttpApiOptions,
     limits: HttpLimits,
     metrics: HttpMetrics,
-    connects: (attributes: RequestAttributes) => boolean,
+    connectOf: (attributes: RequestAttributes) => ConnectSubresource | undefined,
   ) {
     this.#clock = options.clock;
     this.#logger = options.logger.child({ component: 'http' });
@@ -83,7 +83,7 @@ export class Pipeline {
     this.#fallbackUser = options.insecureUser ?? anonymousUser;
     const remedy = 'the option allowedHosts allows more than loopback addresses';
     this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
-    this.#connects = connects;
+    this.#connectOf = connectOf;
     this.#aggregated = options.aggregated;
     this.#flows = new FlowControl(limits, { ...defaultFlowControl, ...options.flowControl }, options.clock, metrics);
     this.#keepAsyncContext = options.keepAsyncContext === true;
@@ -156,7 +156,7 @@ export class Pipeline {
   }
 
   #isConnect(attributes: RequestAttributes): boolean {
-    return attributes.subresource !== '' && this.#connects(attributes);
+    return attributes.subresource !== '' && this.#connectOf(attributes) !== undefined;
   }
 
   #requestIdOf(request: IncomingMessage): string {

@@ -25,7 +25,7 @@ import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
 import { sendNotFound, sendWhole } from '../exchange/send.ts';
-import { callSubresource, findSubresource, verbNotAllowed } from './subresources.ts';
+import { callSubresource, connectSubresource, findSubresource, verbNotAllowed } from './subresources.ts';
 
 /** The service of one kind in one version, and what its requests share. */
 export interface Route {
@@ -59,6 +59,12 @@ export class Routes {
     }
     return route;
   }
+
+  /** The connect subresource that a request names, regardless of the verb. */
+  readonly connectOf = (attributes: RequestAttributes): ConnectSubresource | undefined => {
+    const kind = this.find(attributes)?.kind;
+    return kind && connectSubresource(attributes, kind);
+  };
 }
 
 const wholeCluster: Target = {};

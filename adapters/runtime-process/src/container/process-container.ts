@@ -9,8 +9,7 @@ import {
   spawnMonitor,
 } from '@keelson/container-monitor';
 import { ExitReason, type LinuxResources, type PodSandboxStatus } from '@keelson/container-runtime';
-import { findProgram, searchPathOf } from '../launch/make-plan.ts';
-import { launcher, startScript, terminalCommand } from '../launch/start-script.ts';
+import { findProgram, launcher, searchPathOf, startScript, terminalCommand } from '../launch/launch-plan.ts';
 import { processesOf } from '../machine/members.ts';
 import type { ProcessRecord } from '../state/records.ts';
 

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { signalProcess, toolPath } from '@keelson/container-host';
 import { collectOutput, endOf } from '@keelson/container-monitor';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
-import { findProgram, searchPathOf } from '../launch/make-plan.ts';
-import { execCommand } from '../launch/start-script.ts';
+import { execCommand, findProgram, searchPathOf } from '../launch/launch-plan.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
 /**

@@ -2,7 +2,7 @@ import { type Amounts, amountOf, podAmounts } from '@keelson/controllers';
 import { type AdmissionPlugin, type AdmissionRequest, compareQuantities, quantityMilliValue } from '@keelson/core';
 import { type Container, type coreV1, LimitRange, type PersistentVolumeClaim, type Pod } from '@keelson/kinds';
 import type { CachedObjects } from './cached-objects.ts';
-import { refusal } from './class-admission.ts';
+import { refusal } from './default-admission.ts';
 
 type Item = coreV1.LimitRangeItem;
 

@@ -3,11 +3,10 @@ import type { KindDefinition } from '@keelson/core';
 import { StorageMemory, withoutPassword } from '@keelson/core/internal';
 import type { Store } from '@keelson/core/storage-adapter';
 import { tracedStore } from '../observe/traced-plane.ts';
-import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
 import { makeStore, type StoreContext } from '../storage/open-storage.ts';
 import { PlaneStore } from '../storage/plane-store.ts';
-import { PlaneStores } from '../storage/plane-stores.ts';
+import { PlaneStores, routeKinds } from '../storage/plane-stores.ts';
 import { planStorage, type StorePlan } from '../storage/storage-plan.ts';
 import type { ControlPlaneOptions } from './create-control-plane.ts';
 

@@ -11,8 +11,8 @@ import { loadOptions } from '../../src/config/load-options.ts';
 import { optionTable } from '../../src/config/options.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
-import { routeKinds } from '../../src/storage/kind-routes.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';
+import { routeKinds } from '../../src/storage/plane-stores.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 

@@ -3,7 +3,7 @@ import { builtinKinds } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
 import { parseHistory, type StorageChoice } from '../../src/config/storage-choice.ts';
-import { routeKinds } from '../../src/storage/kind-routes.ts';
+import { routeKinds } from '../../src/storage/plane-stores.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
 
 const defaults = { reads: 'consistent' } as const;

@@ -18,10 +18,43 @@ export function refusal({ kind, name }: AdmissionRequest, why: string): StatusEr
 const isMain = ({ subresource }: AdmissionRequest) => subresource === undefined;
 const isNew = ({ operation, subresource }: AdmissionRequest) => operation === 'create' && subresource === undefined;
 
-/** The plugins that apply the classes that pods and claims name: Priority, RuntimeClass and DefaultStorageClass. */
-export function classAdmission(objects: CachedObjects): AdmissionPlugin[] {
-  return [podPriority(objects), oneDefaultPriority(objects), podRuntime(objects), claimClass(objects)];
+/**
+ * The plugins that complete new pods and claims: DefaultTolerationSeconds, and Priority, RuntimeClass and
+ * DefaultStorageClass, which apply the classes that the objects name.
+ */
+export function defaultAdmission(objects: CachedObjects): AdmissionPlugin[] {
+  return [
+    defaultTolerations,
+    podPriority(objects),
+    oneDefaultPriority(objects),
+    podRuntime(objects),
+    claimClass(objects),
+  ];
 }
+
+const missedNodeKeys = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+/** Time in which a node may come back before its pods are evicted. */
+const tolerationSeconds = 300;
+
+/** Pods tolerate a node that is not ready or unreachable for five minutes, unless they state a time themselves. */
+const defaultTolerations: AdmissionPlugin = {
+  name: 'DefaultTolerationSeconds',
+  resources: ['pods'],
+  handles: ({ operation, subresource }) => operation === 'create' && subresource === undefined,
+  mutate: ({ object }) => {
+    const { spec } = object as Pod;
+    const given = spec.tolerations ?? [];
+    const missing = missedNodeKeys.filter(
+      (missed) =>
+        !given.some(
+          ({ key = '', effect = '' }) => (key === '' || key === missed) && (effect === '' || effect === 'NoExecute'),
+        ),
+    );
+    if (missing.length === 0) return;
+    const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
+    spec.tolerations = [...given, ...added];
+  },
+};
 
 async function defaultPriorityClass(objects: CachedObjects): Promise<PriorityClass | undefined> {
   const defaults = (await objects.list(PriorityClass)).filter(({ globalDefault }) => globalDefault);
