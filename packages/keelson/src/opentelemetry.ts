@@ -24,11 +24,11 @@ import {
 } from '@opentelemetry/api';
 import { keelsonVersion } from './base/version.ts';
 
-/** Where spans and metrics go. @experimental */
+/** The destination of spans and metrics. @experimental */
 export interface OpenTelemetryOptions {
-  /** The destination of spans and metrics. */
+  /** Default: the provider that the SDK of the program has registered globally. */
   readonly tracerProvider?: TracerProvider;
-  /** The destination of spans and metrics. */
+  /** Default: the provider that the SDK of the program has registered globally. */
   readonly meterProvider?: MeterProvider;
   /** Metrics that are recorded as well, such as those of the path `/metrics`. Default: none. */
   readonly metrics?: Metrics;

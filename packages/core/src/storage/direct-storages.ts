@@ -12,7 +12,7 @@ export interface DirectStoragesOptions {
   readonly memory?: StorageMemory;
 }
 
-/** Called with every acknowledged write before the caller of the write receives its result. */
+/** The storages of all kinds directly on the store, without a watch cache. */
 export function createDirectStorages(options: DirectStoragesOptions): ResourceStorages {
   const storages = new Map<string, DirectStorage>();
   const memory = options.memory ?? new StorageMemory(options.clock);

@@ -7,12 +7,9 @@ import type { Entry, Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-helpers.ts';
 import { metadataOffset, StoredObject } from './stored-object.ts';
 
-/** Hears of every acknowledged write before its caller does. */
+/** Notified of every acknowledged write before the caller of the write receives its result. */
 export interface WriteObserver {
-  /**
-   * A state that may be stale, for the first attempt; absent: it is read. That an object is missing is always verified
-   * by a read.
-   */
+  /** The object of an acknowledged write, when the caller has already created it. */
   known(key: Key, revision: Revision): StoredObject | undefined;
   written(object: StoredObject): void;
   deleted(key: Key, revision: Revision): void;
@@ -29,7 +26,10 @@ export interface WriteRequest {
 
 export interface UpdateRequest extends WriteRequest {
   readonly decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>;
-  /** x */
+  /**
+   * A state that may be stale, for the first attempt; absent: it is read. That an object is missing is always verified
+   * by a read.
+   */
   readonly suggestion?: StoredObject | undefined;
 }
 

@@ -64,6 +64,7 @@ import { makeStores, type StoreWrapper } from './make-stores.ts';
 import { withOptionNames } from './option-names.ts';
 import { processAnchor, processWarnings, systemObjects } from './plane-services.ts';
 
+/** Options of {@link createControlPlane}; every one has a default. */
 export interface ControlPlaneOptions {
   /** Kinds to serve in addition to the built-in ones. */
   readonly kinds?: readonly KindDefinition[];

@@ -52,7 +52,7 @@ export async function makeStores(
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const opened = await makeStore({ name, reads: storeReads, ...rest }, context);
     const own = wrap?.(name, opened.store) ?? opened.store;
-    // A server with the options that envtest expects.
+    // Calls of this thread are traced, also when another thread carries them out.
     const store = tracing ? tracedStore(own, tracing, opened.adapter, name) : own;
     const made = { ...opened, store: encryption?.wrap(name, store) ?? store };
     stores.push(

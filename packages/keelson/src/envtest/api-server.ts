@@ -9,7 +9,7 @@ import { path } from '../config/option-types.ts';
 import { optionTable, type ServerOptions } from '../config/options.ts';
 import { type Credentials, readServingCertificate } from '../tls/credentials.ts';
 
-/** A server as envtest wants it. */
+/** The options and credentials of a server that envtest starts. */
 export interface EnvtestServer {
   readonly options: ServerOptions;
   readonly credentials: Credentials;

@@ -15,7 +15,7 @@ type Old = unknown;
 /** What one validation has found and how much work it may still do. */
 class Run {
   errors: FieldError[] = [];
-  /** False when no further check is needed: the limit of errors or of steps is reached. */
+  /** Number of checks, by which the best of several alternatives is chosen. */
   matches = 0;
   readonly budget: { steps: number; patterns: number; exceeded: boolean };
 
@@ -27,7 +27,7 @@ class Run {
     if (this.errors.length < maxErrors) this.errors.push(error);
   }
 
-  /** False when the work is done or too much. */
+  /** Counts a check; false when no further one is needed, because the limit of errors or of steps is reached. */
   step(): boolean {
     this.matches++;
     if (this.budget.steps-- > 0) return this.errors.length < maxErrors;
