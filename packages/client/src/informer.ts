@@ -8,6 +8,7 @@ import { Backoff } from './retry/rate-limits.ts';
 
 export type { InformerHandlers };
 
+/** Options of an {@link Informer}: what it follows, and what it keeps of each object. */
 export interface InformerOptions<T extends KubeObject, K> {
   readonly client: ResourceClient<T>;
   /** The part of an object that is kept in memory; a small projection saves memory. */

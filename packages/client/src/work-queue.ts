@@ -3,6 +3,7 @@ import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import { TokenBucket } from './retry/rate-limits.ts';
 import { type QueueMetrics, queueMetrics } from './work-queue-metrics.ts';
 
+/** Options of a {@link WorkQueue}. */
 export interface WorkQueueOptions {
   readonly name: string;
   /** Processes one key. A key whose processing fails is added again with a growing delay. */

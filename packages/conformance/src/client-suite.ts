@@ -31,6 +31,7 @@ export const clientCases: readonly ClientCase[] = casesOf(
   concurrencyCases,
 );
 
+/** Options of a run of one client case. */
 export interface ClientCaseOptions {
   /** Time limit of the case in milliseconds. Default 30 s. */
   readonly timeoutMs?: number;

@@ -38,6 +38,7 @@ export const storeCases: readonly StoreCase[] = casesOf(
   modelCases,
 );
 
+/** Options of a run of one case of a store. */
 export interface RunOptions {
   readonly seed: number;
   /** Time limit of the case in milliseconds. Default 30 s. */

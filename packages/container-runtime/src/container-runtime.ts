@@ -8,6 +8,7 @@ import type { LinuxResources } from './resources.ts';
 import type { PodSandbox, PodSandboxConfig, PodSandboxStatus, SandboxFilter, SandboxId } from './sandbox.ts';
 import type { ContainerStats } from './stats.ts';
 
+/** Name and versions of a runtime. */
 export interface RuntimeVersion {
   /** `process`, `containerd`, ... */
   readonly runtimeName: string;
@@ -16,6 +17,7 @@ export interface RuntimeVersion {
   readonly runtimeApiVersion: string;
 }
 
+/** One aspect of the state of a runtime. */
 export interface RuntimeCondition {
   readonly type: 'RuntimeReady' | 'NetworkReady';
   readonly status: boolean;
@@ -23,11 +25,13 @@ export interface RuntimeCondition {
   readonly message?: string;
 }
 
+/** Whether the runtime and its network are ready. */
 export interface RuntimeStatus {
   /** Both types, once each. */
   readonly conditions: readonly RuntimeCondition[];
 }
 
+/** How a container is stopped. */
 export interface StopRequest {
   /** Milliseconds between the stop signal and SIGKILL; 0 kills at once. */
   readonly gracePeriodMs: number;

@@ -12,6 +12,7 @@ export interface ContainerMetadata {
   readonly attempt: number;
 }
 
+/** A file or directory of the machine in a container. */
 export interface Mount {
   /** Absolute path in the container. */
   readonly containerPath: string;
@@ -28,6 +29,7 @@ export interface Mount {
   readonly selinuxRelabel?: boolean;
 }
 
+/** A device of the machine in a container. */
 export interface Device {
   readonly containerPath: string;
   readonly hostPath: string;
@@ -35,12 +37,14 @@ export interface Device {
   readonly permissions: string;
 }
 
+/** A profile of seccomp or AppArmor. */
 export interface SecurityProfile {
   readonly type: 'runtimeDefault' | 'unconfined' | 'localhost';
   /** Absolute path (seccomp) or name of a loaded profile (AppArmor); for `localhost`. */
   readonly localhostRef?: string;
 }
 
+/** Privileges, user and profiles of a container. */
 export interface ContainerSecurityContext {
   readonly privileged?: boolean;
   /** Numeric user; at most one of this and `runAsUsername`. */
@@ -69,6 +73,7 @@ export interface ContainerSecurityContext {
   };
 }
 
+/** The configuration of a new container. It does not change afterwards, except for its resources. */
 export interface ContainerConfig {
   readonly metadata: ContainerMetadata;
   /** Reference or ID of an image in the image store. */
@@ -107,6 +112,7 @@ export interface ContainerConfig {
  */
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
+/** A container as lists show it. */
 export interface Container {
   readonly id: ContainerId;
   readonly sandboxId: SandboxId;
@@ -136,6 +142,7 @@ export const ExitReason = {
   Lost: 'ContainerStatusUnknown',
 } as const;
 
+/** The complete state of a container. */
 export interface ContainerStatus extends Container {
   /** Epoch milliseconds; absent until it was started. */
   readonly startedAt?: number;

@@ -179,6 +179,7 @@ const unbounded: ReadonlySet<RuntimeCall> = new Set([
   'stopContainer',
 ]);
 
+/** Options of {@link withDeadlines}. */
 export interface DeadlineOptions {
   readonly clock?: Clock;
   /** Deadline of calls without `timeoutMs`, except calls that may take long; absent: no deadline. */
@@ -198,6 +199,7 @@ export function withDeadlines(engine: ContainerEngine, options: DeadlineOptions 
   });
 }
 
+/** Options of {@link withMetrics}. */
 export interface RuntimeMetricsOptions {
   readonly metrics: Metrics;
   readonly clock?: Clock;

@@ -3,6 +3,7 @@ import type { CallOptions } from './call-options.ts';
 import type { ContainerId } from './container.ts';
 import type { SandboxId } from './sandbox.ts';
 
+/** A command whose output is collected. */
 export interface ExecSyncRequest {
   /** No shell. */
   readonly command: readonly string[];
@@ -14,6 +15,7 @@ export interface ExecSyncRequest {
   readonly maxOutputBytes?: number;
 }
 
+/** The output and the exit code of a command. */
 export interface ExecSyncResult {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
@@ -21,11 +23,13 @@ export interface ExecSyncResult {
   readonly exitCode: number;
 }
 
+/** Size of a terminal in characters. */
 export interface TerminalSize {
   readonly width: number;
   readonly height: number;
 }
 
+/** The streams of a process that the caller requests. */
 export interface StreamRequest {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -34,6 +38,7 @@ export interface StreamRequest {
   readonly tty: boolean;
 }
 
+/** A command whose streams are connected to the caller. */
 export interface ExecRequest extends StreamRequest {
   readonly command: readonly string[];
 }

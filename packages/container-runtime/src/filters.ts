@@ -9,12 +9,14 @@ function hasLabels(
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
 
+/** True when the sandbox meets all conditions of the filter. */
 export function matchesSandbox(sandbox: PodSandbox, filter: SandboxFilter = {}): boolean {
   if (filter.id !== undefined && filter.id !== sandbox.id) return false;
   if (filter.state !== undefined && filter.state !== sandbox.state) return false;
   return hasLabels(sandbox.labels, filter.labels);
 }
 
+/** True when the container meets all conditions of the filter. */
 export function matchesContainer(container: Container, filter: ContainerFilter = {}): boolean {
   if (filter.id !== undefined && filter.id !== container.id) return false;
   if (filter.state !== undefined && filter.state !== container.state) return false;

@@ -11,6 +11,7 @@ export interface ImageConfig {
   readonly volumes?: readonly string[];
 }
 
+/** An image in the store of the runtime. */
 export interface Image {
   /** Digest of the configuration, `sha256:...`, or a name of the runtime's own for a built-in one. */
   readonly id: string;
@@ -36,6 +37,7 @@ export interface ImageAuth {
   readonly serverAddress?: string;
 }
 
+/** How far a pull has come. */
 export interface PullProgress {
   /** Bytes received so far, over all layers. */
   readonly receivedBytes: number;
@@ -43,6 +45,7 @@ export interface PullProgress {
   readonly totalBytes?: number;
 }
 
+/** Credentials and callbacks of a pull. */
 export interface PullRequest {
   readonly auth?: ImageAuth;
   /** Called at least every few seconds while data arrives; its absence is what a watchdog sees. */

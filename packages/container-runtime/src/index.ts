@@ -1,5 +1,11 @@
+// Entry point for runtime adapters and their callers: the contract of a runtime, and helpers that implement parts of
+// it.
+
+/** @public */
 export type { CallOptions } from './call-options.ts';
+/** @public */
 export type { RuntimeCapabilities } from './capabilities.ts';
+/** @public */
 export {
   type Container,
   type ContainerConfig,
@@ -14,6 +20,7 @@ export {
   type Mount,
   type SecurityProfile,
 } from './container.ts';
+/** @public */
 export type {
   ContainerEngine,
   ContainerRuntime,
@@ -22,6 +29,7 @@ export type {
   RuntimeVersion,
   StopRequest,
 } from './container-runtime.ts';
+/** @public */
 export {
   type Around,
   boundedCall,
@@ -32,8 +40,11 @@ export {
   withDeadlines,
   withMetrics,
 } from './decorators.ts';
+/** @public */
 export type { RuntimeEvent } from './event-feed.ts';
+/** @public */
 export { EventFeed } from './event-feed.ts';
+/** @public */
 export type {
   ExecRequest,
   ExecSyncRequest,
@@ -43,10 +54,15 @@ export type {
   StreamRequest,
   TerminalSize,
 } from './exec.ts';
+/** @public */
 export { matchesContainer, matchesSandbox } from './filters.ts';
+/** @public */
 export type { FilesystemUsage, Image, ImageAuth, ImageConfig, PullProgress, PullRequest } from './image.ts';
+/** @public */
 export { type ImageReference, normalizeImageReference, parseImageReference } from './image-reference.ts';
+/** @public */
 export type { ImageService } from './image-service.ts';
+/** @public */
 export {
   formatLogLine,
   type LogLine,
@@ -55,10 +71,15 @@ export {
   parseLogHead,
   parseLogLine,
 } from './log-line.ts';
+/** @public */
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
+/** @public */
 export type { Bandwidth, NetworkAttachment, NetworkPlugin, NetworkRequest, NetworkStatus } from './network-plugin.ts';
+/** @public */
 export { findNodeIp } from './node-ip.ts';
+/** @public */
 export type { LinuxResources } from './resources.ts';
+/** @public */
 export {
   isRuntimeAdapter,
   parseRuntimeOptions,
@@ -66,7 +87,9 @@ export {
   type RuntimeContext,
   RuntimeOptionsError,
 } from './runtime-adapter.ts';
+/** @public */
 export { isRuntimeError, RuntimeError, RuntimeErrorCode, toRuntimeError } from './runtime-error.ts';
+/** @public */
 export type {
   DnsConfig,
   PodSandbox,
@@ -79,4 +102,5 @@ export type {
   SandboxSecurityContext,
   SandboxState,
 } from './sandbox.ts';
+/** @public */
 export type { ContainerStats } from './stats.ts';

@@ -7,6 +7,7 @@
  */
 export type NamespaceMode = 'pod' | 'container' | 'node';
 
+/** Which namespaces a pod or container has of its own. */
 export interface NamespaceOptions {
   readonly network: 'pod' | 'node';
   readonly pid: NamespaceMode;

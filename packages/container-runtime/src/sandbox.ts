@@ -20,6 +20,7 @@ export interface DnsConfig {
   readonly options: readonly string[];
 }
 
+/** A port of the machine that leads to a port of the pod. */
 export interface PortMapping {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly containerPort: number;
@@ -28,6 +29,7 @@ export interface PortMapping {
   readonly hostIp?: string;
 }
 
+/** Privileges and namespaces of a sandbox. */
 export interface SandboxSecurityContext {
   readonly namespaces?: NamespaceOptions;
   readonly runAsUser?: number;
@@ -38,6 +40,7 @@ export interface SandboxSecurityContext {
   readonly readonlyRootfs?: boolean;
 }
 
+/** The configuration of a new sandbox. It does not change afterwards. */
 export interface PodSandboxConfig {
   readonly metadata: SandboxMetadata;
   /** Host name inside the pod; ignored when the pod uses the machine's network. */
@@ -56,8 +59,10 @@ export interface PodSandboxConfig {
   readonly resources?: LinuxResources;
 }
 
+/** `ready` until the sandbox has stopped. */
 export type SandboxState = 'ready' | 'notReady';
 
+/** A sandbox as lists show it. */
 export interface PodSandbox {
   readonly id: SandboxId;
   readonly metadata: SandboxMetadata;
@@ -68,6 +73,7 @@ export interface PodSandbox {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** The complete state of a sandbox. */
 export interface PodSandboxStatus extends PodSandbox {
   /**
    * Addresses of the pod, the main one first; the machine's own for a pod on the machine's network; empty when it has

@@ -2,6 +2,7 @@ import { isStatusError, type KindDefinition, type KubeObject, type LabelSelector
 import type { ReconcileRun } from './controller-definition.ts';
 import { controllerOf, isControlledBy, ownerReference } from './owner-references.ts';
 
+/** The owner, and the objects that it claims. */
 export interface ClaimOptions<O extends KubeObject, T extends KubeObject> {
   /** Kind of the owner. */
   readonly owner: KindDefinition<O>;

@@ -6,6 +6,7 @@ import { InformerPool, resourceId } from './informer-pool.ts';
 import type { ReconcileRecord } from './reconcile-trace.ts';
 import type { SharedInformer } from './shared-informer.ts';
 
+/** Options of a {@link ControllerManager}: the controllers, and what they need from the process. */
 export interface ControllerManagerOptions extends ControllerHost {
   readonly controllers: readonly AnyController[];
   /** Informers that are shared with other managers of the process. Default: only the controllers of this one share. */

@@ -1,6 +1,7 @@
 import { guardedLogger, type Logger, systemClock } from '@keelson/core/runtime';
 import { destination, pino } from 'pino';
 
+/** Options of the logger. */
 export interface PinoLoggerOptions {
   /** What is logged of an error. Default: its name, message, code, stack and cause. */
   readonly describe?: (error: Error) => unknown;

@@ -14,8 +14,10 @@ import { PodWriter } from './pod-writer.ts';
 import { type QueuedPod, type QueueOrder, SchedulingQueue } from './queue/scheduling-queue.ts';
 import { type SchedulerMetrics, schedulerMetrics } from './scheduler-metrics.ts';
 
+/** The `spec.schedulerName` of pods that name none. */
 export const defaultSchedulerName = 'default-scheduler';
 
+/** Options of a {@link Scheduler}. */
 export interface SchedulerOptions extends ControllerHost {
   /** Pods with this `spec.schedulerName` are scheduled. Default `default-scheduler`. */
   readonly schedulerName?: string;

@@ -104,7 +104,7 @@ export class LoopbackRegistry implements AsyncDisposable {
     while (this.count(path) < times) await once(this.#signals, 'request');
   }
 
-  /** As if all tokens had expired. */
+  /** Makes all tokens invalid, as their expiry does. */
   expireTokens(): void {
     this.#access.forget();
   }

@@ -52,7 +52,10 @@ export interface Lineage {
 }
 
 const defaultTimeoutMs = 10_000;
-/** With several members, time after which a member that does not connect, or does not answer a read, is left. */
+/**
+ * With several members, time after which a member that does not connect, or does not answer a read, is no longer
+ * preferred.
+ */
 const connectMs = 1000;
 const readAttemptMs = 3000;
 // Not injected: see `callClock`.

@@ -47,7 +47,7 @@ export function framed(message: Uint8Array): Buffer {
 export class MessageReader {
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Bytes that the next message needs with its prefix; that of the prefix until it has arrived. */
+  /** Bytes that the next message needs with its prefix; the length of the prefix until it has arrived. */
   #needed = prefixBytes;
 
   /** The messages that the chunk completes, each in memory of its own. @throws CallError */

@@ -33,6 +33,7 @@ export interface EventSource {
   readonly host?: string;
 }
 
+/** Options of an {@link ApiEventRecorder}. */
 export interface ApiEventRecorderOptions {
   /** A client without a rate limit of its own, so that events do not use up the limit of other requests. */
   readonly client: ApiClient;

@@ -31,6 +31,7 @@ export interface DocumentRequest {
   readonly signal?: AbortSignal;
 }
 
+/** A request of {@link requestJson}. */
 export interface JsonRequest extends Omit<DocumentRequest, 'content'> {
   /** Sent as JSON with POST. Absent: GET. */
   readonly body?: unknown;

@@ -8,6 +8,7 @@ import { tokenFromFile } from './token-file.ts';
 /** Directory of the service account's files in a pod. */
 export const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** Where {@link inClusterAccess} finds the server and the credentials. */
 export interface InClusterOptions {
   /** Environment with `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -2,6 +2,7 @@ import { parseYaml } from '@keelson/core/internal';
 import { KubeconfigError } from './kubeconfig-error.ts';
 import { type Fields, type FileOrData, KubeconfigReader } from './kubeconfig-reader.ts';
 
+/** A server in a kubeconfig, and how its certificate is verified. */
 export interface KubeconfigCluster {
   readonly server: string;
   readonly certificateAuthority: FileOrData;
@@ -12,6 +13,7 @@ export interface KubeconfigCluster {
   readonly unsupported: readonly string[];
 }
 
+/** Credentials in a kubeconfig. */
 export interface KubeconfigUser {
   readonly clientCertificate: FileOrData;
   readonly clientKey: FileOrData;
@@ -26,6 +28,7 @@ export interface KubeconfigUser {
   readonly unsupported: readonly string[];
 }
 
+/** A combination of cluster, user and default namespace in a kubeconfig. */
 export interface KubeconfigContext {
   readonly cluster: string;
   readonly user: string;

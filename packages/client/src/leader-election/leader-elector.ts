@@ -2,6 +2,7 @@ import type { ApiClient } from '@keelson/core';
 import { addAbortListener, type Clock, type Logger, pause, removeAbortListener } from '@keelson/core/runtime';
 import { LeaseLock } from './lease-lock.ts';
 
+/** Options of a {@link LeaderElector}: the Lease, the identity of this candidate, and the times. */
 export interface LeaderElectorOptions {
   readonly client: ApiClient;
   /** Namespace and name of the Lease that all candidates use. */

@@ -6,6 +6,7 @@ import { FaultLink, type LinkFaults, noFaults } from './fault-link.ts';
 /** `up` = from the client to the server. */
 export type Direction = 'up' | 'down' | 'both';
 
+/** Options of a {@link FaultProxy}. */
 export interface FaultProxyOptions {
   /** Address of the target; can be changed later. */
   readonly target: { readonly host: string; readonly port: number };

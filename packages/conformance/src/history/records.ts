@@ -41,6 +41,7 @@ export interface SeenObject {
   readonly digest: string;
 }
 
+/** Text fields of an object, such as labels. */
 export type Fields = Readonly<Record<string, string>>;
 
 /** Changes of a merge patch; null removes a field. */
@@ -114,6 +115,7 @@ export interface ListOperation {
   readonly limit?: number;
 }
 
+/** The state that a read requests. */
 export type ReadAt =
   | { readonly at: 'latest' }
   | { readonly at: 'any' }
@@ -130,6 +132,7 @@ export interface Selection {
   readonly value?: { readonly field: string; readonly is: string };
 }
 
+/** A condition on one label. */
 export type LabelTerm =
   | { readonly is: 'in' | 'notIn'; readonly key: string; readonly values: readonly string[] }
   | { readonly is: 'there' | 'absent'; readonly key: string };

@@ -11,6 +11,7 @@ export type Intent =
   /** Its process cannot be started. */
   | { readonly kind: 'cannotStart' };
 
+/** The program that a container of a case runs. */
 export type Program = Pick<ContainerConfig, 'image' | 'command' | 'args'>;
 
 /** An engine for one case. */

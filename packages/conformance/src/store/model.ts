@@ -8,6 +8,7 @@ export interface PlainEntry {
   readonly modRevision: Revision;
 }
 
+/** A change of a store as the model records it. */
 export interface PlainChange {
   readonly type: Change['type'];
   readonly revision: Revision;

@@ -66,7 +66,7 @@ async function serveUntil(
       const { host, port } = options;
       const { serveCriAtPort } = await import('@keelson/runtime-cri');
       await using _ = await serveCriAtPort({ engine, host, port, tls, logger });
-      logger.info('supervisor serves', { endpoint: endpointText(options), rootDir: options.rootDir });
+      logger.info('supervisor accepts connections', { endpoint: endpointText(options), rootDir: options.rootDir });
       report({ ready: true });
       await terminated;
       logger.info('supervisor ends, containers continue to run');

@@ -4,6 +4,7 @@ import { type Declared, path } from './option-types.ts';
 
 /** The authorizers that can be combined. */
 export const authorizationModes = ['Node', 'RBAC', 'Webhook', 'Policy', 'AlwaysAllow'] as const;
+/** One of the authorizers that can be combined. */
 export type AuthorizationMode = (typeof authorizationModes)[number];
 
 /** How requests are authorized. */

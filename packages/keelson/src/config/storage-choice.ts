@@ -15,6 +15,10 @@ import type { Store } from '@keelson/core/storage-adapter';
  * The state that a get or list over HTTP without resourceVersion returns: the newest one, or that of the watch cache.
  */
 export const readModes = ['consistent', 'any'] as const;
+/**
+ * The state that gets and lists over HTTP without resourceVersion return: `consistent`, the newest one, or `any`, that
+ * of the watch cache.
+ */
 export type ReadMode = (typeof readModes)[number];
 
 /** The history that a store keeps for watches and pages: at least this many changes, and all changes of this time. */
@@ -69,6 +73,7 @@ export interface StorageRouting {
   readonly routes: readonly StorageRoute[];
 }
 
+/** One store for all kinds, or routes of kinds to several stores. */
 export type StorageChoice = StoreChoice | StorageRouting;
 
 /** True for a `Store` instance. */

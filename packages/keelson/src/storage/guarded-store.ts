@@ -11,7 +11,7 @@ import type {
 } from '@keelson/core/storage-adapter';
 import { RepeatedCauses } from '../observe/repeated-causes.ts';
 
-/** A store without a successful call for this time is failing. */
+/** A store without a successful call for this time counts as failing. */
 const failingMs = 5_000;
 const probeEveryMs = 1_000;
 

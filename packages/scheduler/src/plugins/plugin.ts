@@ -53,6 +53,7 @@ export interface Score {
   readonly prepare: (pod: PodInfo, cluster: ClusterState, nodes: readonly NodeInfo[]) => NodeRanking | undefined;
 }
 
+/** The highest score of a node. */
 export const maxScore = 100;
 
 /**

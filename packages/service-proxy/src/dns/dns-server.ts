@@ -14,6 +14,7 @@ import type { ServiceTable } from '../routes/service-table.ts';
 import { ClusterNames, type Reply } from './cluster-names.ts';
 import { forwardQuery, framed, messagesIn, type Resolver } from './forward-query.ts';
 
+/** Options of a {@link DnsServer}. */
 export interface DnsServerOptions {
   readonly table: ServiceTable;
   /** The domain of the cluster. Default `cluster.local`. */

@@ -11,6 +11,7 @@ import { TargetChoice, usableTargets } from '../routes/target-choice.ts';
 import { answer, Forwarder, type NextTarget, type Origin, refuse } from './forward.ts';
 import { type Backend, IngressRoutes } from './ingress-routes.ts';
 
+/** Options of an {@link IngressProxy}. */
 export interface IngressProxyOptions {
   readonly table: ServiceTable;
   readonly client: ApiClient;

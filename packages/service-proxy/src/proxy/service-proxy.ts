@@ -9,6 +9,7 @@ import { type PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts
 import { TcpPort } from './tcp-port.ts';
 import { UdpPort } from './udp-port.ts';
 
+/** Options of a {@link ServiceProxy}. */
 export interface ServiceProxyOptions {
   readonly table: ServiceTable;
   /** Records events about services whose addresses cannot be used. */

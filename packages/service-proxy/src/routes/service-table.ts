@@ -3,6 +3,7 @@ import type { ApiClient } from '@keelson/core';
 import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
 import { EndpointSlice, Service } from '@keelson/kinds';
 
+/** Options of a {@link ServiceTable}. */
 export interface ServiceTableOptions {
   readonly client: ApiClient;
   readonly clock: Clock;

@@ -14,6 +14,7 @@ export interface RuleHost {
   ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>;
 }
 
+/** Options of {@link ServiceRules}. */
 export interface ServiceRulesOptions {
   readonly table: ServiceTable;
   readonly host: RuleHost;

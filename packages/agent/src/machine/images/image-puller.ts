@@ -199,7 +199,7 @@ export class ImagePuller {
     throw new ImageProblem('ImagePullBackOff', message, left);
   }
 
-  /** Anonymous access is tried last: with the same name, the pod means the private image. */
+  /** Anonymous access is tried last, because an image of this name may be private and public with different content. */
   async #pullWithAny(reference: string, credentials: readonly ImageAuth[], signal: AbortSignal): Promise<string> {
     const { images, config, pullProgress, clock } = this.#options;
     const deadlineMs = pullProgress ? config.pullProgressDeadlineMs : 0;

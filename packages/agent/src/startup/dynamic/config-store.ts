@@ -73,7 +73,7 @@ export class ConfigStore {
       throw error;
     }
     const value: unknown = JSON.parse(text);
-    if (!isState(value)) throw new Error(`${path} is not a state of configurations`);
+    if (!isState(value)) throw new Error(`${path} does not contain the state of downloaded configurations`);
     return value;
   }
 
