@@ -9,6 +9,8 @@ export interface AuditEvent {
 
 /** Stores events. */
 export interface AuditSink {
+  /** True when nothing depends on the moment of {@link add}, and it always returns true. */
+  readonly inBackground: boolean;
   /**
    * False when the event is lost and its request must not continue.
    *

@@ -47,6 +47,7 @@ const comma = Buffer.from(',');
 class Refused extends Error {}
 
 class AuditWebhook implements AuditSink {
+  readonly inBackground = true;
   readonly #options: HttpClientOptions;
   readonly #clock: Clock;
   readonly #lost: LostEvents;

@@ -11,7 +11,15 @@ import type {
 } from '@keelson/core/internal';
 import type { Clock, Metrics } from '@keelson/core/runtime';
 import type { AuditSink } from './audit-sink.ts';
-import { Annotations, EventWriter, type ObjectIdentity, quoted, responseStatus, userText } from './event-writer.ts';
+import {
+  Annotations,
+  type EndedRequest,
+  EventWriter,
+  type ObjectIdentity,
+  quoted,
+  responseStatus,
+  userText,
+} from './event-writer.ts';
 import { type AuditDecision, type AuditLevel, type AuditPolicy, type AuditStage, holdsCredentials } from './policy.ts';
 import { answerValue, parsedBody, recordedJson } from './recorded-objects.ts';
 
@@ -22,8 +30,14 @@ export interface AuditorOptions {
   readonly metrics: Metrics;
 }
 
+/** An auditor that assembles events a few milliseconds after their requests have ended. */
+export interface BufferingAuditor extends Auditor {
+  /** Adds the events of all requests that have ended to the sinks; to be called before these are closed. */
+  flush(): void;
+}
+
 /** Records the requests that a policy selects: see docs/how-to/audit.md. */
-export function createAuditor(options: AuditorOptions): Auditor {
+export function createAuditor(options: AuditorOptions): BufferingAuditor {
   const rejected = options.metrics.counter({
     name: 'apiserver_audit_requests_rejected_total',
     help: 'Counter of apiserver requests rejected due to an error in audit logging backend.',
@@ -38,6 +52,7 @@ export function createAuditor(options: AuditorOptions): Auditor {
       rejected.add(1);
       throw statusErrors.internal('failed to store audit event');
     },
+    flush: () => writer.flush(),
   };
 }
 
@@ -48,7 +63,7 @@ const maxAnnotationLength = 10 * 1024;
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head']);
 
 /** The record of one request: which events it has, and what they contain. Texts are made when an event is written. */
-class RequestRecord implements RequestAudit {
+class RequestRecord implements RequestAudit, EndedRequest {
   readonly #request: AuditedRequest;
   readonly #decision: AuditDecision;
   readonly #writer: EventWriter;
@@ -65,6 +80,9 @@ class RequestRecord implements RequestAudit {
   #responseObject = '';
   #status: Status | undefined;
   #panicked = false;
+  #code = 0;
+  /** Monotonic milliseconds. */
+  #endedAt = 0;
 
   constructor(request: AuditedRequest, decision: AuditDecision, writer: EventWriter) {
     this.#request = request;
@@ -76,7 +94,8 @@ class RequestRecord implements RequestAudit {
 
   /** False when the request must be rejected. A request without a valid user has only one event: its response. */
   begin(): boolean {
-    return this.#request.user === undefined || this.#event('RequestReceived', '');
+    const { user, startedAt } = this.#request;
+    return user === undefined || this.#event('RequestReceived', '', startedAt);
   }
 
   impersonated(user: UserInfo): void {
@@ -127,22 +146,29 @@ class RequestRecord implements RequestAudit {
   }
 
   started(code: number): void {
-    this.#event('ResponseStarted', responseStatus(code, undefined));
+    this.#event('ResponseStarted', responseStatus(code, undefined), this.#writer.clock.monotonic());
   }
 
-  ended(code: number, now?: number): void {
+  ended(code: number, now = this.#writer.clock.monotonic()): void {
+    this.#code = code;
+    this.#endedAt = now;
+    this.#writer.ended(this);
+  }
+
+  addLast(): void {
     const stage = this.#panicked ? 'Panic' : this.#request.user === undefined ? 'ResponseStarted' : 'ResponseComplete';
     // Messages about an invalid object contain parts of it.
     const status = this.#withheld && this.#status !== undefined ? withoutMessage(this.#status) : this.#status;
-    this.#event(stage, responseStatus(code, status) + this.#requestObject + this.#responseObject, now);
+    const details = responseStatus(this.#code, status) + this.#requestObject + this.#responseObject;
+    this.#event(stage, details, this.#endedAt);
   }
 
-  /** @param now the time of the monotonic clock */
-  #event(stage: AuditStage, details: string, now = this.#writer.clock.monotonic()): boolean {
+  /** @param now monotonic milliseconds */
+  #event(stage: AuditStage, details: string, now: number): boolean {
     if (this.#decision.omitStages.has(stage)) return true;
     const writer = this.#writer;
     const request = this.#request;
-    this.#receivedAt ??= writer.clock.now() - (now - request.startedAt);
+    this.#receivedAt ??= writer.epochOf(request.startedAt);
     const receivedAt = this.#receivedAt;
     const impersonated = this.#impersonated;
     return writer.add(
@@ -154,7 +180,7 @@ class RequestRecord implements RequestAudit {
       ),
       request.id,
       receivedAt,
-      stage === 'RequestReceived' ? receivedAt : receivedAt + now - request.startedAt,
+      receivedAt + now - request.startedAt,
       this.#annotations.end(stage),
     );
   }

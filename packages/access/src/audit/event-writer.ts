@@ -15,6 +15,15 @@ const maxAnnotations = 4096;
 const maxRequests = 1024;
 const maxRequestUrl = 512;
 
+/** Time that the last event of a request waits to be assembled, if so many others do not end earlier. */
+export const assembleMs = 5;
+const assembledTogether = 64;
+
+/** A request that has ended and whose last event is not assembled yet. */
+export interface EndedRequest {
+  addLast(): void;
+}
+
 /** The beginning of the events of one client. */
 interface Head {
   readonly level: AuditLevel;
@@ -33,10 +42,18 @@ interface KnownRequest {
 /**
  * Assembles events. What the events of a client, of a URL, of a decision and of a stage share is kept encoded, so that
  * most events are copies of four pieces of memory: most of the cost of texts is the garbage collector.
+ *
+ * Sinks that write in the background get the last events of many requests together: code and data of one event are in
+ * the processor's caches for the next one, while after each request they would displace those of the server.
  */
 export class EventWriter {
   readonly clock: Clock;
   readonly #sinks: readonly AuditSink[];
+  readonly #assemblesLater: boolean;
+  #ended: EndedRequest[] = [];
+  #flushIsDue = false;
+  /** Difference between epoch milliseconds and the monotonic clock; undefined outside of {@link flush}. */
+  #epoch: number | undefined;
   readonly #events: Counter;
   readonly #event = new AssembledEvent();
   readonly #moment = new Moment();
@@ -52,10 +69,43 @@ export class EventWriter {
   constructor(options: { readonly clock: Clock; readonly sinks: readonly AuditSink[]; readonly metrics: Metrics }) {
     this.clock = options.clock;
     this.#sinks = options.sinks;
+    this.#assemblesLater = options.sinks.every((sink) => sink.inBackground);
     this.#events = options.metrics.counter({
       name: 'apiserver_audit_event_total',
       help: 'Counter of audit events generated and sent to the audit backend.',
     });
+  }
+
+  /** Adds the last event of a request, at the latest after {@link assembleMs}. */
+  ended(request: EndedRequest): void {
+    this.#ended.push(request);
+    if (!this.#assemblesLater || this.#ended.length >= assembledTogether) this.flush();
+    else if (!this.#flushIsDue) {
+      this.#flushIsDue = true;
+      this.clock.after(assembleMs, () => {
+        this.#flushIsDue = false;
+        this.flush();
+      });
+    }
+  }
+
+  /** Adds the last events of all requests that have ended. */
+  flush(): void {
+    const ended = this.#ended;
+    if (ended.length === 0) return;
+    this.#ended = [];
+    this.#epoch = this.#readEpoch();
+    for (const request of ended) request.addLast();
+    this.#epoch = undefined;
+  }
+
+  /** Epoch milliseconds of a time of the monotonic clock. */
+  epochOf(monotonic: number): number {
+    return monotonic + (this.#epoch ?? this.#readEpoch());
+  }
+
+  #readEpoch(): number {
+    return this.clock.now() - this.clock.monotonic();
   }
 
   /**
@@ -83,13 +133,13 @@ export class EventWriter {
   head(level: AuditLevel, { user, headers, remoteAddress }: AuditedRequest): Buffer {
     const agent = headers['user-agent'];
     const userAgent = typeof agent === 'string' ? agent : undefined;
-    const sent = [headers['x-forwarded-for'], headers['x-real-ip']];
-    const isDirect = sent[0] === undefined && sent[1] === undefined;
+    const { 'x-forwarded-for': forwarded, 'x-real-ip': original } = headers;
+    const isDirect = forwarded === undefined && original === undefined;
     const known = user === undefined || !isDirect ? undefined : this.#heads.get(user);
     if (known?.level === level && known.address === remoteAddress && known.userAgent === userAgent) return known.bytes;
     const bytes = Buffer.from(
       `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${level}","user":${user ? userText(user) : '{}'},` +
-        `"sourceIPs":${JSON.stringify(sourceIPs(sent.flat(), remoteAddress))}` +
+        `"sourceIPs":${JSON.stringify(sourceIPs([forwarded, original].flat(), remoteAddress))}` +
         `${userAgent === undefined ? '' : `,"userAgent":${JSON.stringify(shortened(userAgent))}`}`,
     );
     if (user !== undefined && isDirect) this.#heads.set(user, { level, address: remoteAddress, userAgent, bytes });
@@ -219,7 +269,8 @@ class Timestamp {
     let rest = Math.floor((ms - second * 1000) * 1000);
     for (let at = this.end - 1; at >= this.#at + secondLength; at -= 1) {
       this.#bytes[at] = 0x30 + (rest % 10);
-      rest = Math.floor(rest / 10);
+      // Of an integer; `Math.floor` divides in floating point, which takes several times as long.
+      rest = (rest / 10) | 0;
     }
   }
 }

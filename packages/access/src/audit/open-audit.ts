@@ -38,9 +38,11 @@ export async function openAudit(
     throw new UsageError(`${option} requires --audit-log-path or --audit-webhook-config-file`);
   const webhook = webhookConfigFile === undefined ? [] : [await openAuditWebhook(webhookConfigFile, context)];
   const sinks: AuditSink[] = [...(log === undefined ? [] : [sharedLog ?? new AuditLog(log, context)]), ...webhook];
+  const auditor = createAuditor({ policy, sinks, ...context });
   const audit: Audit = {
-    auditor: createAuditor({ policy, sinks, ...context }),
+    auditor,
     close: async () => {
+      auditor.flush();
       await Promise.all(sinks.map((sink) => sink.close()));
     },
   };

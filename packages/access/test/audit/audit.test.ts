@@ -48,7 +48,8 @@ function countedErrors(): { readonly metrics: Metrics; readonly errors: () => nu
 const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
 
 /** A sink that collects the events as texts. */
-const sinkOf = (events: string[]): AuditSink => ({
+const sinkOf = (events: string[], inBackground = false): AuditSink => ({
+  inBackground,
   add: (event) => events.push(eventBytes(event).toString()) > 0,
   close: async () => {},
 });
@@ -174,40 +175,75 @@ test('every event has the values of its own request, in any order of clients, UR
     uid: fc.constantFrom(undefined, 'u1'),
     passedMs: fc.double({ min: 0, max: 2500, noNaN: true }),
   });
-  const property = fc.property(fc.array(sent, { minLength: 20, maxLength: 40 }), (requests) => {
-    const events: string[] = [];
-    const clock = new FakeClock();
-    const policy = policyOf('rules: [{level: Metadata}]');
-    const auditor = createAuditor({ policy, sinks: [sinkOf(events)], clock, metrics: noMetrics });
-    for (const { id, uri, verb, user, agent, code, reason, uid, passedMs } of requests) {
-      events.length = 0;
-      const receivedAt = clock.now();
-      const headers = { 'user-agent': agent };
-      const attributes = resource(verb, { name: uri.slice(-1) });
-      const record = auditor.begin(request(attributes, { id, uri, user, headers, startedAt: clock.monotonic() }));
-      record?.decided({ allowed: true, reason });
-      if (uid !== undefined) record?.answered({ object: { metadata: { uid } } } as never);
-      clock.advance(passedMs);
-      record?.ended(code);
-      const [received = {}, complete = {}] = events.map((event) => JSON.parse(event) as Record<string, unknown>);
-      for (const event of [received, complete])
-        t.like(event, {
-          ...{ auditID: id, requestURI: uri, verb, userAgent: agent, sourceIPs: ['10.0.0.1'] },
-          user: { username: user.name },
-        });
-      t.deepEqual([received['stage'], complete['stage']], ['RequestReceived', 'ResponseComplete']);
-      t.is((complete['responseStatus'] as { code?: number }).code ?? 0, code);
-      t.is((complete['objectRef'] as { uid?: string }).uid, verb === 'get' ? undefined : uid);
-      t.is((complete['annotations'] as Record<string, string>)['authorization.k8s.io/reason'], reason);
-      const times = ['requestReceivedTimestamp', 'stageTimestamp'].map((field) => String(complete[field]));
-      for (const time of times) t.regex(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-      const [receivedText = '', reachedText = ''] = times;
-      t.true(
-        Math.abs(Date.parse(receivedText) - receivedAt) < 2 && Math.abs(Date.parse(reachedText) - clock.now()) < 2,
-      );
-    }
-  });
+  const property = fc.property(
+    fc.array(sent, { minLength: 20, maxLength: 90 }),
+    fc.boolean(),
+    (requests, background) => {
+      const texts: string[] = [];
+      const clock = new FakeClock();
+      const policy = policyOf('rules: [{level: Metadata}]');
+      const auditor = createAuditor({ policy, sinks: [sinkOf(texts, background)], clock, metrics: noMetrics });
+      const times: { readonly received: number; readonly reached: number }[] = [];
+      for (const { id, uri, verb, user, agent, code, reason, uid, passedMs } of requests) {
+        const received = clock.now();
+        const headers = { 'user-agent': agent };
+        const attributes = resource(verb, { name: uri.slice(-1) });
+        const record = auditor.begin(request(attributes, { id, uri, user, headers, startedAt: clock.monotonic() }));
+        record?.decided({ allowed: true, reason });
+        if (uid !== undefined) record?.answered({ object: { metadata: { uid } } } as never);
+        clock.advance(passedMs);
+        record?.ended(code);
+        times.push({ received, reached: clock.now() });
+      }
+      auditor.flush();
+      const events = texts.map((text) => JSON.parse(text) as Record<string, unknown>);
+      const atStage = (stage: string) => events.filter((event) => event['stage'] === stage);
+      const [received, complete] = [atStage('RequestReceived'), atStage('ResponseComplete')];
+      t.deepEqual([received.length, complete.length], [requests.length, requests.length]);
+      for (const [i, { id, uri, verb, user, agent, code, reason, uid }] of requests.entries()) {
+        const last = complete[i] ?? {};
+        for (const event of [received[i] ?? {}, last])
+          t.like(event, {
+            ...{ auditID: id, requestURI: uri, verb, userAgent: agent, sourceIPs: ['10.0.0.1'] },
+            user: { username: user.name },
+          });
+        t.is((last['responseStatus'] as { code?: number }).code ?? 0, code);
+        t.is((last['objectRef'] as { uid?: string }).uid, verb === 'get' ? undefined : uid);
+        t.is((last['annotations'] as Record<string, string>)['authorization.k8s.io/reason'], reason);
+        const [receivedText, reachedText] = [last['requestReceivedTimestamp'], last['stageTimestamp']].map(String);
+        for (const time of [receivedText, reachedText]) t.regex(time ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+        t.true(Math.abs(Date.parse(receivedText ?? '') - (times[i]?.received ?? 0)) < 2);
+        t.true(Math.abs(Date.parse(reachedText ?? '') - (times[i]?.reached ?? 0)) < 2);
+      }
+    },
+  );
   fc.assert(property, { numRuns: 20 });
+});
+
+test('sinks in the background get the events of many requests together, after 5 ms at the latest, others at once', (t) => {
+  const clock = new FakeClock();
+  const policy = policyOf('omitStages: [RequestReceived]\nrules: [{level: Metadata}]');
+  const sent = (sinks: readonly boolean[], count: number) => {
+    const events: string[] = [];
+    const [first = false, ...others] = sinks;
+    const all = [sinkOf(events, first), ...others.map((background) => sinkOf([], background))];
+    const auditor = createAuditor({ policy, sinks: all, clock, metrics: noMetrics });
+    for (let i = 0; i < count; i++) auditor.begin(request(path('/a'), { id: String(i) }))?.ended(200);
+    return { events, auditor };
+  };
+  t.is(sent([false], 3).events.length, 3);
+  t.is(sent([true, false], 3).events.length, 3, 'a request may have to wait for one of the sinks');
+  const { events } = sent([true, true], 3);
+  t.is(events.length, 0);
+  clock.advance(5);
+  t.deepEqual(
+    events.map((event) => (JSON.parse(event) as { auditID: string }).auditID),
+    ['0', '1', '2'],
+  );
+  const many = sent([true], 70);
+  t.is(many.events.length, 64);
+  many.auditor.flush();
+  t.is(many.events.length, 70);
 });
 
 const openLog = (options: AuditLogOptions, metrics = noMetrics) =>

@@ -92,6 +92,7 @@ function forwardedLog(forward: (lines: Uint8Array<ArrayBuffer>) => void): AuditS
     forward(joined);
   };
   return {
+    inBackground: true,
     add: (event) => {
       lines.push(eventBytes(event));
       bytes += event.byteLength + 1;
