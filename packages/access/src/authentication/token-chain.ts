@@ -1,7 +1,7 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import { type AuthenticatedToken, type AuthenticateToken, isStatusError } from '@keelson/core';
 import { parseJsonObject } from '@keelson/core/internal';
 import type { Clock, Logger } from '@keelson/core/runtime';
+import { tokenDigests } from './token-file.ts';
 
 /** A source of identities of bearer tokens. */
 export interface TokenAuthenticator {
@@ -38,7 +38,7 @@ interface Entry {
  */
 export function cachedTokens(authenticate: AuthenticateToken, options: TokenCacheOptions): AuthenticateToken {
   const { clock, successMs, failureMs, entries = 4096 } = options;
-  const secret = randomBytes(32);
+  const digest = tokenDigests();
   // Invalid tokens have a cache of their own, so that a flood of them does not displace valid ones.
   const valid = new Map<string, Entry>();
   const invalid = new Map<string, Entry>();
@@ -59,9 +59,7 @@ export function cachedTokens(authenticate: AuthenticateToken, options: TokenCach
     return found;
   };
   return (token, audiences) => {
-    const key = createHmac('sha256', secret)
-      .update(JSON.stringify([token, audiences]))
-      .digest('base64');
+    const key = digest(JSON.stringify([token, audiences]));
     const known = valid.get(key) ?? invalid.get(key);
     if (known !== undefined) {
       if (known.until > clock.now()) return known.found;
