@@ -208,6 +208,19 @@ test('only blocks that copy the bytes of a store count towards the budget of blo
   t.true(listed({ sharedValues: true, memory: budgets }) > 0);
 });
 
+test('a full leaf lies in one block without a list, and no leaf becomes larger than the others when objects go', (t) => {
+  const index = OrderedIndex.live(memory);
+  for (let i = 0; i < 1000; i++) index.set(object(key(i)));
+  const leaves = () => [...index.snapshot().slices(0, index.snapshot().size)].map(({ leaf }) => leaf);
+  const full = leaves()[0]?.items ?? [];
+  t.is(new Set(full.map(({ json }) => json.buffer)).size, 1);
+  for (let i = 0; i < 1000; i++) if (i % 16 > 10) index.delete(key(i));
+  t.true(leaves().length > 1);
+  for (const { items } of leaves()) t.true(items.length <= full.length, `${items.length} objects`);
+  for (let i = 0; i < 990; i++) index.delete(key(i));
+  t.is(leaves().length, 1, 'small leaves are joined');
+});
+
 test('a leaf with many changes is compacted again without a list', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 100 }, (_, i) => object(key(i))));

@@ -1,9 +1,10 @@
 import test from 'ava';
-import type { KubeObject } from '../../src/index.ts';
+import { type KubeObject, StorageError } from '../../src/index.ts';
 import { type ObjectPredicate, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { type Clock, FakeClock } from '../../src/runtime.ts';
 import { SharedWatchEvent } from '../../src/storage/resource-watch.ts';
 import type { Revision } from '../../src/storage-adapter.ts';
+import { CachedWatch, type WatchHost } from '../../src/watch-cache/cached-watch.ts';
 import { InitialState } from '../../src/watch-cache/event-source.ts';
 import { KindEvent } from '../../src/watch-cache/event-window.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
@@ -67,6 +68,28 @@ test('a view keeps only the events that a member has not read yet', (t) => {
   t.is(view.piece(start + 2, 10).length, 2);
   view.trim(3);
   t.is(view.start, start + 3);
+});
+
+test('the revision of a watch is that of the cache only when it has read everything and has not failed', (t) => {
+  const view = new WatchView(all);
+  let forgotten = 0;
+  const host = { window: { startRevision: 0 }, revision: 5, forget: () => void forgotten++ };
+  const open = () => new CachedWatch(host as unknown as WatchHost, '/core/pods/', view, undefined);
+  const [watch, other] = [open(), open()];
+  t.is(watch.revision, 5);
+  host.revision = 7;
+  t.is(watch.revision, 7);
+  view.append(added(8));
+  host.revision = 8;
+  t.is(watch.revision, 5, 'an event is unread');
+  t.is(watch.read(10).length, 1);
+  t.is(watch.revision, 8);
+  watch.fail(new StorageError('Closed', 'stopped'));
+  host.revision = 20;
+  t.is(watch.revision, 8);
+  t.is(view.members, 2);
+  for (const each of [watch, watch, other]) each.close();
+  t.deepEqual([view.members, forgotten], [0, 2]);
 });
 
 test('a watch that is closed while it waits is not counted as waiting', (t) => {
