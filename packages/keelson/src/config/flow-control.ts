@@ -9,10 +9,22 @@ import {
 } from '@keelson/core/internal';
 import type { FlowControlOptions, FlowSchema, HttpLimits, PriorityLevel } from '@keelson/http-koa';
 
-/** Limits on concurrent requests and their division among users. An absent value has its default. */
+/**
+ * Limits on concurrent requests and their division among users, and timeouts of requests and watches. An absent value
+ * has its default.
+ */
 export type FlowControlChoice = Partial<
   FlowControlOptions &
-    Pick<HttpLimits, 'requestsInFlight' | 'watches' | 'watchesPerUser' | 'connects' | 'connectsPerUser'>
+    Pick<
+      HttpLimits,
+      | 'requestsInFlight'
+      | 'watches'
+      | 'watchesPerUser'
+      | 'connects'
+      | 'connectsPerUser'
+      | 'requestTimeoutMs'
+      | 'watchTimeoutMs'
+    >
 >;
 
 type RawObject = Readonly<Record<string, unknown>>;
@@ -26,7 +38,8 @@ const numbers = [
   'queueLength',
   'levelQueueLength',
 ] as const;
-const keys = [...numbers, 'queueWait', 'levels', 'schemas'] as const;
+const times = ['queueWait', 'requestTimeout', 'watchTimeout'] as const;
+const keys = [...numbers, ...times, 'levels', 'schemas'] as const;
 const conditions = ['users', 'groups', 'verbs', 'resources', 'namespaces', 'paths'] as const;
 /** Levels that exist without configuration. A server without HTTP does not load the list of the HTTP server. */
 const builtinLevels = [
@@ -74,20 +87,28 @@ function parseSchema(raw: RawObject, source: string, levels: readonly string[]):
   };
 }
 
-/** Parses {@link FlowControlChoice} of a config file; `queueWait` is a duration such as `15s`. @throws UsageError */
+/** A time of which a request would have none with 0; only the wait in a queue may be switched off. */
+function parseTime(raw: unknown, key: (typeof times)[number], source: string): number {
+  const ms = nonNegativeDuration(raw, `${source}.${key}`);
+  if (ms === 0 && key !== 'queueWait') throw wrongValue(`${source}.${key}`, 'a duration above 0', raw);
+  return ms;
+}
+
+/** Parses {@link FlowControlChoice} of a config file; times are durations such as `15s`. @throws UsageError */
 export function parseFlowControl(raw: unknown, source: string): FlowControlChoice {
   if (!isJsonObject(raw)) throw new UsageError(`${source} must be an object with some of ${keys.join(', ')}`);
   rejectUnknownKeys(raw, keys, source);
-  const { queueWait, levels, schemas } = raw;
+  const { levels, schemas } = raw;
   const own =
     levels === undefined
       ? []
       : objects(levels, `${source}.levels`).map((level, index) => parseLevel(level, `${source}.levels[${index}]`));
   const known = [...new Set([...builtinLevels, ...own.map(({ name }) => name)])];
   const given = numbers.filter((key) => raw[key] !== undefined);
+  const givenTimes = times.filter((key) => raw[key] !== undefined);
   return {
     ...Object.fromEntries(given.map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),
-    ...(queueWait === undefined ? {} : { queueWaitMs: nonNegativeDuration(queueWait, `${source}.queueWait`) }),
+    ...Object.fromEntries(givenTimes.map((key) => [`${key}Ms`, parseTime(raw[key], key, source)])),
     ...(own.length === 0 ? {} : { levels: own }),
     ...(schemas === undefined
       ? {}

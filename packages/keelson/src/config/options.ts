@@ -299,9 +299,10 @@ const declared: { readonly [K in keyof ServerOptions]-?: Declared<ServerOptions[
     default: undefined,
     shownDefault: [
       'requestsInFlight: 600, watches: 20000, watchesPerUser: 1000, connects: 5000, connectsPerUser: 1000',
-      'queueLength: 50, levelQueueLength: 1000, queueWait: 15s, levels and schemas: those of kube-apiserver',
+      'queueLength: 50, levelQueueLength: 1000, queueWait: 15s, requestTimeout: 1m, watchTimeout: 30m',
+      'levels and schemas: those of kube-apiserver',
     ].join(', '),
-    help: 'limits on concurrent requests, and their division among users by priority levels and flow schemas',
+    help: 'limits on concurrent requests, their division among users by priority levels and flow schemas, and timeouts',
   },
   continueTokenLifetimeMs: {
     type: integer('MS', 1, Number.MAX_SAFE_INTEGER),

@@ -2,6 +2,7 @@ import { UsageError } from '@keelson/core/internal';
 import test from 'ava';
 import { connectionLimits, parseConnectionLimits } from '../../src/config/connection-limits.ts';
 import { parseFlowControl } from '../../src/config/flow-control.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 
 test('connectionLimits accepts any of its numbers and durations', (t) => {
   t.deepEqual(parseConnectionLimits({}, 'connectionLimits'), {});
@@ -26,6 +27,8 @@ test('flowControl has limits, levels and schemas; mistakes name their place', (t
       {
         requestsInFlight: 100,
         queueWait: '2s',
+        requestTimeout: '2m',
+        watchTimeout: '1h',
         levels: [{ name: 'batch', shares: 3 }],
         schemas: [{ name: 'reports', level: 'batch', groups: ['reporting'], distinguisher: 'namespace' }],
       },
@@ -34,6 +37,8 @@ test('flowControl has limits, levels and schemas; mistakes name their place', (t
     {
       requestsInFlight: 100,
       queueWaitMs: 2_000,
+      requestTimeoutMs: 120_000,
+      watchTimeoutMs: 3_600_000,
       levels: [{ name: 'batch', shares: 3 }],
       schemas: [{ name: 'reports', level: 'batch', groups: ['reporting'], distinguisher: 'namespace' }],
     },
@@ -42,6 +47,9 @@ test('flowControl has limits, levels and schemas; mistakes name their place', (t
     [[], /^f must be an object with some of requestsInFlight, /],
     [{ requests: 1 }, /^f has no key requests/],
     [{ watches: 0 }, /^f\.watches /],
+    [{ requestTimeout: '0s' }, /^f\.requestTimeout must be a duration above 0, not "0s"$/],
+    [{ watchTimeout: '-1s' }, /^f\.watchTimeout must not be negative/],
+    [{ watchTimeout: 60 }, /^f\.watchTimeout /],
     [{ levels: [{ name: 'a', shares: 0 }] }, /^f\.levels\[0\]\.shares /],
     [{ levels: [{ name: 'exempt', shares: 1 }] }, /^f\.levels\[0\]\.name must not be exempt/],
     [{ levels: {} }, /^f\.levels must be a list of objects/],
@@ -54,4 +62,12 @@ test('flowControl has limits, levels and schemas; mistakes name their place', (t
   ] as const) {
     t.throws(() => parseFlowControl(raw, 'f'), { instanceOf: UsageError, message });
   }
+});
+
+test('a watch without timeoutSeconds ends after the watch timeout of the server', async (t) => {
+  const plane = await createControlPlane({ storage: 'memory:', controllers: false });
+  t.teardown(() => plane.close());
+  const { url } = await plane.listen({ flowControl: { watchTimeoutMs: 20 } });
+  const watch = await fetch(`${url}/api/v1/configmaps?watch=1`);
+  t.is(await watch.text(), '', 'the stream ends without an error');
 });
