@@ -209,6 +209,7 @@ export {
   type WriteParameters,
 } from './registry/resource-service.ts';
 export { type FailedOperation, translateError, watchErrorStatus } from './registry/translate-error.ts';
+export { hopByHopHeaders } from './scope/hop-by-hop.ts';
 export {
   parseRequestAttributes,
   QueryParameters,

@@ -1,20 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { hopByHopHeaders } from '@keelson/core/internal';
 import type { FlatHeaders } from '../exchange/exchange.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';
-
-/** Hop-by-hop headers, which are not forwarded: RFC 9110, 7.6.1. */
-const hopByHop: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
 
 /** Request headers that are meant for this server only. With these the upstream could act as the client. */
 const forThisServer: ReadonlySet<string> = new Set([
@@ -53,13 +40,13 @@ const conditional: ReadonlySet<string> = new Set([
 
 type Values = Map<string, string | string[]>;
 
-/** Headers by lower-case name; repeated headers keep separate values. Headers named in `Connection` are hop-by-hop. */
+/** Headers by lower-case name without those of the connection; repeated headers keep separate values. */
 export function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values {
-  const named = new Set((headers.connection ?? '').split(',').map((word) => word.trim().toLowerCase()));
+  const isHopByHop = hopByHopHeaders(headers.connection);
   const values: Values = new Map();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] ?? '').toLowerCase();
-    if (hopByHop.has(name) || named.has(name) || name.startsWith(':')) continue;
+    if (isHopByHop(name) || name.startsWith(':')) continue;
     const value = rawHeaders[i + 1] ?? '';
     const before = values.get(name);
     values.set(name, before === undefined ? value : [...(typeof before === 'string' ? [before] : before), value]);

@@ -1,19 +1,7 @@
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { hopByHopHeaders } from '@keelson/core/internal';
 import type { Target } from '../routes/service-table.ts';
-
-/** Headers that concern one connection. */
-const hopHeaders = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /** A target that sends nothing for this time is given up. */
 const silenceMs = 300_000;
@@ -148,10 +136,8 @@ function headersFor(incoming: IncomingMessage, { address, protocol, port }: Orig
 }
 
 function withoutHopHeaders(headers: IncomingMessage['headers']): OutgoingHttpHeaders {
-  const listed = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase());
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !hopHeaders.has(name) && !listed.includes(name)),
-  );
+  const isHopByHop = hopByHopHeaders(headers.connection);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isHopByHop(name)));
 }
 
 export function answer(response: ServerResponse, code: number, text: string): void {
