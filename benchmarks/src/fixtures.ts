@@ -114,8 +114,33 @@ export function httpRequest(
 }
 
 /** A merge patch that changes one annotation, to another value each time. */
-export function patchRequest(path: string): string {
+export function patchRequest(path: string, headers: Readonly<Record<string, string>> = {}): string {
   return httpRequest('PATCH', path, '{"metadata":{"annotations":{"count":"{n}"}}}', {
+    ...headers,
     'Content-Type': 'application/merge-patch+json',
   });
 }
+
+/** Requests of the user of a bearer token; bodies are JSON. */
+export function requestsOf(token: string) {
+  const authorization = { Authorization: `Bearer ${token}` };
+  return {
+    request: (method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): string =>
+      httpRequest(method, path, body && JSON.stringify(body), { ...authorization, ...headers }),
+    patchRequest: (path: string): string => patchRequest(path, authorization),
+  };
+}
+
+/** A ConfigMap of about 1.2 KB. */
+export const configMap = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, labels: { app: 'bench' }, annotations: { count: '{n}' } },
+  data: { config: random(384), 'other.conf': random(96) },
+});
+
+/** Smaller than any frame of a watched {@link configMap}, and greater than half of one. */
+export const leastConfigMapFrame = 1_100;
+
+/** Watches that share an HTTP/2 connection. */
+export const sharedStreams = 10;

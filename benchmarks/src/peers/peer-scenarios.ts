@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { httpRequest } from '../fixtures.ts';
+import { configMap, leastConfigMapFrame, requestsOf, sharedStreams } from '../fixtures.ts';
 import type { LoadResult, LoadTarget } from '../load/protocol.ts';
 import { type BenchOptions, namedObjects as named } from '../options.ts';
 import { benchToken, type PeerServer } from './start-peer.ts';
@@ -23,31 +22,10 @@ const clients = 64;
 const bodies = 100;
 const listClients = 2;
 const fillStep = 1_000;
-const sharedStreams = 10;
 
-const authorization = { Authorization: `Bearer ${benchToken}` };
+const { request, patchRequest } = requestsOf(benchToken);
 
-function request(method: string, to: string, body?: object, headers: Readonly<Record<string, string>> = {}): string {
-  return httpRequest(method, to, body && JSON.stringify(body), { ...authorization, ...headers });
-}
-
-/** A ConfigMap of about 1.2 KB. */
-const configMap = (name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, labels: { app: 'bench' }, annotations: { count: '{n}' } },
-  data: { config: randomBytes(384).toString('hex'), 'other.conf': randomBytes(96).toString('hex') },
-});
-
-const patch = (name: string, namespace = 'bench'): string =>
-  request(
-    'PATCH',
-    `${path(namespace)}/${name}`,
-    { metadata: { annotations: { count: '{n}' } } },
-    {
-      'Content-Type': 'application/merge-patch+json',
-    },
-  );
+const patch = (name: string, namespace = 'bench'): string => patchRequest(`${path(namespace)}/${name}`);
 
 const nameOf = (index: number): string => `object-${index}`;
 const inTurn = (make: (name: string) => string): string[] =>
@@ -87,8 +65,6 @@ function requestScenario(
 }
 
 const watch = request('GET', `${path('watched')}?watch=1`);
-/** Smaller than any frame of the watched object, and greater than half of one. */
-const leastFrame = 1_100;
 
 /** Watchers that stay for all slices. */
 function watchScenario(
@@ -147,7 +123,7 @@ export const peerScenarios: readonly PeerScenario[] = [
     'one patch after the other, each delivered to all watchers before the next, per delivery, the patches included',
     ({ watchers }) => watchers,
     ({ load }, target, { events }) =>
-      load.fanOut({ ...target, request: patch('watched', 'watched'), events, burst: 1, bytes: leastFrame }),
+      load.fanOut({ ...target, request: patch('watched', 'watched'), events, burst: 1, bytes: leastConfigMapFrame }),
   ),
   ...watchScenario(
     'paced',

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { httpRequest } from '../fixtures.ts';
+import { configMap, leastConfigMapFrame, requestsOf, sharedStreams } from '../fixtures.ts';
 import type { ScaleStage } from './scale-stage.ts';
 import { scaleToken } from './scale-stage.ts';
 
@@ -18,22 +17,9 @@ export interface ScalePart {
 const path = '/api/v1/namespaces/default/configmaps';
 const steps = 10;
 const clients = 64;
-const sharedStreams = 10;
 const events = 5;
 
-const authorization = { Authorization: `Bearer ${scaleToken}` };
-
-function request(method: string, to: string, body?: object, headers: Readonly<Record<string, string>> = {}): string {
-  return httpRequest(method, to, body && JSON.stringify(body), { ...authorization, ...headers });
-}
-
-/** A ConfigMap of about 1.2 KB. */
-const configMap = (name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, labels: { app: 'scale' }, annotations: { count: '{n}' } },
-  data: { config: randomBytes(384).toString('hex'), 'other.conf': randomBytes(96).toString('hex') },
-});
+const { request, patchRequest } = requestsOf(scaleToken);
 
 const nameOf = (number: number): string => `object-${String(number).padStart(9, '0')}`;
 
@@ -87,9 +73,6 @@ const objects: ScalePart = {
   },
 };
 
-/** Smaller than any frame of the watched object, and greater than half of one. */
-const leastFrame = 1_100;
-
 const watches: ScalePart = {
   name: 'watches',
   what: `watches of one namespace, a tenth over HTTP/2 connections shared by ${sharedStreams} unless --shared says otherwise, the others with a connection each; ${events} events are delivered to all of them after each step`,
@@ -101,14 +84,7 @@ const watches: ScalePart = {
     const target = { port: server.port, tls: true };
     const watched = [request('POST', path, configMap('watched'))];
     await load.requests({ ...target, connections: 1, count: 1, requests: watched });
-    const patch = request(
-      'PATCH',
-      `${path}/watched`,
-      { metadata: { annotations: { count: '{n}' } } },
-      {
-        'Content-Type': 'application/merge-patch+json',
-      },
-    );
+    const patch = patchRequest(`${path}/watched`);
     const open = { ...target, stalled: 0, request: request('GET', `${path}?watch=1`) };
     let total = 0;
     for (let step = 1; step <= steps; step += 1) {
@@ -119,7 +95,7 @@ const watches: ScalePart = {
       if (shared > 0) await load.watch({ ...open, watchers: shared, streams: sharedStreams });
       total += alone + shared;
       // The first event to new watchers is not counted.
-      const fanOut = { ...target, request: patch, burst: 1, bytes: leastFrame };
+      const fanOut = { ...target, request: patch, burst: 1, bytes: leastConfigMapFrame };
       await load.fanOut({ ...fanOut, events: 1 });
       stage.cpuSince();
       const { requests, p50Ms, p99Ms } = await load.fanOut({ ...fanOut, events });
