@@ -29,8 +29,7 @@ const wanted = createHash('sha256')
 const installed = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
 if (!installed) {
   say('installing dependencies');
-  // Not `npm ci`: it refuses a lock file that lacks the binaries of platforms which the registry at hand does not
-  // carry.
+  // Not `npm ci`: it rejects a lock file without the binaries of platforms that the configured registry does not have.
   run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']);
   writeFileSync(stamp, wanted);
 }

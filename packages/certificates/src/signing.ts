@@ -36,7 +36,10 @@ export function algorithmOf(key: KeyObject): Buffer {
   return algorithm;
 }
 
-/** What certificates, requests and revocation lists are: the content, the algorithm, the signature. @returns PEM */
+/**
+ * The structure that certificates, requests and revocation lists share: the content, the algorithm, the signature.
+ * @returns PEM
+ */
 export function signed(label: string, content: Buffer, key: KeyObject): string {
   return pem(label, encodeSequence(content, algorithmOf(key), encodeBits(sign('sha256', content, key))));
 }

@@ -22,7 +22,7 @@ export function formatLogLine(time: string, stream: 'stdout' | 'stderr', partial
   return line;
 }
 
-/** What stands before the text of an entry. */
+/** The part of an entry before its text. */
 export interface LogLineHead extends Omit<LogLine, 'text'> {
   /** Where the text begins. */
   readonly length: number;

@@ -132,7 +132,7 @@ test('a block of headers that is too long, cut off, repeated or rubbish is told 
   for (const limit of [1000, 16_384]) await t.throwsAsync(read(bomb!, limit), { instanceOf: SpdyProtocolError });
   const two = Buffer.concat([Buffer.from([0, 0, 0, 2]), ...[1, 2].map(() => plainHeaderBlock({ a: 'b' }).subarray(4))]);
   for (const [plain, message] of [
-    [two, /"a" comes twice/],
+    [two, /"a" occurs twice/],
     [Buffer.alloc(0), /ends too early/],
     [Buffer.from([0, 0, 0, 1]), /ends too early/],
     [Buffer.from([0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 1]), /ends too early/],

@@ -8,8 +8,8 @@ export interface ContainerdPlaces {
 }
 
 /**
- * Everything below one folder. Scores of the out-of-memory killer are kept within what an unprivileged machine permits,
- * without which no sandbox starts in a container or a small virtual machine.
+ * The configuration of a daemon with all files below one folder. Scores of the out-of-memory killer stay within what an
+ * unprivileged process may set; otherwise no sandbox starts in a container or a small virtual machine.
  */
 export function containerdConfig({ folder, socket, pauseImage }: ContainerdPlaces): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';

@@ -65,12 +65,12 @@ export interface ContainerdOptions {
 }
 
 /**
- * A containerd of the test's own, with CRI on its own socket and everything of its own in one folder. Pods get
- * addresses on a bridge of its own that leads nowhere, so no setting and no firewall of the machine is touched. What is
- * left of it goes when it is disposed of, and also when the test process dies.
+ * A containerd for one test, with CRI on its own socket and all its data in one folder. Pods get addresses on a
+ * separate bridge without a gateway, so that no setting and no firewall of the machine is changed. Everything is
+ * removed when it is disposed of, and when the test process ends.
  */
 export class Containerd implements AsyncDisposable {
-  /** Has a shell and the usual tools in `/bin`, and `/suite-file` that says `original`. */
+  /** An image with a shell and the usual tools in `/bin`, and with `/suite-file`, which contains `original`. */
   readonly busyboxImage = 'local.test/busybox:1';
   readonly folder: string;
   readonly socket: string;
@@ -82,7 +82,7 @@ export class Containerd implements AsyncDisposable {
 
   private constructor(options: ContainerdOptions) {
     this.#program = options.program ?? (process.env['KEELSON_TEST_CONTAINERD'] || findProgram('containerd')) ?? '';
-    // Sockets have short names.
+    // Paths of sockets are limited in length.
     this.folder = mkdtempSync('/tmp/keelson-ctd-');
     this.socket = join(this.folder, 'd.sock');
     this.layer = join(this.folder, 'layer.tar');
@@ -144,7 +144,7 @@ export class Containerd implements AsyncDisposable {
     }
   }
 
-  /** Ends the daemon; what runs in containers runs on. */
+  /** Ends the daemon; containers continue to run. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const daemon = this.#daemon;
     this.#daemon = undefined;
@@ -155,7 +155,7 @@ export class Containerd implements AsyncDisposable {
     await ended;
   }
 
-  /** Runs containerd's own client in the namespace of CRI and gives what it prints. */
+  /** Runs containerd's own client in the namespace of CRI and returns its output. */
   ctr(...args: string[]): string {
     const ctr = findProgram('ctr') ?? 'ctr';
     return execFileSync(ctr, ['-a', this.socket, '-n', 'k8s.io', ...args], {

@@ -15,8 +15,8 @@ export function findProgram(name: string): string | undefined {
 }
 
 /**
- * Makes sure that these programs are there, and installs Debian's packages for them where this process may (as root,
- * with apt). Services of the packages are not started. Test files that install at the same time wait for each other.
+ * Ensures that these programs exist, and installs Debian's packages for them where this process may (as root, with
+ * apt). Services of the packages are not started. Test files that install at the same time wait for each other.
  *
  * @returns what is still missing, by name; empty when all is there
  * @throws Error in continuous integration when something is missing: there a skipped test is a failure
@@ -48,13 +48,13 @@ export function installPrograms(programs: readonly string[], packages: readonly 
   return left;
 }
 
-/** A second update is tried when the lists are there and too old for what the mirror has now. */
+/** The lists of packages are updated again when they exist and are older than the content of the mirror. */
 function installScript(packages: readonly string[]): string {
   const install = `apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=120 ${packages.join(' ')}`;
   return `${install} || { apt-get update -qq && ${install}; }`;
 }
 
-/** Debian starts the services of what it installs unless this policy says no. */
+/** Debian starts the services of a package during its installation unless this policy denies it. */
 function withoutServices(run: () => void): void {
   const policy = '/usr/sbin/policy-rc.d';
   const ours = !existsSync(policy);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const toolsFolder = fileURLToPath(new URL('../../../../test/tools', import.meta.url));
 const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
 
-/** Digest of the sources of a tool: changed sources are another program. */
+/** Digest of the sources of a tool: changed sources make another program. */
 function digestOf(folder: string): string {
   const hash = createHash('sha256');
   for (const name of readdirSync(folder).sort()) hash.update(name).update(readFileSync(join(folder, name)));
@@ -37,7 +37,7 @@ function compile(name: string, command: readonly string[], main: string): string
   if (existsSync(target)) return target;
   if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0) return undefined;
   mkdirSync(cacheFolder, { recursive: true });
-  // Test files may build the same tool at the same time; what stands under the name is always whole.
+  // Test files may build the same tool at the same time, so that the finished file is moved to its name.
   const unfinished = `${target}.${process.pid}-${Date.now()}`;
   const built = spawnSync('go', [...command, '-o', unfinished, main], {
     cwd: folder,

@@ -17,13 +17,13 @@ export function missingForNamespaces(...more: readonly string[]): readonly strin
 export interface NetworkNamespace {
   readonly name: string;
   readonly path: string;
-  /** Words before a program that is to run in it, with its interfaces in /sys. */
+  /** The beginning of a command line that runs a program in the namespace, with its interfaces in /sys. */
   readonly launch: readonly string[];
-  /** Runs a program in it; resolves with what it prints. */
+  /** Runs a program in the namespace; resolves with its output. */
   run(program: string, ...words: readonly string[]): Promise<string>;
 }
 
-/** A network namespace with nothing in it but a loopback interface; gone when the test ends. */
+/** A network namespace with only a loopback interface; removed at the end of the test. */
 export async function networkNamespace(t: { teardown(action: () => unknown): void }): Promise<NetworkNamespace> {
   // Several test files run at once, in one process or in several.
   const name = `ka-${randomBytes(5).toString('hex')}`;

@@ -27,7 +27,7 @@ export function unpackNpmPackage(
 ): string | undefined {
   const target = join(cacheFolder, `${name.replace(/[^a-z0-9]+/gi, '-')}-${version}`);
   if (existsSync(target)) return target;
-  // Test files may unpack the same package at the same time; what stands under the name is always whole.
+  // Test files may unpack the same package at the same time, so that the complete folder is moved to its name.
   const unfinished = `${target}.${process.pid}-${Date.now()}`;
   mkdirSync(unfinished, { recursive: true });
   try {

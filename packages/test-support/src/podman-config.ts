@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Writes the configuration of a Podman that keeps to its folder: runc, cgroups by path, and a bridge without address
- * translation.
+ * Writes the configuration of a Podman that uses only its own folder: runc, cgroups by path, and a bridge without
+ * address translation.
  */
 export async function writePodmanConfig(folder: string, infraImage: string): Promise<void> {
   for (const name of ['tmp', 'net.d', 'ipam']) await mkdir(join(folder, name), { recursive: true });

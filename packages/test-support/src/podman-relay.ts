@@ -4,8 +4,8 @@ import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * Runs in the other network: takes connections on a port of its loopback to a socket file, which namespaces of networks
- * do not part.
+ * Runs in the other network: forwards connections from a port of its loopback to a socket file, which is accessible
+ * from every network namespace.
  */
 const otherSide = `
 const net = require('node:net');

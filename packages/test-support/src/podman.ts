@@ -29,9 +29,9 @@ export function lackingForPodman(): readonly string[] {
 const pauseCommand = 'trap "exit 0" TERM INT; while :; do sleep 100000 & wait $!; done';
 
 /**
- * Podman's API service on a socket and storage of its own, in a mount and a network namespace of its own, so that it
- * disturbs neither another container engine nor the machine. Processes and cgroups are the machine's. What is left of
- * it goes when it is disposed of, and also when the test process dies.
+ * Podman's API service with a separate socket and storage, in separate mount and network namespaces, so that it affects
+ * neither another container engine nor the machine. It shares processes and cgroups with the machine. Everything is
+ * removed when it is disposed of, and when the test process ends.
  */
 export class Podman implements AsyncDisposable {
   /** `unix://...` of the Docker-compatible API. */
@@ -39,7 +39,7 @@ export class Podman implements AsyncDisposable {
   readonly folder: string;
   /** Waits until it is killed. */
   readonly pauseImage = 'local.test/pause:1';
-  /** Has a shell and the usual tools in `/bin`, and `/suite-file` that says `original`. */
+  /** An image with a shell and the usual tools in `/bin`, and with `/suite-file`, which contains `original`. */
   readonly busyboxImage = 'local.test/busybox:1';
   /** Tar file of the only layer of both images, for other images. */
   readonly layer: string;
@@ -58,7 +58,7 @@ export class Podman implements AsyncDisposable {
     this.#storageDriver = storageDriver;
   }
 
-  /** Everything is in a folder of its own below `/tmp`, since sockets have short names. */
+  /** Everything is in a separate folder below `/tmp`, because paths of sockets are limited in length. */
   static async open(): Promise<Podman> {
     const folder = await mkdtemp('/tmp/keelson-pod-');
     await writePodmanConfig(folder, 'local.test/pause:1');
@@ -87,7 +87,7 @@ export class Podman implements AsyncDisposable {
     return ['nsenter', '--target', String(this.#holderPid), '--mount', '--net', '--'];
   }
 
-  /** Runs `podman` on this storage and gives what it prints. */
+  /** Runs `podman` on this storage and returns its output. */
   async command(...args: string[]): Promise<string> {
     const [program, ...rest] = this.#commandLine(args);
     const { stdout } = await run(program, rest, { env: environmentOf(this.folder), maxBuffer: 64 * 1024 * 1024 });
@@ -111,7 +111,7 @@ export class Podman implements AsyncDisposable {
     }
   }
 
-  /** Stops the service; containers run on. */
+  /** Stops the service; containers continue to run. */
   async stop(): Promise<void> {
     const service = this.#service;
     this.#service = undefined;
@@ -123,7 +123,7 @@ export class Podman implements AsyncDisposable {
     await rm(join(this.folder, 'podman.sock'), { force: true });
   }
 
-  /** The service takes connections and answers nothing, until it is resumed. */
+  /** The service accepts connections and answers nothing until it is resumed. */
   async pause(): Promise<void> {
     if (this.#service?.pid !== undefined) await stopProcess(this.#service.pid);
   }
@@ -137,7 +137,7 @@ export class Podman implements AsyncDisposable {
     this.#relays.push(await PodmanRelay.open(this.folder, this.enter, port));
   }
 
-  /** Ids of all containers, those included that do not run. */
+  /** Ids of all containers, including those that do not run. */
   async containers(): Promise<string[]> {
     return (await this.command('ps', '--all', '--quiet', '--no-trunc')).split('\n').filter((id) => id !== '');
   }
@@ -175,7 +175,7 @@ export class Podman implements AsyncDisposable {
       '--storage-driver',
       this.#storageDriver,
     ];
-    // Who runs tests in the background ignores signals, which containers would inherit.
+    // A shell that runs tests in the background makes them ignore signals, which containers would inherit.
     return [...this.enter, 'env', '--default-signal', 'podman', ...storage, ...args];
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** Who may pull. With `token` and no user, anybody gets a token. */
+/** Access to the registry. With `token` and no user, every client gets a token. */
 export type RegistryAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'token'; readonly username?: string; readonly password?: string; readonly identityToken?: string };
@@ -10,7 +10,7 @@ export type RegistryAuth =
 export class RegistryAccess {
   readonly #tokens = new Map<string, string>();
 
-  /** The challenge to answer with; undefined when the request may go on. */
+  /** The challenge of the answer; undefined when the request is authorized. */
   challenge(auth: RegistryAuth, request: IncomingMessage, base: string): string | undefined {
     const given = request.headers.authorization;
     if (auth.kind === 'basic') return given === basic(auth) ? undefined : 'Basic realm="registry"';
@@ -21,7 +21,7 @@ export class RegistryAccess {
     return `Bearer realm="${base}/token",service="loopback"${scope === '' ? '' : `,scope="${scope}"`}`;
   }
 
-  /** A token for what the query or form asks for; undefined when the credentials are wrong. */
+  /** A token for the scopes in the query or form; undefined when the credentials are wrong. */
   token(auth: RegistryAuth, request: IncomingMessage, parameters: URLSearchParams): string | undefined {
     if (auth.kind !== 'token') return undefined;
     const refreshed = auth.identityToken !== undefined && parameters.get('refresh_token') === auth.identityToken;

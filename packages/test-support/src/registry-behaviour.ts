@@ -9,7 +9,7 @@ export interface RegistryRequest {
   readonly storage: boolean;
 }
 
-/** What a registry does; all of it can be changed while it runs. */
+/** Behaviour of a registry, which can be changed while it runs. */
 export interface RegistryBehaviour {
   readonly auth?: RegistryAuth | undefined;
   /** Answers a request with another status, and an error code of the distribution specification. */
@@ -20,9 +20,9 @@ export interface RegistryBehaviour {
   readonly stallAfter?: number | undefined;
   /** Blobs end after this many bytes, with the connection cut. */
   readonly cutAfter?: number | undefined;
-  /** Blobs come in pieces with pauses between them. */
+  /** Blobs are sent in pieces with pauses between them. */
   readonly slow?: { readonly chunkBytes: number; readonly everyMs: number } | undefined;
-  /** Blobs have the right length and other contents. */
+  /** Blobs have the right length and wrong content. */
   readonly wrongDigest?: boolean | undefined;
   /** Blobs are redirected to another address, as of a storage service. */
   readonly redirect?: boolean | undefined;

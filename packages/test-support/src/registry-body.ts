@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { RegistryBehaviour } from './registry-behaviour.ts';
 
-/** Writes a blob as the behaviour of the moment says. `changed` resolves when the behaviour is another. */
+/** Writes a blob according to the current behaviour. `changed` resolves when the behaviour is replaced. */
 export async function writeBody(
   response: ServerResponse,
   bytes: Buffer,
@@ -23,7 +23,7 @@ export async function writeBody(
       return;
     }
     if (sent >= stallAfter) {
-      // What is written must be on its way before the pause.
+      // Written bytes must be sent before the pause.
       response.flushHeaders();
       await Promise.race([changed(), gone]);
       continue;

@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 export type RegistryLayer = string | { readonly mediaType: string; readonly bytes: Buffer; readonly diffId: string };
 
 export interface RegistryImage {
-  /** The lowest first. */
+  /** The lowest layer first. */
   readonly layers: readonly RegistryLayer[];
   /** As in the configuration: `Env`, `Cmd`, `User` and so on. */
   readonly config?: object;
-  /** Words of the manifest; default `oci`. */
+  /** The format of the manifest; default `oci`. */
   readonly format?: ImageFormat;
   /** Default `amd64`. */
   readonly architecture?: string;

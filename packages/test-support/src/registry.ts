@@ -13,7 +13,7 @@ export interface RegistryOptions extends RegistryBehaviour {
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-/** What of an image a test may want to compare with. */
+/** Properties of an image that a test may compare. */
 export interface AddedImage {
   /** Digest of the configuration. */
   readonly id: string;
@@ -24,15 +24,15 @@ export interface AddedImage {
 }
 
 /**
- * A registry of images on loopback, for tests: everything is in memory, clients can only pull, and it misbehaves on
- * request. Real engines pull from it.
+ * A registry of images on loopback, for tests: everything is in memory, clients can only pull, and faults can be
+ * injected. Real engines pull from it.
  */
 export class LoopbackRegistry implements AsyncDisposable {
   /** `127.0.0.1:PORT`, the first part of references. */
   readonly host: string;
   /** Every request so far, the oldest first. */
   readonly requests: RegistryRequest[] = [];
-  /** Answers with a blob that are under way now, and the most there were at once. */
+  /** Number of blobs that are being sent, and its maximum so far. */
   readonly bodies = { open: 0, most: 0 };
   readonly #scheme: string;
   readonly #servers: readonly Server[];
@@ -62,7 +62,7 @@ export class LoopbackRegistry implements AsyncDisposable {
     return new LoopbackRegistry(options, servers);
   }
 
-  /** Changes what is named; what hangs by the old behaviour goes on by the new. */
+  /** Changes the given properties; answers that are in progress continue with the new behaviour. */
   behave(change: RegistryBehaviour): void {
     this.#behaviour = { ...this.#behaviour, ...change };
     this.#signals.emit('changed');
@@ -89,17 +89,20 @@ export class LoopbackRegistry implements AsyncDisposable {
     return digestOf(index.bytes);
   }
 
-  /** Puts any document where a manifest is expected. */
+  /** Stores any document in the place of a manifest. */
   addManifest(name: string, mediaType: string, document: unknown): void {
     this.#publish(name, { mediaType, bytes: Buffer.from(JSON.stringify(document)) });
   }
 
-  /** How many requests so far have a path that matches. */
+  /** Number of requests so far whose path matches. */
   count(path: RegExp): number {
     return this.requests.filter((request) => path.test(request.path)).length;
   }
 
-  /** Resolves as soon as there has been a request with such a path, and blob bytes on their way if that was a blob. */
+  /**
+   * Resolves when there has been a request with such a path and, if it was for a blob, bytes of the blob have been
+   * sent.
+   */
   async seen(path: RegExp, times = 1): Promise<void> {
     while (this.count(path) < times) await once(this.#signals, 'request');
   }

@@ -6,7 +6,7 @@ export interface Reusable {
   dispose(): Promise<void>;
 }
 
-/** Keeps what is expensive to open: a test gets one that no other test uses at the same time. */
+/** A pool of items that are expensive to open: a test gets one that no other test uses at the same time. */
 export class ReusePool<T extends Reusable> implements AsyncDisposable {
   readonly #create: () => Promise<T>;
   readonly #idle: T[] = [];
@@ -19,7 +19,9 @@ export class ReusePool<T extends Reusable> implements AsyncDisposable {
     return this.lend(this.#idle.pop() ?? (await this.#create()));
   }
 
-  /** `dispose()` of the result empties the item and returns it to the pool; an item that stays not empty is closed. */
+  /**
+   * `dispose()` of the result empties the item and returns it to the pool; an item that cannot be emptied is closed.
+   */
   lend(item: T): T {
     const dispose = async () => {
       try {

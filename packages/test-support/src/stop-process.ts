@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 
 /**
- * Stops a process as SIGSTOP does, and resolves when none of its threads runs any more: the signal alone lets them run
- * on for a moment.
+ * Stops a process as SIGSTOP does, and resolves when none of its threads runs any more: after the signal alone they
+ * continue for a moment.
  */
 export async function stopProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');

@@ -2,8 +2,8 @@
 const longestPauseMs = 50;
 
 /**
- * Waits until `probe` gives something other than undefined or false, and returns it. A probe that throws counts as "not
- * yet"; when the time is over its last error is thrown.
+ * Waits until `probe` returns a value other than undefined and false, and returns the value. An exception counts as
+ * false; after the time limit the last one is thrown.
  */
 export async function eventually<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,

@@ -58,7 +58,7 @@ export class EventWriter {
   readonly #event = new AssembledEvent();
   readonly #moment = new Moment();
   readonly #heads = new WeakMap<UserInfo, Head>();
-  /** By what follows the request in the event, then by URL. */
+  /** By the text that follows the request in the event, then by URL. */
   readonly #requests: ReadonlyMap<string, Map<string, KnownRequest>> = new Map([
     ['', new Map()],
     [okStatus, new Map()],

@@ -72,7 +72,8 @@ export function parseTokenFile(text: string, source: string): KnownToken[] {
 
 /**
  * A function that replaces tokens by digests with a secret of its own, so that neither the memory nor the time of a
- * comparison reveals a token. An HMAC would cost four times as much, and nobody sees a digest who could extend it.
+ * comparison reveals a token. An HMAC would cost four times as much; it is not needed, because digests are not shown to
+ * clients that could extend them.
  */
 export function tokenDigests(): (token: string) => string {
   const secret = randomBytes(32).toString('hex');

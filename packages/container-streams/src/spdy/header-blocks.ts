@@ -116,7 +116,7 @@ function parseHeaderBlock(plain: Buffer): SpdyHeaders {
   const headers = new Map<string, string>();
   for (let left = number(); left > 0; left -= 1) {
     const name = word().toLowerCase();
-    if (headers.has(name)) throw new SpdyProtocolError(`the header ${JSON.stringify(name)} comes twice`);
+    if (headers.has(name)) throw new SpdyProtocolError(`the header ${JSON.stringify(name)} occurs twice`);
     headers.set(name, word());
   }
   return headers;

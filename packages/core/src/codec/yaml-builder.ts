@@ -10,7 +10,7 @@ type NodeEvent = ScalarEvent | SequenceEvent | MappingEvent;
 export interface YamlLimits {
   /** Nesting, aliases expanded. */
   readonly maxDepth: number;
-  /** Aliases when every alias is expanded, also the ones inside what aliases stand for. */
+  /** Aliases when every alias is expanded, including those inside of the nodes that aliases refer to. */
   readonly maxAliases: number;
   /** Bytes of text, roughly, when every alias is expanded. */
   readonly maxExpandedBytes: number;

@@ -11,7 +11,7 @@ export class QuantityError extends Error {
 /** An exact amount: `unscaled` x 10^`exponent`, and the family of suffixes it was written with. */
 export interface Quantity {
   readonly unscaled: bigint;
-  /** At least -9: nothing is finer than a billionth. */
+  /** At least -9: a billionth is the smallest unit. */
   readonly exponent: number;
   readonly format: QuantityFormat;
 }

@@ -14,7 +14,7 @@ import type { RegistryServices } from './resource-binding.ts';
 
 const maxManager = 128;
 
-/** The manager of a write: what the client says, else the beginning of its User-Agent. */
+/** The manager of a write: the name that the client states, otherwise the beginning of its User-Agent. */
 export function managerOf(context: RequestContext, options: OperationOptions | undefined): string {
   const named = options?.kind === 'DeleteOptions' ? undefined : options?.parameters.fieldManager;
   return named || prefixOf(context.userAgent) || 'unknown';

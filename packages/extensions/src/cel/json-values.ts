@@ -34,7 +34,7 @@ function isValue(value: object): value is Exclude<CelValue, null | boolean | big
 
 /**
  * The value of JSON in expressions. Nothing is copied: parts are converted when an expression reads them. Numbers
- * without a fraction are int unless the type says double.
+ * without a fraction are int unless the type is double.
  */
 export function toCelValue(json: JsonValue, type: CelType = dynType): Result {
   switch (typeof json) {

@@ -77,7 +77,7 @@ export async function startServices(
         break;
       } catch (err) {
         await ingress.stop();
-        // The default port is often in use; the next one is chosen by the system.
+        // The default port is often in use; the system then chooses another one.
         const replaced = options.ingressListen === undefined && listen.port !== 0;
         logger[replaced ? 'debug' : 'warn']('Ingresses cannot be served at this address', { ...listen, err });
       }

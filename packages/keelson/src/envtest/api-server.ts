@@ -34,7 +34,7 @@ const withoutEffect = ['--etcd-servers', '--allow-privileged', '--insecure-port'
 const defaults = { KEELSON_STORAGE: 'memory:', KEELSON_CONTROLLERS: 'false', KEELSON_LOG_LEVEL: 'warn' };
 const yearMs = 365 * 86_400_000;
 
-/** The text of `kube-apiserver --help`. Suites look up in it which flags exist. */
+/** The text of `kube-apiserver --help`. Test suites search it for the flags that exist. */
 export function envtestHelp(): string {
   return `kube-apiserver of Keelson, for suites that use envtest. Flags:\n\n${flagsHelp([...translated, ...optionTable])}`;
 }

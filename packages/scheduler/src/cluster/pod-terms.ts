@@ -22,7 +22,7 @@ export interface PodSet {
   readonly namespaceSelector: LabelSelector | undefined;
 }
 
-/** A rule about other pods: which pods, and the node label whose equal values are one place. */
+/** A rule about other pods: which pods, and the node label whose equal values are one topology domain. */
 export interface PodTerm extends PodSet {
   /** Equal terms have equal ids. */
   readonly id: string;
@@ -31,7 +31,7 @@ export interface PodTerm extends PodSet {
   readonly weight: number;
 }
 
-/** A rule about the distribution of pods over places. */
+/** A rule about the distribution of pods over topology domains. */
 export interface SpreadRule {
   readonly topologyKey: string;
   readonly maxSkew: number;

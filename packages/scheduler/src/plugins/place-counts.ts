@@ -1,7 +1,7 @@
 import type { NodeInfo } from '../cluster/node-info.ts';
 import type { CountsByNode } from '../cluster/pod-counts.ts';
 
-/** Sums by place: nodes whose label `topologyKey` has the same value are one place. */
+/** Sums by topology domain: nodes whose label `topologyKey` has the same value are one domain, called place here. */
 export class PlaceCounts {
   readonly #byKey = new Map<string, Map<string, number>>();
 
@@ -34,13 +34,13 @@ export class PlaceCounts {
     return value === undefined ? 0 : (this.#byKey.get(topologyKey)?.get(value) ?? 0);
   }
 
-  /** True when a place that the node belongs to has a sum above 0. */
+  /** True when a topology domain that the node belongs to has a sum above 0. */
   hasAny(node: NodeInfo): boolean {
     for (const topologyKey of this.#byKey.keys()) if (this.at(topologyKey, node) > 0) return true;
     return false;
   }
 
-  /** The total of all places that the node belongs to. */
+  /** The total of all topology domains that the node belongs to. */
   totalOf(node: NodeInfo): number {
     let total = 0;
     for (const topologyKey of this.#byKey.keys()) total += this.at(topologyKey, node);

@@ -34,7 +34,7 @@ function hasLabels(node: NodeInfo, rules: readonly SpreadRule[]): boolean {
   return rules.every(({ topologyKey }) => node.labels[topologyKey] !== undefined);
 }
 
-/** The places of one rule with the number of its pods. */
+/** The topology domains of one rule with the number of its pods. */
 interface RulePlaces {
   readonly rule: SpreadRule;
   readonly counted: CountedPods;
@@ -67,7 +67,7 @@ function lowestOf(places: RulePlaces): number {
   return places.lowest;
 }
 
-/** Rejects nodes whose place would have more pods than another one by more than `maxSkew`. */
+/** Rejects nodes whose topology domain would have more pods than another one by more than `maxSkew`. */
 export const podTopologySpread: Filter = {
   name: 'PodTopologySpread',
   retryAfter: ['NodeAdded', 'NodeChanged', 'PodAssigned', 'PodChanged', 'PodDeleted'],
@@ -117,13 +117,13 @@ const defaultRules: readonly SpreadRule[] = [
 interface ScoredRule {
   readonly rule: SpreadRule;
   readonly byNode: CountsByNode;
-  /** Counts by place; undefined for rules about single nodes. */
+  /** Counts by topology domain; undefined for rules about single nodes. */
   readonly counts: ReadonlyMap<string, number> | undefined;
-  /** Weight of a pod: a pod counts more where there are more places. */
+  /** Weight of a pod: a pod counts more where there are more topology domains. */
   readonly factor: number;
 }
 
-/** Prefers places with fewer pods, by rules that may be violated. */
+/** Prefers topology domains with fewer pods, by rules that may be violated. */
 export const preferredSpread: Score = {
   name: 'PodTopologySpread',
   weight: 2,

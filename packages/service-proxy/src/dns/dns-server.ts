@@ -169,7 +169,7 @@ export class DnsServer implements RunningService {
     const asked = edns?.type === 'OPT' ? edns.udpPayloadSize : plainBytes;
     const limit = Math.min(Math.max(asked, plainBytes), largestBytes);
     if (transport === 'tcp' || bytes.length <= limit) return bytes;
-    // Records that only spare further queries are left out first.
+    // Records that only save further queries are omitted first.
     const short = wire.encode({ ...answer, additionals: [] });
     if (short.length <= limit) return short;
     const cut = { ...answer, flags: answer.flags ?? 0, answers: [], authorities: [], additionals: [] };

@@ -74,7 +74,7 @@ export class UdpPort implements PortListener {
   #receive(data: Buffer, from: RemoteInfo): void {
     const key = `${from.address} ${from.port}`;
     let flow = this.#flows.get(key);
-    // Datagrams belong to no connection that could be finished: the next one goes to another target.
+    // Datagrams belong to no connection that could be completed: the next one is sent to another target.
     if (flow !== undefined && !this.#choice.has(flow.target)) {
       this.#end(key, flow);
       flow = undefined;

@@ -56,7 +56,7 @@ export function createRouter({ routes, gate, debuggingHandlers, logger }: Router
   }
 
   return (incoming, response, upgrade) => {
-    // A client that goes away in the middle is no fault.
+    // A client that disconnects during a request is not a fault.
     response.on('error', () => {});
     serve(incoming, response, upgrade).catch((error: unknown) => fail(incoming, response, error, upgrade));
   };

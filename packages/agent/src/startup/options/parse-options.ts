@@ -5,7 +5,7 @@ import { type AgentOptions, optionTable } from './option-table.ts';
 export interface ParsedOptions {
   /** The value of every option. */
   readonly values: AgentOptions;
-  /** The values that are not defaults by omission, by name of the option. */
+  /** The values that were given, without those that are defaults, by name of the option. */
   readonly given: GivenValues;
   readonly help: boolean;
 }

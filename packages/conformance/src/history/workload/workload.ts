@@ -209,7 +209,7 @@ export class Workload {
     const request = { agent: this.#agent, method: 'POST', path: '/api/v1/namespaces', body, timeoutMs: 10_000 };
     const answer = await callApi({ ...request, server: this.#server() });
     if (!answer.answered || (answer.status !== 201 && answer.status !== 409)) {
-      throw new Error(`namespace ${name} cannot be made: ${JSON.stringify(answer)}`);
+      throw new Error(`namespace ${name} cannot be created: ${JSON.stringify(answer)}`);
     }
   }
 

@@ -208,7 +208,7 @@ function isSized(value: CelValue): value is OpaqueValue & { size: number } {
   return value instanceof OpaqueValue && 'size' in value;
 }
 
-// The sizes of the last long strings: `size` is cheap for expressions, so that repeating it must be cheap here.
+// The sizes of the last long strings: the cost of `size` is low, so that its repetition must be fast.
 const knownSizes = new Map<string, number>();
 
 /** The number of code points. */

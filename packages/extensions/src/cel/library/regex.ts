@@ -16,7 +16,7 @@ function re2(): typeof Re2 {
 const compiled = new Map<string, Re2.RE2JS>();
 const maxCompiled = 256;
 
-/** Patterns are those of RE2: matching takes linear time. The fault says what is wrong with a pattern. */
+/** Patterns are those of RE2: matching takes linear time. The fault states what is wrong with a pattern. */
 export function compilePattern(pattern: string): Re2.RE2JS | Fault {
   let known = compiled.get(pattern);
   if (known === undefined) {

@@ -251,7 +251,7 @@ function checkAlternatives(run: Run, value: unknown, schema: SchemaNode, path: s
   if (schema.not !== undefined && tried(schema.not).errors.length === 0) fail('must not validate the schema (not)');
 }
 
-/** Integer and string as alternatives say the same as the type of the schema. */
+/** Integer and string as alternatives mean the same as the type of the schema. */
 function isIntOrStringPattern(schema: SchemaNode, anyOf: readonly object[]): boolean {
   return schema.types.length === 2 && anyOf.length === 2 && equalJson(anyOf, [{ type: 'integer' }, { type: 'string' }]);
 }

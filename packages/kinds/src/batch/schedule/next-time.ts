@@ -3,7 +3,7 @@ import { offsetOf } from './time-zone.ts';
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
-/** How far ahead an occurrence is looked for. */
+/** How far ahead an occurrence is searched for. */
 const maxYears = 5;
 
 type Fields = Extract<Schedule, { type: 'fields' }>;
