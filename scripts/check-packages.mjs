@@ -64,7 +64,7 @@ for (const folder of folders) {
   for (const message of messages) report(formatMessage(message, manifest));
   if (manifest.exports?.['.'] === undefined) continue;
   const analysis = await checkPackage(new Package(packedFiles(folder, manifest), name, version));
-  // Packages contain modules only; `require` of them is an error of the caller.
+  // Packages contain modules only; `require` of them is not supported.
   const found = (analysis.problems ?? []).filter(
     ({ kind, resolutionKind }) => !['node10', 'node16-cjs'].includes(resolutionKind) && kind !== 'CJSResolvesToESM',
   );

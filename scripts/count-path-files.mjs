@@ -150,7 +150,8 @@ function podNamed(name, nodeName) {
   const container = { name: 'main', image: 'host', command: ['/bin/sleep', '600'] };
   const spec = {
     nodeName,
-    // With 0 the pod would be gone before its process, which would then outlive the node.
+    // With a grace period of 0 the pod would be deleted before its process has ended, which would then outlive the
+    // node.
     terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     containers: [container],

@@ -48,7 +48,7 @@ export interface PullProgress {
 /** Credentials and callbacks of a pull. */
 export interface PullRequest {
   readonly auth?: ImageAuth;
-  /** Called at least every few seconds while data arrives; its absence is what a watchdog sees. */
+  /** Called at least every few seconds while data arrives; when the calls stop, a watchdog may abort the pull. */
   readonly onProgress?: (progress: PullProgress) => void;
 }
 

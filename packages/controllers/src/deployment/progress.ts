@@ -29,8 +29,8 @@ export async function reportProgress(rollout: Rollout): Promise<ReconcileResult>
 }
 
 /**
- * Renews the condition Progressing of a deployment that was paused or resumed, so that the pause is no lack of
- * progress.
+ * Renews the condition Progressing of a deployment that was paused or resumed, so that the pause does not count as a
+ * lack of progress.
  */
 export function reportPause(rollout: Rollout): void {
   const { deployment } = rollout;

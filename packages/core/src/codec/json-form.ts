@@ -40,8 +40,8 @@ export interface JsonShape {
   /** Around the items of a list. */
   readonly list: ListEnvelope;
   /**
-   * Set when a single object is also an envelope, with one item: around it, and around the items of all events of a
-   * watch but the first.
+   * Present when a single object is sent in an envelope with one item, as in a Table: what surrounds the item, also in
+   * every event of a watch but the first.
    */
   readonly single?: { readonly first: ListEnvelope; readonly next: ListEnvelope };
 }

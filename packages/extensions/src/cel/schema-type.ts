@@ -42,7 +42,7 @@ const escapes: Readonly<Record<string, string>> = {
   '/': '__slash__',
 };
 
-/** The name of a property in expressions; undefined when none can be written. */
+/** The name of a property in expressions; undefined when expressions cannot contain it. */
 export function escapeName(property: string): string | undefined {
   if (keywords.has(property)) return `__${property}__`;
   if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(property)) return undefined;

@@ -7,7 +7,7 @@ import { createProcessRuntime } from '@keelson/runtime-process';
 import { type ApiCommand, apiOptions, commandHelp, parseCommand } from './api-command.ts';
 import { runningProcess } from './running-process.ts';
 
-/** Time for the server and its agents to end, above the limit that they have themselves. */
+/** Time for the server and its agents to end, in addition to the time limit that they have themselves. */
 const serverStopMs = 30_000;
 /** Time that containers have between SIGTERM and SIGKILL. */
 const containerStopMs = 10_000;

@@ -61,8 +61,8 @@ function mountWords({ type, source, target, options }: MountRequest): string[] {
 /** For machines and tests where mounting is not possible. */
 export const noMounter: Mounter = {
   disabled: true,
-  mount: () => Promise.reject(new Error('this agent may not mount')),
-  bind: () => Promise.reject(new Error('this agent may not mount')),
+  mount: () => Promise.reject(new Error('mounting is disabled for this agent')),
+  bind: () => Promise.reject(new Error('mounting is disabled for this agent')),
   isMounted: () => Promise.resolve(false),
   unmountBelow: () => Promise.resolve(),
 };

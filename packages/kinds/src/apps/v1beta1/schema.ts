@@ -96,6 +96,6 @@ export const StatefulSetSchema: Schema<StatefulSet> = statefulSet;
 
 /** The message with some fields that differ in this version, in the same order. */
 function withFields<T>({ node }: Schema<T>, fields: Record<string, ReturnType<typeof optional>>): Schema<T> {
-  if (node.type !== 'message') throw new TypeError('not a message');
+  if (node.type !== 'message') throw new TypeError('the schema is not a message');
   return { node: { ...node, fields: { ...node.fields, ...fields } } } as Schema<T>;
 }
