@@ -1,6 +1,13 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect, constants, createServer, type IncomingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { type AddressInfo, connect as connectSocket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
@@ -23,7 +30,7 @@ async function served(t: ExecutionContext, options: Parameters<typeof serveReal>
     session.destroy();
     server.close();
   });
-  return { api, session };
+  return { api, session, server };
 }
 
 interface Answer {
@@ -77,6 +84,44 @@ test('objects are written and read, with bodies of one frame and of many, with a
   t.is((await call(session, 'DELETE', `${maps}/whole`)).status, 200);
   t.is((await call(session, 'GET', `${maps}/whole`)).status, 404);
   await noneOpen(t, session);
+});
+
+/** A frame of HTTP/2 (RFC 9113, 4.1). */
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A POST whose last frame of the body ends the stream, as Go's client sends it; Node's sends the end on its own. */
+function postFrames(body: Buffer): Buffer {
+  const fields = { ':method': 'POST', ':scheme': 'http', ':authority': '127.0.0.1', ':path': maps, ...json };
+  const literals = Object.entries({ ...fields, 'content-length': String(body.length) }).flatMap(([name, value]) => [
+    Buffer.of(0, name.length),
+    Buffer.from(name),
+    Buffer.of(value.length),
+    Buffer.from(value),
+  ]);
+  const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  const settings = frame(4, 0, 0, Buffer.alloc(0));
+  return Buffer.concat([preface, settings, frame(1, 4, 1, Buffer.concat(literals)), frame(0, 1, 1, body)]);
+}
+
+test('the stream of a request that ends with its body is destroyed after its response is written', async (t) => {
+  const { server } = await served(t);
+  const socket = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
+  socket.resume().write(postFrames(configMap('framed')));
+  const [stream] = await opened;
+  const events: string[] = [];
+  for (const name of ['finish', 'close']) stream.once(name, () => events.push(name));
+  await once(stream, 'close');
+  t.is(stream.sentHeaders?.[':status'], 201);
+  t.deepEqual(events, ['finish', 'close']);
 });
 
 test('a body beyond the limit is 413, one far beyond it is not read, and other streams go on', async (t) => {

@@ -49,6 +49,7 @@ export class Http2Request extends StreamEvents {
   readonly rawHeaders: readonly string[];
   readonly method: string | undefined;
   url: string | undefined;
+  #hasBody = false;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _options: unknown, rawHeaders: string[]) {
     super(stream);
@@ -70,22 +71,26 @@ export class Http2Request extends StreamEvents {
   }
 
   get complete(): boolean {
-    return this.stream.endAfterHeaders || this.stream.readableEnded || this.stream.destroyed;
+    return this.#hasBody || this.stream.endAfterHeaders || this.stream.readableEnded || this.stream.destroyed;
   }
 
   pause(): void {
     this.stream.pause();
   }
 
-  /** The body when it has its announced length already and is not longer than `limitBytes`. */
+  /**
+   * The body when it has its announced length already and is not longer than `limitBytes`.
+   *
+   * A `read` without a length would also end the stream. Node destroys an ended stream as soon as the last frame of the
+   * response is formed, before its write is complete, and then creates an error with a stack trace for each response.
+   */
   arrived(limitBytes: number): Buffer | undefined {
-    const { stream } = this;
-    const length = stream.readableLength;
+    const length = this.stream.readableLength;
     if (length === 0 || length > limitBytes || this.headers['content-length'] !== String(length)) return undefined;
-    const bytes = stream.read() as Buffer | null;
-    // Node closes the stream when the end of the body has been read.
-    stream.resume();
-    return bytes ?? undefined;
+    const bytes = this.stream.read(length) as Buffer | null;
+    if (bytes === null) return undefined;
+    this.#hasBody = true;
+    return bytes;
   }
 }
 
