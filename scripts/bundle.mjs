@@ -16,11 +16,11 @@ function entriesOf({ exports, bin = {}, imports = {} }) {
       .map((file) => basename(file, '.js'))
       .map((name) => [name, `${folder}/${name}.ts`]);
   const entryPoints = Object.values(exports ?? {}).map((target) => target.default);
-  const threads = Object.values(imports).map(({ default: bundle, 'keelson-modules': module }) => [
+  const programs = Object.values(imports).map(({ default: bundle, 'keelson-modules': module }) => [
     basename(bundle, '.js'),
     module.replace('./dist/', '').replace(/\.js$/, '.ts'),
   ]);
-  return Object.fromEntries([...named(entryPoints, 'src'), ...named(Object.values(bin), 'src/bin'), ...threads]);
+  return Object.fromEntries([...named(entryPoints, 'src'), ...named(Object.values(bin), 'src/bin'), ...programs]);
 }
 
 async function bundlePackage(folder, entries) {

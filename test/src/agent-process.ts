@@ -7,7 +7,7 @@ import { freePort } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';
 import { cleanEnvironment } from './keelson-process.ts';
 
-const binary = fileURLToPath(new URL('../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../../packages/keelson-agent/dist/bundle/keelson-agent.js', import.meta.url));
 const endMs = 30_000;
 
 /** A `keelson-agent` in a process of its own. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { missingForNamespaces, networkNamespace, temporaryDirectory, until } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 
-const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../dist/bundle/keelson-agent.js', import.meta.url));
 const missing = missingForNamespaces();
 const test = missing.length === 0 ? anyTest : anyTest.skip;
 const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;

@@ -6,7 +6,7 @@ import type { Pod } from '@keelson/kinds';
 import { freePort, temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 
-const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../dist/bundle/keelson-agent.js', import.meta.url));
 
 interface Command {
   readonly child: ChildProcess;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { temporaryDirectory, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 
-const binary = fileURLToPath(new URL('../src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../dist/bundle/keelson-agent.js', import.meta.url));
 const onLinux = process.platform === 'linux' ? test : test.skip;
 const waitMs = 30_000;
 

@@ -6,11 +6,18 @@ import test from 'ava';
 
 const bundled = [
   'keelson',
+  '@keelson/agent',
   '@keelson/client',
+  '@keelson/container-images',
+  '@keelson/container-monitor',
   '@keelson/controllers',
   '@keelson/core',
   '@keelson/http-koa',
   '@keelson/kinds',
+  '@keelson/runtime-cri',
+  '@keelson/runtime-engine',
+  '@keelson/runtime-oci',
+  '@keelson/runtime-process',
   '@keelson/storage-etcd3',
   '@keelson/storage-lmdb',
   '@keelson/storage-memory',

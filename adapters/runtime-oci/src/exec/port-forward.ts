@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { tool, toolPath } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 
-const helper = fileURLToPath(new URL('./port-forward-helper.js', import.meta.url));
+const helper = fileURLToPath(import.meta.resolve('#port-forward-helper'));
 
 /** Connects to a port of the machine. @throws RuntimeError `Unavailable` when no process listens */
 export function forwardHere(port: number, host = '127.0.0.1'): Promise<Duplex> {

@@ -8,7 +8,7 @@ import { tool, toolPath } from '@keelson/container-host';
 import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import type { StateDirectory } from '../state/state-directory.ts';
 
-const entry = fileURLToPath(new URL('./log-keeper.js', import.meta.url));
+const entry = fileURLToPath(import.meta.resolve('#log-keeper'));
 /** A small heap suffices: the keeper buffers chunks of at most 64 KiB. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=0', '--no-warnings'];
 const startTimeoutMs = 30_000;

@@ -65,11 +65,15 @@ async function serveUntil(
       const tls = { ...pair, peer: pair.certificate };
       const { host, port } = options;
       const { serveCriAtPort } = await import('@keelson/runtime-cri');
-      await using _ = await serveCriAtPort({ engine, host, port, tls, logger });
-      logger.info('supervisor accepts connections', { endpoint: endpointText(options), rootDir: options.rootDir });
-      report({ ready: true });
-      await terminated;
-      logger.info('supervisor ends, containers continue to run');
+      const server = await serveCriAtPort({ engine, host, port, tls, logger });
+      try {
+        logger.info('supervisor accepts connections', { endpoint: endpointText(options), rootDir: options.rootDir });
+        report({ ready: true });
+        await terminated;
+        logger.info('supervisor ends, containers continue to run');
+      } finally {
+        await server[Symbol.asyncDispose]();
+      }
     } finally {
       await engine.runtime[Symbol.asyncDispose]();
     }

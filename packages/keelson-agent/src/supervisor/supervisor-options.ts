@@ -23,7 +23,7 @@ export interface SupervisorOptions {
 }
 
 /** Path of the supervisor program. */
-export const supervisorProgram = fileURLToPath(new URL('../bin/keelson-supervisor.js', import.meta.url));
+export const supervisorProgram = fileURLToPath(import.meta.resolve('#supervisor'));
 
 /** The configuration that selects runtime-b with a supervisor. */
 export type Supervised = Extract<RuntimeChoice, { kind: 'oci' }> & { readonly supervisorEndpoint: string };

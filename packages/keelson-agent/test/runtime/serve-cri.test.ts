@@ -10,7 +10,7 @@ import { listeningLogger, manifest, temporaryDirectory, until } from '@keelson/t
 import test from 'ava';
 import { criSocketOf, serveRuntime } from '../../src/runtime/serve-cri.ts';
 
-const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../../dist/bundle/keelson-agent.js', import.meta.url));
 const host = { hostname: () => 'n1', fileExists: () => false };
 const configOf = (words: readonly string[]) => resolveConfig(parseOptions(words), host).config;
 const asGiven = { criSocket: undefined, runtime: undefined };
