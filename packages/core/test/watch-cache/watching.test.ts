@@ -92,6 +92,19 @@ test('the revision of a watch is that of the cache only when it has read everyth
   t.deepEqual([view.members, forgotten], [0, 2]);
 });
 
+test('a watch that waits is marked, and woken once however often it waits', (t) => {
+  const view = new WatchView(all);
+  const waiting = watcher();
+  view.join();
+  view.wait(waiting);
+  t.true(waiting.waiting);
+  view.wait(waiting);
+  view.append(added(1));
+  t.deepEqual(view.takeWaiting(), [waiting]);
+  t.false(waiting.waiting);
+  t.deepEqual(view.takeWaiting(), []);
+});
+
 test('a watch that is closed while it waits is not counted as waiting', (t) => {
   const view = new WatchView(all);
   const [one, two] = [watcher(), watcher()];
