@@ -124,6 +124,7 @@ export {
 } from './kind/schema-walk.ts';
 export { type StatusObject, statusSchema } from './kind/status-schema.ts';
 export { canonicalBase64 } from './meta/base64.ts';
+export { checkExpression } from './meta/names.ts';
 export type { AnyObject } from './meta/types.ts';
 export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
 export { type KindSource, OpenApiDocuments, type OpenApiFile, type SwaggerForm } from './openapi/open-api-documents.ts';

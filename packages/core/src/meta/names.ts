@@ -218,7 +218,16 @@ export function labelsErrors(labels: Labels | null | undefined, path: string): F
 
 type Expression = NonNullable<LabelSelectorSpec['matchExpressions']>[number];
 
-function checkExpression(expression: Expression, path: string, errors: FieldError[]): void {
+/**
+ * Adds what is wrong with the expression of a label selector that stands at `path`, or with that of a node selector,
+ * which also has the operators `Gt` and `Lt`.
+ */
+export function checkExpression(
+  expression: Expression,
+  path: string,
+  errors: FieldError[],
+  { ofNodes = false }: { readonly ofNodes?: boolean } = {},
+): void {
   const values = expression.values ?? [];
   switch (expression.operator) {
     case 'In':
@@ -232,6 +241,16 @@ function checkExpression(expression: Expression, path: string, errors: FieldErro
       if (values.length > 0) {
         errors.push(
           fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+        );
+      }
+      break;
+    case 'Gt':
+    case 'Lt':
+      if (!ofNodes) {
+        errors.push(fieldError.invalid(`${path}.operator`, expression.operator, 'not a valid selector operator'));
+      } else if (values.length !== 1) {
+        errors.push(
+          fieldError.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"),
         );
       }
       break;

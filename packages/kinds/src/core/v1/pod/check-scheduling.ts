@@ -1,4 +1,5 @@
 import { fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
+import { checkExpression } from '@keelson/core/internal';
 import {
   checkLabelSelector,
   checkName,
@@ -160,46 +161,11 @@ function checkWeight(weight: number, path: string, errors: Errors): void {
 
 export function checkNodeSelectorTerm(term: NodeSelectorTerm, path: string, errors: Errors): void {
   term.matchExpressions?.forEach((requirement, i) => {
-    const at = `${path}.matchExpressions[${i}]`;
-    checkRequirementValues(requirement, at, errors);
-    pushInvalid(labelKeyErrors(requirement.key), requirement.key, `${at}.key`, errors);
-    requirement.values?.forEach((value, j) => {
-      pushInvalid(labelValueErrors(value), value, `${at}.values[${j}]`, errors);
-    });
+    checkExpression(requirement, `${path}.matchExpressions[${i}]`, errors, { ofNodes: true });
   });
   term.matchFields?.forEach((requirement, i) => {
     checkFieldRequirement(requirement, `${path}.matchFields[${i}]`, errors);
   });
-}
-
-function checkRequirementValues(requirement: NodeSelectorRequirement, path: string, errors: Errors): void {
-  const values = requirement.values ?? [];
-  switch (requirement.operator) {
-    case 'In':
-    case 'NotIn':
-      if (values.length === 0) {
-        errors.push(fieldError.required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-      }
-      break;
-    case 'Exists':
-    case 'DoesNotExist':
-      if (values.length > 0) {
-        errors.push(
-          fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
-        );
-      }
-      break;
-    case 'Gt':
-    case 'Lt':
-      if (values.length !== 1) {
-        errors.push(
-          fieldError.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"),
-        );
-      }
-      break;
-    default:
-      errors.push(fieldError.invalid(`${path}.operator`, requirement.operator, 'not a valid selector operator'));
-  }
 }
 
 /** Validates a requirement on node fields: only `metadata.name` with a single value is supported. */
