@@ -58,7 +58,7 @@ export interface LimitOptions {
   readonly spec: autoscalingV2.HorizontalPodAutoscalerSpec;
   readonly history: ScalingHistory;
   readonly current: number;
-  /** Recommended by the metrics. */
+  /** Number of replicas that the metrics recommend. */
   readonly recommended: number;
   /** Monotonic milliseconds. */
   readonly now: number;

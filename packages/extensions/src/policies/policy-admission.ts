@@ -43,7 +43,7 @@ export function admissionPolicies(options: IndexedAdmissionOptions): IndexedAdmi
   return { plugins: [policyCheck, plugin], service };
 }
 
-/** Reviews of access and of tokens decide about requests themselves. */
+/** True for reviews of access and of tokens: policies do not apply to them, because each asks about another request. */
 function isReview({ kind }: AdmissionRequest): boolean {
   return (
     kind.group === 'authorization.k8s.io' || (kind.group === 'authentication.k8s.io' && kind.kind.endsWith('Review'))

@@ -30,7 +30,7 @@ export interface AuthorizationContext {
   readonly logger: Logger;
   /** The API of the plane, which does not exist yet when the authorizer is created. */
   readonly api: () => ApiClient;
-  /** The storage of pods, which does not exist yet either. */
+  /** The storage of pods, which does not exist yet when the authorizer is created. */
   readonly pods: () => ResourceStorage;
   /** Whether the API serves roles and bindings. */
   readonly servesRoles: boolean;

@@ -76,7 +76,7 @@ export async function publishAuthenticationConfig(
   }
 }
 
-/** Interval at which the authorities of the extended cluster are read again. */
+/** Interval at which the certificate authorities of the cluster that this server extends are read again. */
 const refreshMs = 60_000;
 
 /** How the cluster that this server extends authenticates users. */
