@@ -129,7 +129,7 @@ function withBigInts(value: unknown): unknown {
  * such as digests in hexadecimal, seldom follow one of these characters, so that the search is short.
  */
 const longInteger = /[:,[\s-][0-9]{16}/;
-/** A text that is a number and nothing else; `^` in the expression above would make it twice as slow. */
+/** A text that begins with a digit is a number and nothing else; `^` above would make the search twice as slow. */
 const isNumber = (text: string) => text >= '0' && text < ':';
 
 /**

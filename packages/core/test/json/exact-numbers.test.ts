@@ -33,6 +33,17 @@ test('property: integers of 64 bits come through JSON and YAML as they are', (t)
   );
 });
 
+test('a long integer is exact wherever JSON allows it, and long digits inside of strings are only text', (t) => {
+  const long = 9007199254740993n;
+  t.is(parseJsonText(`${long}`), long);
+  t.is(parseJsonText(`-${long}`), -long);
+  t.is(parseJsonText(` ${long}`), long);
+  t.deepEqual(parseJsonText(`[${long},${long}]`), [long, long]);
+  t.deepEqual(parseJsonText(`{"a":${long},"b":\n${long}}`), { a: long, b: long });
+  for (const text of [`${long}`, `:${long}`, `ab${long}`])
+    t.deepEqual(parseJsonText(JSON.stringify({ text })), { text });
+});
+
 test('property: a number that JavaScript prints is read back as the same number', (t) => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
