@@ -78,7 +78,8 @@ export class Compactor {
 
 /**
  * Compacts the history below a revision. A revision that is already compacted has no effect.
- * @throws StorageError `FutureRevision` (without its revision) when etcd has not reached the revision
+ * @throws StorageError `FutureRevision` when etcd has not reached the revision; the error does not contain the current
+ *   revision
  */
 export async function compactTo(
   { cluster, bound }: Pick<CompactorOptions, 'cluster' | 'bound'>,

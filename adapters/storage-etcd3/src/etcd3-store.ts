@@ -60,8 +60,9 @@ export interface Etcd3StoreOptions extends EndpointsOptions {
 export const defaultPrefix = '/keelson/';
 
 /**
- * etcd accepts requests of 1.5 MiB by default; the remainder is for the key, which a write contains up to four times.
- * An object with one mebibyte of data, on which clients of ConfigMaps rely, fits.
+ * Maximum size of a value. etcd accepts requests of 1.5 MiB by default. The 32 KiB between the two limits are for the
+ * key, which a write contains up to four times. An object with 1 MiB of data, which clients may store in a ConfigMap,
+ * fits.
  */
 const maxValueBytes = 1504 * 1024;
 
@@ -138,7 +139,10 @@ export class Etcd3Store implements Store {
     };
   }
 
-  /** @throws StorageError `Unavailable` when no member answers; may be called again. */
+  /**
+   * Resolves when the store is open. May be called again after a failure.
+   * @throws StorageError `Unavailable` when no member answers
+   */
   ready(): Promise<void> {
     this.#assertOpen();
     this.#opening ??= this.#open().catch((error: unknown) => {
@@ -267,7 +271,10 @@ export class Etcd3Store implements Store {
   }
 }
 
-/** A watch that etcd has not confirmed by then is returned nevertheless, and waits like one whose connection broke. */
+/**
+ * How long opening a watch waits for the confirmation of etcd. A watch without confirmation is returned nevertheless:
+ * it behaves like a watch whose connection broke, and is confirmed later.
+ */
 const establishMs = 2000;
 
 function atMost(clock: Clock, ms: number, promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {

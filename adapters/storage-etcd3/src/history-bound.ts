@@ -60,7 +60,8 @@ export class HistoryBound {
 
   /**
    * Returns the current revision of etcd, and verifies that `revision` (from {@link pin}; 0 for none) can be read.
-   * @throws StorageError `Compacted` or `FutureRevision`, without their revisions
+   * @throws StorageError `Compacted` or `FutureRevision`; the error contains neither the compacted nor the current
+   *   revision
    */
   async probe(revision: Revision, options: CallOptions): Promise<Revision> {
     const request = encodeRange({ key: this.#keys.missing, revision, keysOnly: true });
@@ -92,8 +93,8 @@ export class HistoryBound {
   }
 
   /**
-   * Reads the compacted revision. etcd reports it only to a watch that starts below it, which it cancels with the
-   * revision. Takes up to 100 ms.
+   * Reads the compacted revision. etcd has no call for it, but within 100 ms cancels a watch that starts below it,
+   * with a response that contains it.
    */
   async #query(): Promise<void> {
     const { call } = await this.#cluster.watch().catch(() => {

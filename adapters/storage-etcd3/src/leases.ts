@@ -13,7 +13,7 @@ interface Lease {
 
 /** etcd revokes a lease with all its keys in one transaction. */
 const maxKeys = 1000;
-/** A key may outlive its time to live by this fraction of it, and one second. */
+/** A key may exist longer than its time to live by this fraction of the time to live, plus one second. */
 const slack = 0.05;
 const maxTtlSeconds = 9_000_000_000;
 
@@ -64,7 +64,7 @@ export class Leases {
     this.#prune();
     const sentAt = this.#clock.monotonic();
     try {
-      // A lease that is granted twice ends by itself, so that this call is retried like a read.
+      // Retried like a read: if etcd grants the lease twice, the unused lease expires.
       const { signal: _, ...shared } = options;
       const answer = await this.#cluster.read(
         '/etcdserverpb.Lease/LeaseGrant',

@@ -8,7 +8,7 @@ const mostKeys = 2000;
 const pageBytes = 4 * 1024 * 1024;
 
 export interface ListPage extends RangeAnswer {
-  /** Size of the whole answer. */
+  /** Size of the answer with all its entries, in bytes. */
   readonly sizeBytes: number;
 }
 
@@ -48,7 +48,10 @@ export class ListPages {
     return Math.min(Math.max(Math.floor(pageBytes / this.#bytesPerKey), 1), mostKeys);
   }
 
-  /** Adapts to larger entries immediately, to smaller ones gradually. */
+  /**
+   * Updates the estimated entry size, which determines the number of keys of a page: immediately to a larger size,
+   * gradually to a smaller one.
+   */
   #adapt(bytesPerKey: number): void {
     this.#bytesPerKey = bytesPerKey > this.#bytesPerKey ? bytesPerKey : (this.#bytesPerKey * 3 + bytesPerKey) / 4;
   }

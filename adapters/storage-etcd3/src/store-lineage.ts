@@ -83,7 +83,10 @@ export class StoreLineage implements Lineage {
     return { storeId, epoch };
   }
 
-  /** Raises the store above revisions that were observed before this process started, in another epoch. */
+  /**
+   * Raises the revision of the store above a revision that was observed before this process started, and begins another
+   * epoch.
+   */
   async passOver(seen: number): Promise<void> {
     const cluster = this.#cluster;
     const before = this.#record;
@@ -128,7 +131,7 @@ export class StoreLineage implements Lineage {
 
   #difference({ header, kvs }: RangeAnswer, floor: number): string | undefined {
     const record = this.#record;
-    // The inspection of another connection has detected it already.
+    // The inspection of another connection has already detected that the store was replaced.
     if (record === undefined) return replaced;
     const rewound = this.#rewound(record, header, floor);
     if (rewound !== undefined) return rewound;
@@ -145,7 +148,10 @@ export class StoreLineage implements Lineage {
     return header.revision < floor ? `etcd went back from revision ${floor} to ${header.revision}` : undefined;
   }
 
-  /** Checks the history, since other servers may have raised a restored etcd above all observed revisions. */
+  /**
+   * Checks that the history still contains the last confirmed put. A comparison of revisions is not sufficient: other
+   * servers may have raised a restored etcd above all observed revisions.
+   */
   async #missingPut(call: InspectionCall): Promise<string | undefined> {
     const put = this.#lastPut;
     if (put === undefined) return undefined;
@@ -185,7 +191,7 @@ export class StoreLineage implements Lineage {
       (err: unknown) => {
         if (String(err) !== failure)
           this.#logger.warn('the store could not be opened again, another attempt follows', { err });
-        // Until then calls fail with the same error.
+        // Until the next attempt succeeds, calls fail with the same error.
         this.#clock.after(recoveryPauseMs, () => this.#recover(before, String(err)));
       },
     );
@@ -209,7 +215,8 @@ export class StoreLineage implements Lineage {
         return;
       }
       if (found !== undefined && !passedOver) {
-        // Before the epoch is raised, so that no watch of the new epoch resumes at a revision of the old one.
+        // The history is compacted before the epoch begins, so that no watch of the new epoch resumes at a revision of
+        // the old one.
         const reached = await useUpRevisions({ cluster, keys: this.#keys, logger: this.#logger }, revision, floor);
         await this.#events.compact(reached);
         passedOver = true;
@@ -255,7 +262,7 @@ function parseRecord(kv: KeyValue): StoreRecord {
       return { storeId, epoch: epoch as number, clusterId };
     }
   } catch {
-    // Reported below.
+    // Invalid JSON is reported by the error after this block.
   }
   throw new StorageError(
     StorageErrorCode.Corrupt,

@@ -17,7 +17,10 @@ const leastBackoffMs = 100;
 const longestBackoffMs = 1000;
 /** How long a channel that is closed waits for its calls. */
 const closeMs = 1000;
-/** Bytes that the server may send before they are read, for each call and for all of them. */
+/**
+ * HTTP/2 flow-control windows: bytes that the server may send before they are read, per call and for all calls
+ * together.
+ */
 const callWindow = 1024 * 1024;
 const sessionWindow = 4 * callWindow;
 
@@ -37,9 +40,9 @@ export interface CallHandler {
 }
 
 export interface CallOptions {
-  /** Absent: without credentials. */
+  /** Token that authenticates the call; absent when etcd requires no credentials. */
   readonly token?: string | undefined;
-  /** Time of {@link callClock}; absent for streams. */
+  /** Deadline of the call, a time of {@link callClock}; absent for streams. */
   readonly deadline?: number | undefined;
   readonly hasLeader?: boolean;
 }
@@ -59,7 +62,7 @@ export class Call {
   constructor(stream: ClientHttp2Stream, deadline: number | undefined, onOver: () => void) {
     this.#stream = stream;
     this.#onOver = onOver;
-    // Errors are followed by `close`.
+    // Ignored, because the stream emits `close` after every `error`.
     stream.on('error', ignore);
     stream.on('response', (headers) => {
       this.#outcome = outcomeOf(headers);
@@ -119,7 +122,7 @@ export class Call {
   #abandon(error: Error): void {
     if (this.#over) return;
     this.#stream.close(constants.NGHTTP2_CANCEL);
-    // What has been received is not read; the stream is only destroyed when nothing is left to read.
+    // Node destroys a stream only after all received data was read, so that the remaining data is read and discarded.
     this.#stream.resume();
     this.#end(error);
   }
@@ -334,7 +337,10 @@ export class Channel {
   }
 }
 
-/** Rounded up to whole seconds of which few values are in use, so that the header is compressed to one byte. */
+/**
+ * Formats the time until the deadline for the header `grpc-timeout`. Rounded up to whole seconds: so few different
+ * values occur that HTTP/2 compresses the header to one byte.
+ */
 function timeoutText(deadline: number): string {
   return `${Math.max(Math.ceil((deadline - callClock()) / 1000), 1)}S`;
 }

@@ -11,7 +11,7 @@ import { type WatchTraits, watchTraits } from './server-version.ts';
 export interface CallOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Part of the error when the call fails. */
+  /** Key that the error contains when the call fails. */
   readonly key?: string | undefined;
   /** Set for calls that establish the identity of the store: they neither wait for it nor are checked against it. */
   readonly uninspected?: boolean | undefined;
@@ -23,9 +23,12 @@ export interface ClusterOptions {
   readonly lineage: Lineage;
 }
 
-/** A put that etcd has confirmed. As long as the history of etcd is the same, the revision contains this value. */
+/**
+ * A put that etcd has confirmed. A read of the key at `revision` returns `value`, unless the history of etcd was
+ * replaced.
+ */
 export interface ConfirmedPut {
-  /** With the prefix, as stored in etcd. */
+  /** The key as stored in etcd, with the prefix of the store. */
   readonly key: Uint8Array;
   readonly revision: number;
   readonly value: Uint8Array;
@@ -62,7 +65,10 @@ const readAttemptMs = 3000;
 const pauseMs = 50;
 
 const empty = Buffer.alloc(0);
-/** Answers of these methods are linearizable; answers of others may show the older state of a member that lags. */
+/**
+ * Prefix of the gRPC methods whose answers are linearizable. Other methods may answer with the older state of a member
+ * that lags.
+ */
 const kvMethods = '/etcdserverpb.KV/';
 
 /**

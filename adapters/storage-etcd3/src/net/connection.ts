@@ -13,7 +13,7 @@ export interface ConnectionOptions {
   readonly inspect: (connected: Connected, deadline: number) => Promise<void>;
 }
 
-/** What a call needs. */
+/** An open channel, and the token for calls over it when etcd requires authentication. */
 export interface Connected {
   readonly channel: Channel;
   readonly token?: string;

@@ -97,7 +97,10 @@ export class Endpoint {
       .then((connected) => this.#send(connected, method, request, decode, options));
   }
 
-  /** Opens a stream for watches, on a connection that calls do not use. A member that loses its leader ends it. */
+  /**
+   * Opens a stream for watches, on a connection that calls do not use. A member that has lost its leader ends the
+   * stream.
+   */
   async watch(connectBy: number): Promise<WatchCall> {
     const { channel, token } = this.#watches.now ?? (await this.#watches.open(connectBy));
     const call = channel.open(watchMethod, { token, hasLeader: true });

@@ -52,7 +52,7 @@ const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/Received message larger than max/, 'answerTooLarge'],
 ];
 
-/** Text of a call that the server did not accept, so that it was not done. */
+/** Error text of a call that the server refused before executing it. */
 const notSentTexts = /^Stream refused by server/;
 
 export function verdictOf(error: unknown): Verdict {

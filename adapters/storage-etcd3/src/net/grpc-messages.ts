@@ -43,11 +43,11 @@ export function framed(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Cuts the body of an answer into messages. */
+/** Splits the body of an answer into messages. */
 export class MessageReader {
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Bytes that the next message needs with its prefix; the length of the prefix until it has arrived. */
+  /** Number of bytes to wait for: the prefix until it has arrived, afterwards the prefix and the message. */
   #needed = prefixBytes;
 
   /** The messages that the chunk completes, each in memory of its own. @throws CallError */
@@ -56,7 +56,8 @@ export class MessageReader {
     this.#bytes += chunk.length;
     const messages: Buffer[] = [];
     while (this.#bytes >= this.#needed) {
-      // Parts are only joined when they complete something, so that a long message is copied once or twice.
+      // Received chunks are joined only when they complete a prefix or a message, so that each byte is copied at most
+      // twice.
       const all = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts, this.#bytes);
       this.#needed = prefixBytes + this.#lengthOf(all);
       this.#parts = [all];

@@ -76,7 +76,8 @@ export class EtcdWatchStream extends LogWatchStream {
       () => this.pump(),
       (error) => this.fail(error),
     );
-    // The ring may begin at a revision of another user of etcd: no change of this store would bring the watch there.
+    // `floor` is requested explicitly: other users of etcd may have advanced the revision to it, and then no change of
+    // this store advances the watch so far.
     catchUp.want(Math.max(floor, ...this.requestedRevisions));
     return catchUp;
   }

@@ -2,7 +2,7 @@ import { type Change, orderedForm } from '@keelson/core/storage-adapter';
 import { entryOf, type KeySpace } from '../wire/key-space.ts';
 import type { WatchEvent } from '../wire/watch-response.ts';
 
-/** A change that was received from etcd, for any range. */
+/** A change that was received from etcd, not yet filtered by the range of a watcher. */
 export interface LoggedChange {
   readonly revision: number;
   /** The key in the form whose code-unit order is key order; undefined for an internal record of the store. */

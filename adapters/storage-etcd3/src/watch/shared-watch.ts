@@ -136,7 +136,7 @@ export class SharedWatch {
     this.#live = undefined;
   }
 
-  /** Schedules consumers in a later microtask of this turn. */
+  /** Resumes the waiting watchers in a microtask, so that several changes in a row resume them once. */
   #wake(): void {
     if (this.#wakeQueued || this.#waiting.size === 0) return;
     this.#wakeQueued = true;

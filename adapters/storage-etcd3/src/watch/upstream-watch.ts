@@ -33,8 +33,8 @@ export interface UpstreamOptions {
    */
   readonly onChanges: (changes: readonly LoggedChange[], frontier: Revision) => void;
   /**
-   * Called when the watch cannot continue: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. It is
-   * the last call.
+   * Called when the watch cannot continue: with `Compacted` and the compacted revision, with `EpochChanged` or
+   * `Closed`, or because etcd refuses the watch. No other callback follows.
    */
   readonly onFailure: (error: StorageError) => void;
 }

@@ -63,7 +63,10 @@ export class WatchSession {
     this.#checkLater();
   }
 
-  /** Stops the flow of frames until as many calls of `resume`. Backpressure reaches the server. */
+  /**
+   * Stops the flow of frames until `resume` was called as often as `pause`. The flow control of HTTP/2 then stops the
+   * server.
+   */
   pause(): void {
     if (this.#pauses++ === 0) this.#call.pause();
   }
@@ -98,7 +101,8 @@ export class WatchSession {
       if (silentMs > createWithinMs) this.#end(new Error('etcd did not create the watch in time'));
       return;
     }
-    // Some versions do not answer on idle streams; there only the pings of the connection detect a dead server.
+    // Some versions of etcd do not answer progress requests on an idle stream. For these, only the pings of the
+    // connection detect a dead server.
     if (!this.traits.answersWhenIdle) return;
     if (silentMs > deadAfterMs) this.#end(new Error('the watch stream received no frame in time'));
     else if (silentMs > requestAfterMs) this.requestProgress();

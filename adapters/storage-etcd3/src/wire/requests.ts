@@ -5,7 +5,7 @@ export interface RangeRequest {
   readonly key: Uint8Array;
   readonly end?: Uint8Array;
   readonly limit?: number;
-  /** 0 or absent: the current state, linearizable. */
+  /** Revision to read; 0 or absent for a linearizable read of the current state. */
   readonly revision?: number;
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
@@ -72,8 +72,8 @@ function txn(compare: WireWriter | undefined, then: readonly WireWriter[], other
 }
 
 /**
- * Puts when the modRevision of the key is `expect`. The answer contains the present entry otherwise, and the
- * createRevision of an update.
+ * Puts when the modRevision of the key is `expect`. The answer of an update contains the createRevision, the answer of
+ * a refused put the present entry.
  */
 export function encodePutIf(expect: number, op: Put): Buffer {
   const then = expect === 0 ? [put(op)] : [put(op), read(op.key, true)];

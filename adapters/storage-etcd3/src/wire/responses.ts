@@ -2,7 +2,7 @@ import { WireReader } from '@keelson/protobuf-wire';
 
 /** The header of every answer. */
 export interface Header {
-  /** Decimal, because it exceeds 53 bits. */
+  /** Id of the etcd cluster as decimal digits, because a number cannot represent its 64 bits. */
   readonly clusterId: string;
   /** Revision of the etcd cluster at the time of the answer. */
   readonly revision: number;
