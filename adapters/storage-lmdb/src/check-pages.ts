@@ -22,7 +22,10 @@ const dataVersion = 2;
 const noRoot = 2n ** 64n - 1n;
 const flag = { branch: 1, leaf: 2, overflow: 4, meta: 8 } as const;
 const nodeFlag = { overflow: 1, tree: 2 } as const;
-/** The tree of free pages has integer keys, no other tree has a flag that determines the form of keys or values. */
+/**
+ * Flag of a tree whose keys are integers. Only the tree of free pages has it; no tree has another flag for the form of
+ * keys or values.
+ */
 const integerKeys = 8;
 /** Flags that the driver sets in the trees of a meta page and that do not concern their form. */
 const driverFlags = 0x1100;
@@ -77,7 +80,8 @@ export async function checkPages(file: string, throwIfCancelled: () => void = ()
       return ['it is not a database'];
     const version = read32(head, headerBytes + 4);
     if (version !== dataVersion) return [`it has data format ${version}, the driver reads format ${dataVersion}`];
-    // The rest of the layout is read as little-endian numbers.
+    // The following checks read numbers as little-endian, so that on big-endian machines only the magic number and the
+    // version of the format are checked.
     if (endianness() !== 'LE') return [];
     return await new PageCheck(descriptor, size, throwIfCancelled).run();
   } finally {
@@ -190,7 +194,7 @@ class PageCheck {
         for (const child of this.#checkPage(tree, page, level, counts, inner))
           pending.push({ page: child, level: level + 1 });
       }
-      // Below a page that could not be read, the numbers differ in any case.
+      // The counts of a tree with a damaged page differ from the recorded ones in any case and are not compared.
       if (this.#damages.length > before) return inner;
     }
     for (const key of ['branchPages', 'leafPages', 'overflowPages', 'entries'] as const) {

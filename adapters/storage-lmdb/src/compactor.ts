@@ -14,7 +14,7 @@ export interface HistoryWindow {
 
 interface Sample {
   readonly revision: Revision;
-  /** Monotonic time, in milliseconds, at which this was the newest revision. */
+  /** Monotonic time, in milliseconds, at which `revision` was the newest revision. */
   readonly at: number;
 }
 
@@ -125,7 +125,7 @@ export class Compactor {
       oldEnough = revision;
       kept++;
     }
-    // The newest sample that is old enough is kept, until the next sample is old enough.
+    // The newest sample that has reached the minimum age is kept until the next one reaches it.
     this.#samples = this.#samples.slice(Math.max(0, kept - 1));
     const bound = Math.min(oldEnough, this.#head() - this.#window.minChanges);
     if (bound > this.#bound) {

@@ -17,7 +17,9 @@ const answerMs = 1000;
 /** After this many consecutive attempts without an answer, the other process counts as the owner. */
 const silences = 3;
 const pollMs = 20;
-/** Attempts during which another process may neither acquire the directory nor withdraw. */
+/**
+ * After this many attempts, another process that has neither acquired the directory nor withdrawn counts as the owner.
+ */
 const attempts = 500;
 /** Error codes of `bind` on file systems without sockets. */
 const withoutSockets = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EINVAL', 'ENOSYS'];

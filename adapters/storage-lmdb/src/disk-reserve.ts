@@ -63,7 +63,10 @@ export class DiskReserve {
     this.#shrink = shrink;
   }
 
-  /** Removes the reserve of a directory whose store cannot be opened without space. Returns false without a reserve. */
+  /**
+   * Removes the reserve file so that a store that needs disk space can be opened. Returns false when there is no
+   * reserve.
+   */
   static giveUp(directory: string): boolean {
     const path = join(directory, reserveFile);
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
@@ -128,7 +131,7 @@ export class DiskReserve {
 
   #check(): void {
     const onDisk = this.#freeOnDisk();
-    // Twice the size of the reserve, so that the next commits do not need it again immediately.
+    // The reserve is created again when twice its size is free, so that the next commits do not need it immediately.
     if (onDisk >= 2 * reserveBytes) this.#fill();
     if (this.#reserved || onDisk + this.#freeInFile() >= 2 * reserveBytes) {
       if (this.#full)

@@ -18,8 +18,8 @@ const identityKey = Buffer.from('identity');
 const compactedKey = Buffer.from('compacted');
 const floorKey = Buffer.from('floor');
 /**
- * Revisions that are skipped after a restore: more than any store assigned after its last back-up without the knowledge
- * of this process.
+ * Number of revisions that are skipped after a restore. A store may have assigned revisions after its backup that this
+ * process does not know; this number is greater than any realistic number of them.
  */
 const skippedRevisions = 1_000_000;
 const emptyRevision = 1;

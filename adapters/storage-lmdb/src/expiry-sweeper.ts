@@ -3,7 +3,10 @@ import type { Key, Revision, WriteResult } from '@keelson/core/storage-adapter';
 import type { Environment } from './environment.ts';
 import { expiryKey, readExpiryKey } from './records.ts';
 
-/** Timers follow monotonic time. This bounds the delay after which a step of the wall clock takes effect. */
+/**
+ * Longest delay of the timer. Timers follow monotonic time, so that a step of the wall clock takes effect after this
+ * time at the latest.
+ */
 const maxWaitMs = 30_000;
 const retryMs = 1000;
 const stepKeys = 256;

@@ -83,12 +83,12 @@ export class GroupWriter {
     return this.#head;
   }
 
-  /** A snapshot of the disk may contain revisions up to this one. */
+  /** The newest revision that a snapshot of the database may contain. */
   get exposed(): Revision {
     return this.#exposed;
   }
 
-  /** A snapshot of the disk contains no delete after this revision. */
+  /** Upper bound of the revisions of deletes that a snapshot of the database may contain. */
   get lastDelete(): Revision {
     return this.#lastDelete;
   }

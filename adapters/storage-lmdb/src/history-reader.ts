@@ -137,7 +137,7 @@ export class HistoryReader {
     const current = row === undefined ? undefined : this.#env.decode(key, row).entry;
     if (current?.modRevision === revision) return current;
     const replaced = this.#firstReplaced(bytes, revision);
-    // The revision of a damaged row is unreliable; its position shows that it is this one.
+    // The revision in a damaged row is unreliable. The position of the row shows that a put at `revision` wrote it.
     const entry = replaced === undefined ? current : this.#env.decode(key, replaced).entry;
     if (entry?.damaged) return { ...entry, modRevision: revision };
     if (entry?.modRevision === revision) return entry;

@@ -69,7 +69,7 @@ export class OpenStore {
     this.compactor = compactor;
     this.hub = new WatchHub(changeLog(recent, history, compactor));
     this.sweeper = new ExpirySweeper(env, clock, logger, expire, readOnly);
-    // A full disk keeps no history: deletes, and later new objects, need its pages.
+    // Drops all history when the disk is full, because its pages are needed for deletes and later for new objects.
     dropHistory = () => {
       compactor.raise(writer.head).catch((err: unknown) => logger.warn('history cannot be compacted now', { err }));
     };
@@ -143,7 +143,10 @@ export class OpenStore {
     this.hub.close();
   }
 
-  /** Updates what depends on commits, before the callers of the writes get their results. */
+  /**
+   * Reports writes that are on disk to the recent changes, the compactor and the watches, before the callers of the
+   * writes get their results.
+   */
   #committed(writes: readonly PendingWrite[]): void {
     for (const { type, revision, key, before, after } of writes)
       this.#recent.push(type, revision, key, after?.entry, before?.entry);

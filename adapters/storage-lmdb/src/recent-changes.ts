@@ -7,7 +7,7 @@ import {
   type WatchBatch,
 } from '@keelson/core/storage-adapter';
 
-/** Two of the largest commits: watchers that follow the store are rarely further behind, and others read from disk. */
+/** Twice the limits of one commit. A watcher that is further behind, which is rare, reads from disk. */
 const maxChanges = 2048;
 const maxBytes = 8 * 1024 * 1024;
 const batchChanges = 512;

@@ -72,7 +72,8 @@ export function decodeRow(key: Key, bytes: Buffer, checkedAfter: Revision): Row 
     : modRevision > 0 && modRevision <= checkedAfter;
   // The revisions of a damaged row are unreliable.
   if (!sound) return { entry: { key, value: nothing, createRevision: 1, modRevision: 1, damaged: true }, bytes };
-  // Without the highest bit: a number of that size would lose its last digits.
+  // The highest bit is removed before the conversion, because a JavaScript number of that size would lose its last
+  // digits.
   const createRevision = (bytes.readUInt32BE(0) & 0x7fffffff) * 2 ** 32 + bytes.readUInt32BE(4);
   const expiresAt = readUint64(bytes, 16);
   const entry = { key, value: bytes.subarray(valueAt), createRevision, modRevision };
