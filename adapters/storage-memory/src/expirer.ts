@@ -1,6 +1,9 @@
 import type { Clock } from '@keelson/core/runtime';
 
-/** Timers follow monotonic time. This bounds the delay after which a step of the wall clock takes effect. */
+/**
+ * Longest delay of the timer. Timers follow monotonic time, so that a step of the wall clock takes effect after this
+ * time at the latest.
+ */
 const maxWaitMs = 30_000;
 
 /** Calls a function for every expired key. Expiry follows the wall clock; no key expires early. */
