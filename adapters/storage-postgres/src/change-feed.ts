@@ -62,7 +62,7 @@ export class ChangeFeed implements FeedHost {
     return Math.max(this.#reported, this.recent.head);
   }
 
-  /** @param position read after the beginning of the call */
+  /** @param position position of the store, read from the database after this watch was requested */
   open(range: KeyRange, options: WatchOptions, position: Position): WatchStream {
     if (this.#closed) throw closedError();
     throwIfAborted(options.signal);
@@ -88,8 +88,8 @@ export class ChangeFeed implements FeedHost {
   }
 
   /**
-   * Reads the log up to `revision`, for at most one second, and gives waiting streams a turn to receive it: called
-   * before a compaction at `revision`, so that streams near the newest revision are not interrupted.
+   * Reads the log up to `revision`, for at most one second, and waits until the streams near the newest revision have
+   * received the changes. Called before a compaction at `revision`, so that these streams are not interrupted.
    */
   async catchUp(revision: Revision): Promise<void> {
     const deadline = this.clock.monotonic() + 1000;
@@ -158,7 +158,8 @@ export class ChangeFeed implements FeedHost {
         // A restart has replaced the position during the read.
         if (this.recent.head !== from) continue;
         this.recent.append(changes, frontier);
-        // Reported revisions that do not exist yet are reported again, except those reported during the read.
+        // A reported revision may not exist. If none was reported during this read, the position that was read replaces
+        // the highest reported revision.
         if (this.#hints === hints) this.#reported = Math.max(position.head, frontier);
         this.#metrics.lag(Math.max(this.#reported - frontier, 0));
       } catch (error) {

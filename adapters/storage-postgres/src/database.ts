@@ -19,7 +19,7 @@ export interface Runner {
 
 export interface ReadCall {
   readonly signal?: AbortSignal | undefined;
-  /** For internal reads of the store, which must not wait behind lists. */
+  /** Uses the connections for internal reads of the store, so that the read does not wait behind lists of callers. */
   readonly urgent?: boolean;
 }
 

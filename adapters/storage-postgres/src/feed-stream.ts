@@ -13,7 +13,7 @@ export interface FeedHost {
   readonly log: ChangeLogReader;
   readonly clock: Clock;
   hint(revision: Revision): void;
-  /** @throws StorageError `Compacted` when what follows `revision` is gone. */
+  /** @throws StorageError `Compacted` when changes after `revision` are compacted */
   assertReadable(revision: Revision): void;
   setWaiting(stream: FeedStream, waiting: boolean): void;
   forget(stream: FeedStream): void;
@@ -23,8 +23,8 @@ export interface FeedHost {
 const retryPauseMs = 250;
 
 /**
- * A position in the log. Near the head it is served from the changes that the feed has read for all streams. Further
- * back it reads the log itself, one piece whenever its consumer waits.
+ * A watch stream with its position in the log. A stream near the newest revision receives the changes that the feed has
+ * read for all streams. A stream further back reads the log itself, one piece whenever its consumer waits.
  */
 export class FeedStream extends LogWatchStream {
   readonly prevValue: boolean;

@@ -49,7 +49,7 @@ export class GroupWriter {
     this.#connection = new WriterConnection(settings, db, state);
   }
 
-  /** Takes ownership of a connection that has entered the store. */
+  /** Takes ownership of a connection over which `StoreState.enter` has succeeded. */
   adopt(client: Client): void {
     this.#connection.adopt(client);
   }

@@ -11,7 +11,9 @@ import type { Settings } from './settings.ts';
 
 const firstPauseMs = 100;
 const longestPauseMs = 10_000;
-/** Pause behind a pooler that keeps no sessions, whose configuration may change later. */
+/**
+ * Pause before another attempt to listen through a pooler that keeps no sessions, since its configuration may change.
+ */
 const pooledPauseMs = 300_000;
 const heartbeatMs = 5000;
 const deadlineMs = 2000;

@@ -6,12 +6,15 @@ import type { Settings } from './settings.ts';
 
 const turnMs = 10_000;
 const sweepKeys = 500;
-/** Pause while another server sweeps; by then its turn has ended, or the server has failed. */
+/**
+ * Pause while another server, which holds the lock, deletes expired keys. Afterwards that server has finished or has
+ * failed.
+ */
 const othersTurnMs = 1000;
 
 /** Operations of the store that maintenance uses. */
 export interface MaintenanceHost {
-  /** Deletes like a client: only an unchanged entry. */
+  /** Deletes an entry through the write path of clients, only if its revision is unchanged. */
   remove(key: Key, revision: Revision): Promise<WriteResult>;
   compacted(revision: Revision): void;
   partitionRevisions(): number;

@@ -9,7 +9,7 @@ const lockTimeoutMs = 1000;
 
 /**
  * Drops the partitions of the log that lie wholly at or below `compacted`. They are detached without blocking readers
- * or writers, then dropped. When two servers do so at the same time, one of them stops; the next turn drops the
+ * or writers, then dropped. When two servers do so at the same time, one of them stops; the next run drops the
  * remaining partitions.
  *
  * @returns the number of dropped partitions
@@ -57,8 +57,8 @@ async function dropInSession(client: Client, schema: string, old: readonly Parti
 }
 
 /**
- * Variant through a pooler, which shares sessions: locks and settings end with the transaction. Readers may have to
- * wait for up to `lockTimeoutMs`.
+ * Drops partitions over a connection through a pooler. A pooler shares sessions, so that locks and settings must end
+ * with the transaction. Readers may have to wait for up to `lockTimeoutMs`.
  */
 async function dropInTransactions(client: Client, schema: string, old: readonly Partition[]): Promise<number> {
   let dropped = 0;

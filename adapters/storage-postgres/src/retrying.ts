@@ -32,7 +32,7 @@ export async function retrying<T>({ clock, connectTimeoutMs }: Settings, attempt
 }
 
 function mayPass(error: unknown): boolean {
-  // Of the adapter's own errors that of a standby may be temporary: it is promoted, or the address changes.
+  // The adapter itself reports `Unavailable`, for example, for a standby, which may be promoted or lose its address.
   if (isStorageError(error)) return error.code === 'Unavailable' || error.code === 'Timeout';
   return isConnectionLost(error) || isOutOfConnections(error) || sqlStateOf(error) === SqlState.wrongState;
 }

@@ -3,7 +3,10 @@ import type { Entry, Key, Revision } from '@keelson/core/storage-adapter';
 
 const nothing = Buffer.alloc(0);
 
-/** Returns the bytes of a value from its two columns. Two nulls are an empty value. */
+/**
+ * Returns the bytes of a value from the two columns of its row, one for text and one for other bytes. If both are null,
+ * the value is empty.
+ */
 export function bytesOf(text: string | null | undefined, bytes: string | null | undefined): Buffer {
   if (text !== null && text !== undefined) return Buffer.from(text);
   if (bytes === null || bytes === undefined) return nothing;

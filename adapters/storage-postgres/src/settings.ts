@@ -75,7 +75,7 @@ export interface Settings {
   readonly connectTimeoutMs: number;
   readonly allowAsyncCommit: boolean;
   readonly allowUnsafeServer: boolean;
-  /** Undefined: only without a pooler. */
+  /** Whether named statements are used; undefined: only on connections without a pooler. */
   readonly preparedStatements: boolean | undefined;
   readonly partitionRevisions: number;
   readonly clock: Clock;

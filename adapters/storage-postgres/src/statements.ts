@@ -46,7 +46,7 @@ export function statementsOf(schema: string) {
          (select string_agg(l.low || ' ' || l.high, ',') from ${own('lost')} l)
        from ${own('meta')} m, ${own('head')}() h`,
     ),
-    /** The next keys in the order of their expiry, with the milliseconds until then. */
+    /** The keys that expire next, in the order of their expiry, with the milliseconds until they expire. */
     expiring: statement(
       'expiring',
       `select key, mod_rev, expires_at - ${own('now_ms')}() from ${own('objects')}

@@ -30,7 +30,7 @@ export class StoreState {
   #seen: Revision = 0;
   #entering: Promise<void> | undefined;
 
-  /** @param onEpoch called when history was rewound */
+  /** @param onEpoch called when the store has entered another epoch, because revisions were lost */
   constructor(db: Database, logger: Logger, onEpoch: (position: Position) => void) {
     this.#db = db;
     this.#logger = logger;
@@ -80,7 +80,8 @@ export class StoreState {
   }
 
   /**
-   * Returns whether an answer is accepted. When it is not, the store is entered again, and the read may be retried.
+   * Returns whether an answer is accepted. When it is not, {@link reenter} is called, and the caller may retry the
+   * read.
    * @param seen the value of {@link seen} when the read was sent
    */
   async accepts(position: Position, seen: Revision): Promise<boolean> {
@@ -92,7 +93,7 @@ export class StoreState {
     return false;
   }
 
-  /** Enters the store over a connection of the pool; concurrent callers share one attempt. */
+  /** Does the same as {@link enter}, over a connection of the pool; concurrent callers share one attempt. */
   reenter(): Promise<void> {
     this.#entering ??= this.#reenter().finally(() => {
       this.#entering = undefined;
@@ -107,7 +108,10 @@ export class StoreState {
     this.#learn(row);
   }
 
-  /** Enters the store over this connection. Required on every exclusive connection. */
+  /**
+   * Prepares this connection for use: the server begins another epoch if it has lost revisions that this process has
+   * observed, and the cached state is read again. Required on every exclusive connection.
+   */
   async enter(runner: Runner): Promise<void> {
     const { enter, state } = this.#db.statements;
     await this.#db.run(runner, enter, [this.#seen]);

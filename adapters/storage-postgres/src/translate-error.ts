@@ -79,7 +79,7 @@ function reasonOf(error: unknown): string {
 export function translateError(error: unknown, doing: string): StorageError {
   if (isStorageError(error)) return error;
   const text = error instanceof Error ? error.message : String(error);
-  // Connecting to several addresses fails with an empty message and the reasons inside.
+  // When the connection to each of several addresses fails, the error has an empty message and contains the reasons.
   const inner = text === '' && error instanceof AggregateError ? error.errors.map(String).join('; ') : text;
   return new StorageError(codeOf(error), `${doing}: ${reasonOf(error)} (${inner})`, { cause: error });
 }

@@ -29,7 +29,7 @@ export function encodeWrites(ops: readonly WriteOp[]): Buffer[] {
 }
 
 export interface BatchResult {
-  /** One per write, in order. */
+  /** Results of the writes, in the order of the writes. */
   readonly results: readonly WriteResult[];
   /** Revision of the store after the batch. */
   readonly head: Revision;

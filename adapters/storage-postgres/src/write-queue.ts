@@ -51,7 +51,7 @@ export class PendingWrite {
     return this.#settle === undefined;
   }
 
-  /** From now on an abort makes the outcome unknown. */
+  /** Whether the write was sent; an abort then makes its outcome unknown. */
   set sent(sent: boolean) {
     this.#sent = sent;
   }
