@@ -15,7 +15,9 @@ import type { ClientCase, ClientHarness } from './client/harness.ts';
 import { Part, type PartObject, Zone } from './client/suite-kinds.ts';
 import { casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
-/** Every statement about an `ApiClient`, whatever its transport; ids are stable and unique. */
+/**
+ * All cases for implementations of `ApiClient`, whatever their transport; the ids of the cases are stable and unique.
+ */
 export const clientCases: readonly ClientCase[] = casesOf(
   createCases,
   readCases,

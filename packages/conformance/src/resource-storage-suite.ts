@@ -25,7 +25,7 @@ import type { OpenedStore } from './store/harness.ts';
 import type { RunOptions } from './store-suite.ts';
 import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
-/** Every statement about implementations of `ResourceStorage`; ids are stable and unique. */
+/** All cases for implementations of `ResourceStorage`; the ids of the cases are stable and unique. */
 export const resourceStorageCases: readonly ResourceStorageCase[] = casesOf(
   createCases,
   getCases,

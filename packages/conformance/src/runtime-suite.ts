@@ -12,7 +12,7 @@ import { stopCases } from './runtime/cases/stop-cases.ts';
 import { missingRuntimeRequirements, type RuntimeHarness } from './runtime/harness.ts';
 import { casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
-/** Every statement about runtimes; ids are stable and unique. */
+/** All cases for container runtimes; the ids of the cases are stable and unique. */
 export const runtimeCases: readonly RuntimeCase[] = casesOf(
   sandboxCases,
   containerCases,
@@ -26,7 +26,7 @@ export const runtimeCases: readonly RuntimeCase[] = casesOf(
   loadCases,
 );
 
-/** Registered tests end earlier, by the time limit of the test. */
+/** Time limit of a case that is run on its own; a registered test has its own, shorter limit. */
 const caseTimeoutMs = 120_000;
 const testTimeoutMs = 60_000;
 const queueTimeoutMs = 600_000;

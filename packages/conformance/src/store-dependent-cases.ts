@@ -98,10 +98,10 @@ function select<C extends { readonly id: string }>(cases: readonly C[], ids: rea
 
 const independent = select(resourceStorageCases, aboveStores);
 
-/** The cases of {@link resourceStorageCases} that a further adapter can change. */
+/** The cases of {@link resourceStorageCases} whose outcome may depend on the storage adapter. */
 export const storeDependentResourceStorageCases: readonly ResourceStorageCase[] = resourceStorageCases.filter(
   (resourceCase) => !independent.includes(resourceCase),
 );
 
-/** The cases of {@link clientCases} that a further adapter can change. */
+/** The cases of {@link clientCases} whose outcome may depend on the storage adapter. */
 export const storeDependentClientCases: readonly ClientCase[] = select(clientCases, ofStores);

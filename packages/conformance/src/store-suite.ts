@@ -18,7 +18,7 @@ import { writeCases } from './store/cases/write-cases.ts';
 import { missingRequirements, type OpenedStore, type StoreCase, type StoreHarness } from './store/harness.ts';
 import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
-/** Every statement about stores; ids are stable and unique. */
+/** All cases for stores; the ids of the cases are stable and unique. */
 export const storeCases: readonly StoreCase[] = casesOf(
   revisionCases,
   writeCases,

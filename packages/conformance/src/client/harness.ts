@@ -34,15 +34,15 @@ export type ClientRequirement = 'warnings' | 'forgetHistory' | 'unknownFields';
 export interface ClientCaseContext {
   readonly client: ApiClient;
   readonly namespaces: readonly [string, string];
-  /** Parts of the first namespace. */
+  /** Client for the objects of the kind `Part` in the first namespace. */
   readonly parts: ResourceClient<PartObject>;
-  /** Parts of all namespaces. */
+  /** Client for the objects of the kind `Part` in all namespaces. */
   readonly allParts: ResourceClient<PartObject>;
-  /** Cluster-scoped objects. */
+  /** Client for the objects of the cluster-scoped kind of the suite. */
   readonly zones: ResourceClient<KubeObject & { spec?: { area?: string } }>;
   readonly warnings: readonly string[];
   forgetHistory(): Promise<void>;
-  /** Returns a part to be created. */
+  /** Returns an object of the kind `Part` for a create; nothing is sent. */
   part(name: string, spec?: PartObject['spec'], metadata?: PartObject['metadata']): PartObject;
 }
 

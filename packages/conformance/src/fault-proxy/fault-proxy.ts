@@ -102,7 +102,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Resets the connection that carries the last of the next `bytes` bytes in that direction, also within a frame.
+   * Counts the next `bytes` bytes in `direction` over all connections, and resets the connection that carries the last
+   * of them, even in the middle of a frame.
    */
   resetAfter(bytes: number, direction: 'up' | 'down' = 'down'): void {
     this.#resetAfter = { direction, bytes };

@@ -124,7 +124,8 @@ function boundsOf(indexed: IndexedHistory, versions: Versions): TimeBounds {
       for (const { revision, write } of versions.chain(key)) {
         if (write === undefined) continue;
         begun.push({ at: write.start, revision });
-        // The response of a delete does not contain its revision, but the deletion has happened from then on.
+        // The response of a delete does not contain its revision; the deletion has happened before the response
+        // arrived.
         if (write.reply.is === 'ok') seen.push({ at: write.end, revision });
       }
     }

@@ -23,7 +23,8 @@ interface Progress {
 }
 
 /**
- * Each session must be filter(history, (start, last]) exactly, and the sessions of one watch must join without a gap.
+ * Each session must deliver exactly filter(history, (start, last]): the events of its selection from its start to its
+ * last revision. The sessions of one watch must join without a gap.
  */
 export function checkWatches(
   history: IndexedHistory,

@@ -33,7 +33,7 @@ export interface IndexedHistory {
   readonly lists: readonly (readonly CallOf<ListOperation>[])[];
   readonly sessions: readonly Session[];
   readonly finished: readonly WatchFinished[];
-  /** In the order of time. */
+  /** Requested compactions, in the order of time. */
   readonly releases: readonly HistoryReleased[];
   readonly marks: readonly Mark[];
 }

@@ -34,8 +34,9 @@ interface Situation {
 /**
  * Determines the revision of the initial state of a watch without a revision. The stream does not mark the end of that
  * state, so that every candidate is tried: a number of ADDED events in the order of lists that equal the model at a
- * revision before the next event. The first candidate may be wrong: when an object is the first of its selection, the
- * state before it may also have been empty. A caller that reaches a contradiction requests the next candidate.
+ * revision before the next event. The first candidate may be wrong: a first ADDED event may be the only object of the
+ * initial state, or a change after an empty initial state. A caller that reaches a contradiction requests the next
+ * candidate.
  *
  * @returns undefined when there is no candidate; a session that ended before the state was complete is not checked
  */
@@ -66,7 +67,7 @@ export function findInitialState(situation: Situation): InitialState | 'incomple
   ): number | undefined {
     const is = (revision: number) => same(modelList(versions, opened.selection, revision), state);
     if (next !== undefined) {
-      // No change may be missing before the next step, so that the state is also that of the revision before it.
+      // If no change is missing, the initial state is the state at the revision before the first event after it.
       const to = next.t === 'bookmark' ? next.revision : (objects.get(next.object)?.revision ?? 0) - 1;
       return to >= from && is(to) ? to : undefined;
     }

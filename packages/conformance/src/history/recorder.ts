@@ -65,7 +65,10 @@ export class HistoryRecorder implements History {
     return this.#lists++;
   }
 
-  /** Must be called before the request is sent. Returns the id of the session. */
+  /**
+   * Records the beginning of a watch session and returns the id of the session. Must be called before the request is
+   * sent.
+   */
   open(session: Omit<WatchOpened, 't' | 'session' | 'at'>): number {
     const number = this.#sessions++;
     this.#add({ t: 'open', session: number, at: this.now(), ...session });
@@ -89,7 +92,7 @@ export class HistoryRecorder implements History {
     this.#add({ t: 'finish', watch, at: this.now(), revision });
   }
 
-  /** Must be called before a compaction at `revision` is requested. */
+  /** Records that history before `revision` may be compacted. Must be called before the compaction is requested. */
   release(revision: number): void {
     this.#add({ t: 'release', at: this.now(), revision });
   }

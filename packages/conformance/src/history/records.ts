@@ -30,7 +30,7 @@ export interface SeenObject {
   readonly uid: string;
   readonly revision: number;
   readonly created: string;
-  /** Absent for kinds without one. */
+  /** `metadata.generation`; absent for kinds without a generation. */
   readonly generation?: number;
   readonly labels: Fields;
   /** Fields that clients set (data, spec). */

@@ -2,18 +2,18 @@ import type { CallOf, IndexedHistory } from './indexed-history.ts';
 import { type HistoryRecord, kindOfKey, type SeenObject, type Selection, type WriteOperation } from './records.ts';
 import type { Findings } from './violation.ts';
 
-/** The change of one key by one revision. */
+/** The change of one key at one revision. */
 export interface Version {
   readonly revision: number;
   readonly key: string;
   /** The object, or its last state when this revision deleted it. */
   readonly object: SeenObject;
   readonly deleted: boolean;
-  /** Time at which it was first observed. */
+  /** Time at which a client first observed this version. */
   seenAt: number;
-  /** The record in which it was first observed. */
+  /** The record in which a client first observed this version. */
   readonly source: HistoryRecord;
-  /** The write that caused it, once it is determined. */
+  /** The write that caused this version, once it is determined. */
   write?: CallOf<WriteOperation>;
 }
 
@@ -117,7 +117,10 @@ export function outline({ key, deleted, object }: Pick<Version, 'key' | 'deleted
   return `${deleted ? 'the deletion of' : 'a state of'} ${key} (uid ${object.uid}, content ${object.digest})`;
 }
 
-/** With such a selection DELETED means a deletion, not an object that stopped matching. */
+/**
+ * True for a selection without labels and values: every object of the kind always matches it, so that an event DELETED
+ * means a deletion.
+ */
 const isFixed = ({ labels, value }: Selection) => (labels ?? []).length === 0 && value === undefined;
 
 /** Collects all states from replies, lists and watches, and reports contradictions between them. */

@@ -18,8 +18,8 @@ export async function turns(count = 20): Promise<void> {
 }
 
 /**
- * Resolves when the condition is true. What happens in this process is noticed within a few turns of the event loop;
- * answers of a database are waited for with pauses, which leave the processor to it.
+ * Resolves when the condition is true. It is checked after every turn of the event loop at first, for changes within
+ * this process, and every 5 ms later, so that a database on the same machine gets processor time to answer.
  */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + timeoutMs;
@@ -30,8 +30,9 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
 }
 
 /**
- * Advances the clock by 100 ms every `everyMs` of real time until the promise settles. The default leaves an answer
- * over a network, also on a busy machine, most of a second before a call times out after three seconds of the clock.
+ * Advances the clock by 100 ms every `everyMs` of real time until the promise settles. A call times out after three
+ * seconds of this clock. With the default of 25 ms these take 750 ms of real time, enough for an answer over a network
+ * on a busy machine.
  */
 export async function withTime<T>(clock: FakeClock, promise: Promise<T>, everyMs = 25): Promise<T> {
   let settled = false;
@@ -48,7 +49,7 @@ export async function withTime<T>(clock: FakeClock, promise: Promise<T>, everyMs
   return promise;
 }
 
-/** The same for a call that is expected to time out: no answer is waited for. */
+/** Advances the clock quickly until a call that is expected to time out has settled. */
 export function untilTimeout<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   return withTime(clock, promise, 2);
 }

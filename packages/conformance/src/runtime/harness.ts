@@ -8,7 +8,7 @@ export type Intent =
   | { readonly kind: 'exit'; readonly code: number; readonly afterMs?: number }
   /** Runs and ignores the stop signal. */
   | { readonly kind: 'stubborn' }
-  /** Its process cannot be started. */
+  /** The process of the container cannot be started. */
   | { readonly kind: 'cannotStart' };
 
 /** The program that a container of a case runs. */
@@ -37,7 +37,9 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   /** Opens an engine without sandboxes that can run {@link program} without further preparation. */
   open(): Promise<O>;
   program(intent: Intent): Program;
-  /** Resolves when the started program behaves as intended. When absent, it does so from its start. */
+  /**
+   * Resolves when the started program behaves as intended. When absent, programs behave as intended from their start.
+   */
   settled?(opened: O, id: ContainerId, intent: Intent): Promise<void>;
   /** Returns a program that runs a POSIX shell script with the usual tools. */
   shell?(script: string): Program;

@@ -1,7 +1,7 @@
 import type { Key, Store } from '@keelson/core/storage-adapter';
 import { Twin } from './twin.ts';
 
-/** Siblings with a common beginning, and keys whose order differs between encodings. */
+/** Keys of the traffic: a parent, siblings with a common prefix, and keys with characters outside of ASCII. */
 export const trafficKeys: readonly Key[] = ['/a', '/a/b', '/ab', '/b', '/é', '/\u{1f600}'];
 
 /** A fixed sequence of creates, updates and deletes of {@link trafficKeys}. */

@@ -67,7 +67,8 @@ export const readCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const read = await parts.get('a', { resourceVersion: String(versionOf(made)) });
-      // Any version is accepted, but none older than the observed one with the object.
+      // With resourceVersion "0" any state may be returned that is not older than an observed one, so that the object
+      // is found.
       equal((await parts.get('a', { resourceVersion: '0' })).metadata?.uid, made.metadata?.uid);
       ok(versionOf(read) >= versionOf(made));
       await refused(() => parts.get('a', { resourceVersion: 'x' }), 400, StatusReason.BadRequest);

@@ -24,7 +24,7 @@ export const watchStreamCases: readonly ClientCase[] = [
       const seen: string[] = [];
       for await (const event of parts.watch({ signal: waiting.signal })) {
         seen.push(shown(event));
-        // By then the case waits for the next event.
+        // Aborts after the loop has requested the next event, while it waits for it.
         setImmediate(() => waiting.abort());
       }
       deepEqual(seen, ['ADDED a']);

@@ -137,7 +137,7 @@ export class RecordingWatcher {
     const seen = workloadObject(this.#kind, object);
     if (seen === undefined) return;
     recorder.event(session, type as 'ADDED', seen);
-    // The events of an initial state do not define the position of the watch before a bookmark does.
+    // The events of an initial state do not set the position of the watch; the bookmark after them does.
     if (this.position !== undefined) this.position = seen.revision;
   }
 }

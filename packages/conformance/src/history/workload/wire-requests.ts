@@ -27,7 +27,7 @@ export function collectionPath(selection: Selection, parameters: Readonly<Record
   return `${root}/${place}${text === '' ? '' : `?${text}`}`;
 }
 
-/** A request before the choice of a server. */
+/** A request without the address of the server, which is chosen when it is sent. */
 export interface WireRequest {
   readonly method: string;
   readonly path: string;

@@ -254,8 +254,8 @@ export class Workload {
       return object !== undefined;
     }
     const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#traffic.selection();
-    // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not
-    // combined.
+    // A list "not older than" a revision has no limit: with a limit, servers treat a resourceVersion without
+    // resourceVersionMatch as an exact revision.
     const limit = at.at !== 'notOlderThan' && random.chance(0.5) ? 1 + random.below(8) : undefined;
     const list = await client.list(selection, at, limit, async () => {
       await this.#sleep(random.next() * this.#options.pauseMs);

@@ -61,7 +61,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const start = await pods.currentRevision();
       const from = { start: 'changesAfter', revision: start } as const;
       for (let i = 0; i < 20; i++) await putPod(pods, 'a', 'x', { text: String(i) });
-      // The window now has dropped these events.
+      // The window contains the last five events, so that this watch needs the history of the store.
       (await pods.watch(podPrefix, { predicate: everything, from })).close();
       store.holdStreams('later');
       const watch = await pods.watch(podPrefix, { predicate: everything, from });

@@ -129,7 +129,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
         controller.abort();
         const outcome = await writing;
         assert.ok(outcome === 'done' || outcome === 'Timeout' || outcome === 'OutcomeUnknown', String(outcome));
-        // A later write of the same key shows its outcome.
+        // A later write of the same key shows whether the aborted write took effect.
         const settled = await store.write({ op: 'put', key, value: bytes('settle'), expect: 0 });
         if (outcome === 'done') assert.ok(!settled.ok);
         if (outcome === 'Timeout') assert.ok(settled.ok, 'nothing had happened');
