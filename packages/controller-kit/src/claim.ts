@@ -53,7 +53,10 @@ export async function claim<O extends KubeObject, T extends KubeObject>(
   return claimed;
 }
 
-/** Index of the objects that can be adopted. Empty text: cluster-scoped. */
+/**
+ * Index function for the objects without a controller, which can be adopted: returns the namespace, and the empty text
+ * for cluster-scoped objects.
+ */
 function namespaceWithoutController(object: KubeObject): readonly string[] {
   return controllerOf(object) === undefined ? [object.metadata?.namespace ?? ''] : [];
 }
@@ -74,7 +77,10 @@ async function mayAdopt<O extends KubeObject>(
   }
 }
 
-/** Undefined when the object was deleted in the meantime. @throws StatusError `Conflict` when it has changed */
+/**
+ * Adopts a candidate. Returns undefined when it was deleted in the meantime.
+ * @throws StatusError `Conflict` when it has changed
+ */
 async function adopt<T extends KubeObject>(
   run: ReconcileRun,
   kind: KindDefinition<T>,

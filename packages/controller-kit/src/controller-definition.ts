@@ -14,7 +14,10 @@ export interface ControllerHost {
   readonly freeze?: boolean;
 }
 
-/** Undefined: done. Otherwise the object is reconciled again after a time, or earlier when something changes. */
+/**
+ * Result of `reconcile`. Undefined: nothing remains to be done until the next change. Otherwise the object is
+ * reconciled again after `againAfterMs`, or earlier after a change.
+ */
 export type ReconcileResult = undefined | { readonly againAfterMs: number };
 
 /** One run of `reconcile`. */
@@ -61,7 +64,7 @@ export function relatedKind<T extends KubeObject>(
 export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   /** Appears in logs, metrics and events, for example `replicaset-controller`. */
   readonly name: string;
-  /** The source of its events. Default: the name. */
+  /** The source of the events that the controller records. Default: the name of the controller. */
   readonly eventSource?: string;
   readonly kind: KindDefinition<T>;
   /** Limits the local copy of `kind`; other objects are not reconciled. */

@@ -9,7 +9,10 @@ import type { SharedInformer } from './shared-informer.ts';
 /** Options of a {@link ControllerManager}: the controllers, and what they need from the process. */
 export interface ControllerManagerOptions extends ControllerHost {
   readonly controllers: readonly AnyController[];
-  /** Informers that are shared with other managers of the process. Default: only the controllers of this one share. */
+  /**
+   * Informers that are shared with other managers of the process. Default: the controllers of this manager share
+   * informers only with each other.
+   */
   readonly informers?: InformerPool;
 }
 
@@ -24,7 +27,7 @@ const eventLimit = { qps: 50, burst: 200 };
 export class ControllerManager implements Service {
   readonly name = 'controllers';
   readonly #pool: InformerPool;
-  /** One entry per use. */
+  /** The acquired informers; an informer that was acquired several times is contained as often. */
   readonly #acquired: SharedInformer[] = [];
   readonly #runners: ControllerRunner[] = [];
   readonly #recorders: ApiEventRecorder[] = [];

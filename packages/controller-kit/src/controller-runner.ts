@@ -78,7 +78,10 @@ export class ControllerRunner {
     return this.#trace.records;
   }
 
-  /** Number of keys for which something is kept besides the objects. */
+  /**
+   * Number of records about keys that the runner keeps: pending changes, writes that are not visible yet, and hot
+   * loops.
+   */
   get remembered(): number {
     return this.#triggers.size + this.#unseen.size + this.#hot.size;
   }

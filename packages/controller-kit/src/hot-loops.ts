@@ -8,7 +8,7 @@ const maxDelayMs = 60_000;
 const longPauseMs = 1_000;
 
 interface State {
-  /** Consecutive runs that were triggered by own writes and made writes. */
+  /** Number of consecutive runs that were triggered by the writes of the controller and made writes themselves. */
   runs: number;
   /** Monotonic time before which the next run does not start. */
   notBefore: number;
@@ -50,7 +50,7 @@ export class HotLoops {
     return { runs: state.runs, delayMs };
   }
 
-  /** Removes what is known about a deleted object. */
+  /** Removes the state of a deleted object. */
   forget(key: string): void {
     this.#states.delete(key);
   }

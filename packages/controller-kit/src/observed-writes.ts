@@ -18,9 +18,9 @@ export interface RecordedWrite {
   readonly verb: 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
   /** The plural, with the subresource: `deployments/status`. */
   readonly resource: string;
-  /** Empty when a name was generated and the write failed. */
+  /** Key of the written object; empty when the server was to generate the name and the write failed. */
   readonly key: string;
-  /** Absent for a successful write. */
+  /** Text of the error; absent for a successful write. */
   readonly error?: string;
 }
 
@@ -216,12 +216,12 @@ function pathOf({ resource }: GroupVersionResource, subresource: string | undefi
   return subresource === undefined ? resource : `${resource}/${subresource}`;
 }
 
-/** The copy has reached a revision of this kind. */
+/** Returns a check that waits until the local copy of the kind has reached a revision. */
 function reached(informer: SharedInformer, resourceVersion: string): Check {
   return (signal) => informer.until(() => !isOlderVersion(informer.informer.resourceVersion, resourceVersion), signal);
 }
 
-/** The copy shows that an object is deleted, or being deleted. */
+/** Returns a check that waits until the local copy shows that an object is deleted, or is being deleted. */
 function gone(informer: SharedInformer, key: string, uid: string): Check {
   const isGone = () => {
     const { metadata } = informer.get(key) ?? {};
@@ -230,7 +230,7 @@ function gone(informer: SharedInformer, key: string, uid: string): Check {
   return (signal) => informer.until(isGone, signal);
 }
 
-/** The copy of one object is as new as the server's at the time of the check. */
+/** Returns a check that reads one object from the server, and waits until the local copy of it is as new. */
 function current(informer: SharedInformer, key: string): Check {
   return async (signal) => {
     const found = await informer.ask(async (client) => {
@@ -251,7 +251,10 @@ function current(informer: SharedInformer, key: string): Check {
   };
 }
 
-/** The copy is as new as the newest object on the server. */
+/**
+ * Returns a check that lists all objects from the server, and waits until the local copy is as new as the newest of
+ * them.
+ */
 function complete(informer: SharedInformer): Check {
   return async (signal) => {
     const listed = await informer.ask((client) => client.list({ signal }), signal);

@@ -31,7 +31,7 @@ export class OwnChanges {
 
 /** The changes that lead to one run. */
 export class TriggerList {
-  /** At most eight. */
+  /** The first changes, at most eight. */
   readonly first: Trigger[] = [];
   /** Changes that were not known as own when they were observed: the answer to the write may come later. */
   readonly #unknown = new Set<string>();
@@ -46,7 +46,7 @@ export class TriggerList {
     if (this.#unknown.size > maxCompared) this.#isForeign = true;
   }
 
-  /** True when the controller made all of them, and when there are none. */
+  /** Returns true when the controller itself made all of these changes, and when there are none. */
   areAllIn(own: OwnChanges): boolean {
     return !this.#isForeign && [...this.#unknown].every((id) => own.has(id));
   }

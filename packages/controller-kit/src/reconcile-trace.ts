@@ -41,7 +41,7 @@ export class ReconcileTrace {
     if (this.#records.length > this.#limit) this.#records.shift();
   }
 
-  /** The oldest first. */
+  /** The recorded runs, the oldest first. */
   get records(): readonly ReconcileRecord[] {
     return [...this.#records];
   }
