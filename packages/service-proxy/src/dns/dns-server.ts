@@ -26,7 +26,7 @@ export interface DnsServerOptions {
   readonly logger: Logger;
 }
 
-/** Queries that are forwarded at the same time; further ones get SERVFAIL. */
+/** Maximum number of queries that are forwarded at the same time; further ones get SERVFAIL. */
 const maxForwarded = 1_000;
 const maxConnections = 200;
 /** A TCP connection without a query for this time is closed. */
@@ -81,7 +81,7 @@ export class DnsServer implements RunningService {
     });
     const own = `${host}:${this.port}`;
     const { resolvers = machineResolvers() } = this.#options;
-    // A machine whose resolver is this server would forward to itself.
+    // If the resolver of the machine is this server, queries would be forwarded to this server itself.
     this.#resolvers = resolvers.filter((one) => `${one.address}:${one.port}` !== own);
     this.#udp.on('error', (err) => this.#options.logger.debug('an answer was not sent', { err }));
     this.#udp.on('message', (query, from) => {
@@ -125,7 +125,7 @@ export class DnsServer implements RunningService {
     });
   }
 
-  /** Undefined for bytes that are not answered. Never rejects. */
+  /** Returns the answer to a query; undefined for bytes that are no query, which get no answer. Never rejects. */
   async #answer(query: Buffer, transport: 'udp' | 'tcp'): Promise<Buffer | undefined> {
     let packet: wire.DecodedPacket;
     try {
@@ -169,7 +169,7 @@ export class DnsServer implements RunningService {
     const asked = edns?.type === 'OPT' ? edns.udpPayloadSize : plainBytes;
     const limit = Math.min(Math.max(asked, plainBytes), largestBytes);
     if (transport === 'tcp' || bytes.length <= limit) return bytes;
-    // Records that only save further queries are omitted first.
+    // Additional records only save clients further queries, so that they are omitted before the answer is truncated.
     const short = wire.encode({ ...answer, additionals: [] });
     if (short.length <= limit) return short;
     const cut = { ...answer, flags: answer.flags ?? 0, answers: [], authorities: [], additionals: [] };

@@ -7,7 +7,7 @@ import type { Target } from '../routes/service-table.ts';
 const silenceMs = 300_000;
 const maxTries = 3;
 
-/** Where a request came in. */
+/** Origin of a request: the address of the client, and the protocol and port at which the proxy received it. */
 export interface Origin {
   readonly address: string;
   readonly protocol: 'http' | 'https';
@@ -123,7 +123,7 @@ export class Forwarder {
   }
 }
 
-/** What clients state about their origin is replaced, because they could state anything. */
+/** Headers in which clients state their origin are replaced, because clients could state anything. */
 function headersFor(incoming: IncomingMessage, { address, protocol, port }: Origin): OutgoingHttpHeaders {
   return {
     ...withoutHopHeaders(incoming.headers),

@@ -23,7 +23,7 @@ export interface IngressProxyOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** The address in the status of Ingresses. Default: `listen.host`. */
   readonly published?: string;
-  /** Connections of clients at the same time. Default 10,000. */
+  /** Maximum number of connections of clients at the same time. Default 10,000. */
   readonly maxConnections?: number;
 }
 
@@ -57,7 +57,7 @@ export class IngressProxy implements RunningService {
   readonly #forwarder = new Forwarder();
   readonly #sockets = new Set<Socket>();
   readonly #contexts = new Map<string, { version: string; context: SecureContext | undefined }>();
-  /** By the JSON text of the backend. */
+  /** Backends with their choice of targets; the key is the backend as JSON text. */
   readonly #choices = new Map<string, { readonly backend: Backend; readonly choice: TargetChoice }>();
   #unsubscribe: () => void = () => {};
   #routes = new IngressRoutes([]);
@@ -185,7 +185,7 @@ export class IngressProxy implements RunningService {
     else this.#forwarder.upgrade(request, socket, head, originOf(request), next);
   }
 
-  /** Undefined when no rule fits. */
+  /** Returns a function that chooses the next target for a request; undefined when no rule fits the request. */
   #targetsOf(request: IncomingMessage): NextTarget | undefined {
     const backend = this.#routes.find(hostOf(request), (request.url ?? '/').split('?')[0] ?? '/');
     if (backend === undefined) return undefined;
@@ -204,7 +204,9 @@ export class IngressProxy implements RunningService {
     return choice;
   }
 
-  /** False when there is no such port of a service. */
+  /**
+   * Sets the present targets of a backend. Returns false when its service, or the port of the service, does not exist.
+   */
   #update({ namespace, service: name, port: wanted }: Backend, choice: TargetChoice): boolean {
     const { table } = this.#options;
     const service = table.service(serviceKey({ namespace, name }));

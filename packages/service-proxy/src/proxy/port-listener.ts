@@ -4,9 +4,9 @@ import type { Metrics } from '@keelson/core/runtime';
 export interface PortListener {
   /** Rejects with the error of the system, for example when the address is in use. */
   listen(address: string, port: number): Promise<void>;
-  /** Accepts nothing new; resolves when the last connection has ended. */
+  /** Accepts no new connections; resolves when the last connection has ended. */
   close(): Promise<void>;
-  /** Ends everything. */
+  /** Stops listening and ends all connections immediately. */
   destroy(): void;
 }
 

@@ -21,14 +21,14 @@ export interface ServiceProxyOptions {
   readonly localNodes: () => ReadonlySet<string>;
   /** Addresses on which node ports are served. Default: all of IPv4. */
   readonly nodePortAddresses?: readonly string[];
-  /** Default: all services are served. */
+  /** Returns whether a service is served. Default: all services are served. */
   readonly serves?: (service: KnownService) => boolean;
   /**
    * Another process of the machine may serve the same addresses: an address in use is left to it without an event, and
    * served when that process has ended. Default false.
    */
   readonly isShared?: boolean;
-  /** Connections and flows at the same time. Default 10,000. */
+  /** Maximum number of TCP connections and UDP flows at the same time. Default 10,000. */
   readonly maxConnections?: number;
 }
 
@@ -56,7 +56,7 @@ export class ServiceProxy implements RunningService {
   readonly #options: ServiceProxyOptions;
   readonly #limits: ProxyLimits;
   readonly #metrics: ProxyMetrics;
-  /** By protocol, address and port. */
+  /** Open listeners by protocol, address and port. */
   readonly #open = new Map<string, Open>();
   /** Listeners that were closed and may still have connections. */
   readonly #closing = new Set<PortListener>();
@@ -175,7 +175,7 @@ export class ServiceProxy implements RunningService {
     }
   }
 
-  /** A target on this machine that has the port of the service. */
+  /** Returns a target on this machine whose pod listens on the same port as the service. */
   #podWithPort({ targets, port }: ServedPort): Target | undefined {
     const local = this.#options.localNodes();
     return targets.find(

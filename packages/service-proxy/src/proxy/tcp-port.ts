@@ -3,7 +3,7 @@ import type { Target } from '../routes/service-table.ts';
 import type { TargetChoice } from '../routes/target-choice.ts';
 import type { PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts';
 
-/** Targets that one connection tries. */
+/** Maximum number of targets to which one connection is attempted. */
 const maxTries = 4;
 const connectTimeoutMs = 5_000;
 /** Peers that disappeared without a packet are detected after this time without traffic. */
@@ -93,7 +93,8 @@ export class TcpPort implements PortListener {
     upstream.once('close', (failed) => {
       client.off('close', gone);
       if (connected) {
-        // The end of a direction is passed on by the pipe; what remains is a connection that was reset.
+        // `pipe` forwards the regular end of each direction. A connection that ended otherwise was reset, so that the
+        // connection of the client is reset too.
         if (failed || !client.writableEnded) client.resetAndDestroy();
       } else if (!client.destroyed) this.#forward(client, from, [...tried, target]);
     });

@@ -7,7 +7,7 @@ import type { PortListener, ProxyLimits, ProxyMetrics } from './port-listener.ts
 
 /** A flow without packets ends after this time; a client that continues then may get another target. */
 const idleMs = 60_000;
-/** Packets that wait until the socket of a new flow is connected. */
+/** Maximum number of packets of a new flow that are kept until its socket is connected. */
 const maxWaiting = 16;
 
 /** The packets of one client address and port to one target. */
@@ -74,7 +74,8 @@ export class UdpPort implements PortListener {
   #receive(data: Buffer, from: RemoteInfo): void {
     const key = `${from.address} ${from.port}`;
     let flow = this.#flows.get(key);
-    // Datagrams belong to no connection that could be completed: the next one is sent to another target.
+    // When the target of a flow is gone, the flow ends immediately: UDP has no connections that could be completed
+    // first.
     if (flow !== undefined && !this.#choice.has(flow.target)) {
       this.#end(key, flow);
       flow = undefined;
@@ -100,7 +101,7 @@ export class UdpPort implements PortListener {
     const socket = createSocket(isIPv6(target.address) ? 'udp6' : 'udp4');
     const flow: Flow = { target, socket, waiting: [], at: this.#clock.monotonic() };
     this.#flows.set(key, flow);
-    // For example when nothing listens at the target.
+    // An error occurs, for example, when nothing listens at the target.
     socket.on('error', () => this.#end(key, flow));
     socket.on('message', (answer) => {
       flow.at = this.#clock.monotonic();

@@ -1,7 +1,7 @@
 import { type KnownService, type ServiceTable, serviceKey, type Target } from './service-table.ts';
 import { usableTargets } from './target-choice.ts';
 
-/** An address and port of a service, and where its connections go. */
+/** An address and port at which a service is served, and the targets of connections to it. */
 export interface ServedPort {
   readonly service: KnownService;
   /** `health`: the port for the health checks of load balancers. */
@@ -9,9 +9,9 @@ export interface ServedPort {
   readonly address: string;
   readonly port: number;
   readonly isNodePort: boolean;
-  /** Clients outside of the cluster use it: answers must come back through this machine. */
+  /** True when clients outside of the cluster use the address, so that answers must come back through this machine. */
   readonly isExternal: boolean;
-  /** Only endpoints of the own nodes are used, because of a traffic policy. */
+  /** True when a traffic policy permits only endpoints on the nodes of this machine. */
   readonly onlyLocal: boolean;
   readonly targets: readonly Target[];
   readonly affinityMs: number | undefined;
@@ -54,7 +54,7 @@ export function* servedPorts(
   for (const address of nodePortAddresses) yield { ...health, address, port: spec.healthCheckNodePort, targets };
 }
 
-/** Stands for a target that is only counted. */
+/** Placeholder for a target of a health check port, which reports only the number of targets. */
 const noTarget: Target = {
   ...{ address: '', port: 0, nodeName: undefined, hostname: undefined },
   ...{ ready: true, serving: true, terminating: false },

@@ -38,7 +38,7 @@ export class ServiceTable implements RunningService {
   readonly name = 'service-table';
   readonly #services: Informer<Service, KnownService>;
   readonly #slices: Informer<EndpointSlice, Slice>;
-  /** Keys of slices by key of the service. */
+  /** Keys of EndpointSlices by key of their service. */
   readonly #slicesOf = new Map<string, Set<string>>();
   readonly #listeners = new Set<() => void>();
   #scheduled = false;

@@ -1,12 +1,12 @@
 import type { Target } from './service-table.ts';
 
-/** Clients whose pod is remembered, per port of a service. */
+/** Maximum number of clients whose target is remembered, per port of a service. */
 const maxRemembered = 10_000;
 
 export interface ChoiceOptions {
   /** Keeps a client at its target until it was idle for this long. Undefined: every connection is independent. */
   readonly affinityMs: number | undefined;
-  /** Monotonic milliseconds. */
+  /** Returns the monotonic time in milliseconds. */
   readonly now: () => number;
 }
 
@@ -29,7 +29,7 @@ export class TargetChoice {
   #affinityMs: number | undefined;
   #targets: readonly Target[] = [];
   #next = 0;
-  /** By client address, the least recently seen first. */
+  /** The target of each client, by address of the client; the least recently seen client is the first. */
   readonly #clients = new Map<string, { target: string; at: number }>();
 
   constructor({ affinityMs, now }: ChoiceOptions) {
@@ -55,7 +55,7 @@ export class TargetChoice {
     return this.#targets.some((other) => textOf(other) === textOf(target));
   }
 
-  /** The target of a new connection of a client, not one that refused this connection. */
+  /** Returns the target for a new connection of a client. Excludes the targets that have refused this connection. */
   choose(client: string, tried: readonly Target[] = []): Target | undefined {
     const remembered = tried.length === 0 ? this.#remembered(client) : undefined;
     const target = remembered ?? this.#inTurn(tried);

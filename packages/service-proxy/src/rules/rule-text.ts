@@ -13,7 +13,7 @@ const reject = `${chainPrefix}REJECT`;
 /** The bit of the packet mark that kube-proxy and kubelet use for the same purpose. */
 const markBit = '0x4000/0x4000';
 
-/** Jumps from the chains of the kernel; the agent adds them once. */
+/** Rules that jump from the chains of the kernel to the chains of this program; they are added once. */
 export const jumps: readonly { readonly table: 'nat' | 'filter'; readonly words: readonly string[] }[] = [
   { table: 'nat', words: ['PREROUTING', '-j', services] },
   { table: 'nat', words: ['OUTPUT', '-j', services] },
@@ -59,7 +59,8 @@ export function ruleText(ports: readonly ServedPort[], stale: Iterable<string>):
     const match = (port.isNodePort ? place : ['-d', `${port.address}/32`, ...place]).join(' ');
     const targets = port.targets.filter(({ address }) => !isIPv6(address));
     if (targets.length === 0) {
-      // Without an endpoint the client learns it at once instead of waiting.
+      // A rule for a service without endpoints rejects connections immediately; otherwise clients would wait for a
+      // timeout.
       if (!port.isNodePort) rejected.push(`-A ${reject} ${match} -j REJECT`);
       continue;
     }

@@ -5,7 +5,7 @@ import { type ServedPort, servedPorts } from '../routes/served-ports.ts';
 import type { ServiceTable } from '../routes/service-table.ts';
 import { chainPrefix, jumps, ruleText } from './rule-text.ts';
 
-/** How programs of the machine are run; the same as the host actions of an agent. */
+/** Runs programs of the machine; the host actions of an agent implement it. */
 export interface RuleHost {
   run(
     program: string,
