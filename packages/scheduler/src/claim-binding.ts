@@ -10,9 +10,9 @@ export interface ClaimBindingOptions {
   readonly cluster: ClusterState;
 }
 
-/** The annotation by which the binding of a claim begins. */
+/** Annotation of a claim with the node of its pod. A provisioner creates the volume when the annotation is set. */
 const selectedNode = 'volume.kubernetes.io/selected-node';
-/** The default of kube-scheduler. */
+/** Time limit of the binding of claims; the default of kube-scheduler. */
 const timeoutMs = 600_000;
 
 /** Requests volumes for the claims of assumed pods on their nodes, and waits until all are bound. */
@@ -65,7 +65,7 @@ export class ClaimBinding {
     });
   }
 
-  /** Claims or pods have changed. */
+  /** Checks the waiting pods again after a change of claims or pods. */
   changed(): void {
     for (const check of this.#waiting) check();
   }

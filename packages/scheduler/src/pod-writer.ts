@@ -14,7 +14,7 @@ export interface PodWriterOptions {
 export interface AttemptStatus {
   readonly reason: 'Unschedulable' | 'SchedulerError';
   readonly message: string;
-  /** Undefined: the present one is kept. */
+  /** New value of `status.nominatedNodeName`; undefined: the present one is kept. */
   readonly nominatedNodeName: string | undefined;
 }
 

@@ -2,12 +2,12 @@ import type { Counter, Gauge, Histogram, Metrics } from '@keelson/core/runtime';
 
 /** Metrics of the scheduler; names follow those of kube-scheduler. */
 export interface SchedulerMetrics {
-  /** By result: scheduled, unschedulable, error. */
+  /** Attempts to schedule a pod, by result: scheduled, unschedulable, error. */
   readonly attempts: Counter;
   readonly attemptSeconds: Histogram;
   readonly podSeconds: Histogram;
   readonly podAttempts: Histogram;
-  /** By queue: active, backoff, unschedulable, gated. */
+  /** Number of pods without a node, by queue: active, backoff, unschedulable, gated. */
   readonly pending: Gauge;
   readonly preemptionAttempts: Counter;
   readonly preemptionVictims: Histogram;

@@ -39,7 +39,10 @@ export interface SchedulerOptions extends ControllerHost {
   readonly concurrentWrites?: number;
 }
 
-/** Every assignment is an event, and many pods are assigned at once. */
+/**
+ * Maximum number of events that wait to be written. It is large, because every assignment records one, and many pods
+ * may be assigned at once.
+ */
 const maxQueuedEvents = 10_000;
 
 const noNodes = 'no nodes available to schedule pods';
@@ -154,7 +157,8 @@ export class Scheduler implements Service {
     this.#queue.set(pod);
     if (this.#cluster.isPlaced(pod.uid)) return;
     if (pod.nominatedNodeName !== '') this.#cluster.nominate(pod, pod.nominatedNodeName);
-    // Otherwise a nomination may have been decided that is not written yet.
+    // When the previous state had no nomination either, this scheduler may have decided one that is not written yet; it
+    // remains.
     else if (before?.nominatedNodeName !== '') this.#cluster.denominate(pod.uid);
   }
 
@@ -319,7 +323,7 @@ export class Scheduler implements Service {
     this.#events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, type, reason, message);
   }
 
-  /** Keeps track of a write that does not fail. */
+  /** Remembers a write, which never rejects, until it has ended. */
   #write(write: Promise<void>): void {
     this.#writes.add(write);
     void write.finally(() => this.#writes.delete(write));

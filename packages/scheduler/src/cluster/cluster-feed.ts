@@ -24,7 +24,7 @@ export interface ClusterFeedOptions {
   readonly informerOf?: SharedInformerOf | undefined;
   readonly cluster: ClusterState;
   readonly changed: (change: ClusterChange) => void;
-  /** A pod was created or changed. */
+  /** Called when a pod was created or changed. */
   readonly pod: (pod: PodInfo, before: PodInfo | undefined) => void;
   readonly podGone: (pod: PodInfo) => void;
 }
@@ -34,7 +34,7 @@ interface Followed<K> {
   readonly deleted: (kept: K, key: string) => void;
 }
 
-/** Kinds that a server may have; without them their rules have no effect. */
+/** A server may lack PodDisruptionBudgets; preemption then considers none. */
 const budgetResource = { group: 'policy', version: 'v1', resource: 'poddisruptionbudgets' };
 
 /** Updates the state of the cluster with what informers observe. */
@@ -137,7 +137,7 @@ export class ClusterFeed {
     const isNew = before === undefined || cluster.node(name) === undefined;
     const isChanged = !isNew && rules(node) !== rules(before);
     const images = (of: Node | undefined) => JSON.stringify(of?.status?.images?.map(({ names }) => names));
-    // Heartbeats change conditions only.
+    // The heartbeats of a node change only its conditions, which the scheduler does not use.
     if (isNew || isChanged || images(node) !== images(before)) cluster.setNode(name, node);
     if (isNew) changed('NodeAdded');
     else if (isChanged) changed('NodeChanged');

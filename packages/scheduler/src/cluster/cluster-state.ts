@@ -28,7 +28,7 @@ export interface ClaimInfo {
   readonly phase: string;
   readonly volumeName: string;
   readonly deleting: boolean;
-  /** At most one pod may use it. */
+  /** True when at most one pod may use the claim (ReadWriteOncePod). */
   readonly exclusive: boolean;
   /** UID of the pod for which the claim was made. */
   readonly podUid: string | undefined;
@@ -48,7 +48,7 @@ export interface BudgetInfo {
 interface Placed {
   readonly pod: PodInfo;
   readonly node: NodeInfo;
-  /** Assigned by this scheduler, and not observed yet. */
+  /** True until an assignment by this scheduler is observed. */
   readonly assumed: boolean;
 }
 
@@ -122,7 +122,7 @@ export class ClusterState {
     this.#place(assignedTo(pod, nodeName), true);
   }
 
-  /** Removes a pod that was assumed and not observed; false when it is not. */
+  /** Removes a pod that is assumed on a node; returns false when the pod is not assumed. */
   forget(uid: string): boolean {
     if (this.#placed.get(uid)?.assumed !== true) return false;
     this.remove(uid);

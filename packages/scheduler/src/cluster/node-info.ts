@@ -46,7 +46,7 @@ export class NodeInfo {
     this.#count(pod, 1);
   }
 
-  /** Returns the pod as it was added, if it was. */
+  /** Removes a pod, and returns it if it was assigned to this node. */
   remove(uid: string): PodInfo | undefined {
     const pod = this.pods.get(uid);
     if (pod === undefined) return undefined;

@@ -8,7 +8,7 @@ type Labels = Readonly<Record<string, string>>;
 /** Labels and terms that a node must match; undefined when the pod has no such rules. */
 export interface NodeRules {
   readonly labels: readonly (readonly [string, string])[];
-  /** Alternatives; undefined: all nodes. */
+  /** Terms of which a node must match at least one; undefined: every node matches. */
   readonly terms: readonly coreV1.NodeSelectorTerm[] | undefined;
   /** The only nodes that can match, when every alternative names nodes. */
   readonly names: ReadonlySet<string> | undefined;
@@ -41,5 +41,5 @@ export function matchesNodeRules(rules: NodeRules | undefined, node: NodeFacts):
   return rules.terms === undefined || rules.terms.some((term) => matchesNodeTerm(term, node));
 }
 
-/** Effects that keep a pod from being assigned. */
+/** Effects of taints that keep a pod from being assigned to a node. */
 export const hardEffects = ['NoSchedule', 'NoExecute'] as const;

@@ -24,7 +24,7 @@ interface Counter extends CountedPods {
   readonly counts: Map<NodeInfo, number>;
 }
 
-/** Conditions that were not asked for recently are dropped beyond this number. */
+/** Maximum number of conditions; beyond it the least recently used ones are dropped. */
 const maxCounters = 512;
 
 /**
@@ -33,7 +33,7 @@ const maxCounters = 512;
  */
 export class PodCounts {
   readonly #nodes: () => Iterable<NodeInfo>;
-  /** The least recently used first. */
+  /** Counters by key of the condition, the least recently used first. */
   readonly #counters = new Map<string, Counter>();
 
   constructor(nodes: () => Iterable<NodeInfo>) {
@@ -52,7 +52,7 @@ export class PodCounts {
     for (const counter of this.#counters.values()) if (counter.matches(pod)) bump(counter.counts, node, by);
   }
 
-  /** Labels of a namespace changed. */
+  /** Drops the counters whose conditions depend on labels of namespaces, because labels of a namespace have changed. */
   namespaceChanged(): void {
     for (const [key, counter] of this.#counters) if (counter.byNamespaceLabels) this.#counters.delete(key);
   }

@@ -15,11 +15,11 @@ export interface HostPort {
 /** A claim that a pod mounts. */
 export interface ClaimUse {
   readonly name: string;
-  /** Made for the pod from a template of its own. */
+  /** True for a generic ephemeral volume: the claim is created for this pod from a template in its spec. */
   readonly ephemeral: boolean;
 }
 
-/** What follows from the spec of a pod. Pods with equal specs share one. */
+/** The requirements that follow from the spec of a pod. Pods with equal specs share one object. */
 export interface PodRequirements {
   readonly requests: Readonly<Resources>;
   /** `requests`, with an assumed amount for containers that request no cpu or memory. For scores. */
@@ -48,18 +48,18 @@ export interface PodInfo {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly schedulerName: string;
-  /** Uses nothing of its node any more. */
+  /** True for a pod that has ended, so that it uses nothing of its node any more. */
   readonly terminal: boolean;
-  /** Not to be scheduled yet. */
+  /** True while the pod has scheduling gates, so that it is not to be scheduled yet. */
   readonly gated: boolean;
-  /** Empty: not assigned. */
+  /** Name of the node of the pod; empty: the pod is not assigned. */
   readonly nodeName: string;
   readonly nominatedNodeName: string;
   readonly priority: number;
-  /** Epoch milliseconds of the start; `Infinity` before it. */
+  /** Epoch milliseconds at which the pod started; `Infinity` before the start. */
   readonly startedMs: number;
   readonly deleting: boolean;
-  /** Being deleted in favour of a pod of higher priority. */
+  /** True while the pod is being deleted in favour of a pod of higher priority. */
   readonly preempted: boolean;
   /** UID of the ReplicaSet, StatefulSet or ReplicationController that controls it. */
   readonly owner: string | undefined;
@@ -182,7 +182,7 @@ function hostPortsOf(spec: coreV1.PodSpec): HostPort[] {
   );
 }
 
-/** The name as container runtimes report it. */
+/** Returns the name of an image with a tag, as container runtimes report it. */
 function withTag(image: string): string {
   return image.lastIndexOf(':') <= image.lastIndexOf('/') ? `${image}:latest` : image;
 }

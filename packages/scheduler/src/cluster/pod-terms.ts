@@ -27,7 +27,7 @@ export interface PodTerm extends PodSet {
   /** Equal terms have equal ids. */
   readonly id: string;
   readonly topologyKey: string;
-  /** Negative: pods are avoided. Only for preferences. */
+  /** Weight of a preference; a negative weight avoids nodes with matching pods. Required terms do not use it. */
   readonly weight: number;
 }
 

@@ -24,14 +24,14 @@ export interface FitFailure {
   /** Reason that does not depend on nodes; then there are no `rejections`. */
   readonly podReason: string | undefined;
   readonly rejections: ReadonlyMap<NodeInfo, Rejection>;
-  /** Applies to all nodes without an entry in `rejections`. */
+  /** The rejection of all nodes without an entry in `rejections`. */
   readonly absent: Rejection;
   readonly retryAfter: ReadonlySet<ClusterChange>;
 }
 
 export type Placement = { readonly node: NodeInfo } | { readonly failure: FitFailure };
 
-/** Number of nodes among which is chosen in clusters that have more. */
+/** Minimum number of nodes on which the pod fits that are found before the search ends. */
 const leastNodes = 100;
 const leastPercentage = 5;
 
@@ -58,8 +58,9 @@ export function supposeRemoved({ checks }: PreparedChecks, pod: PodInfo, node: N
 }
 
 /**
- * Why the pod does not fit. It must fit both with the pods that are nominated for the node, if these are at least as
- * important, and without them, because it may depend on them by affinity and they may end up elsewhere.
+ * Returns why the pod does not fit the node. Pods that are nominated for the node, with at least the same priority, may
+ * be assigned to it or to another node. Therefore the pod must fit both with them, because they use resources, and
+ * without them, because an affinity of the pod may require them.
  */
 export function rejectionOf(prepared: PreparedChecks, node: NodeInfo, cluster: ClusterState) {
   const { uid, priority } = prepared.pod;
@@ -81,7 +82,7 @@ export function rejectionOf(prepared: PreparedChecks, node: NodeInfo, cluster: C
 /** Chooses nodes for pods. It changes nothing. */
 export class PlacementAlgorithm {
   readonly #options: PlacementOptions;
-  /** Where the search continues, so that all nodes of a large cluster have their turn. */
+  /** Index of the node at which the next search begins, so that each search in a large cluster examines other nodes. */
   #start = 0;
 
   constructor(options: PlacementOptions) {

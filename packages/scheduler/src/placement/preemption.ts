@@ -27,7 +27,10 @@ export type Preemption =
 const notHelpful: Rejection = { reasons: ['Preemption is not helpful for scheduling'], unresolvable: true };
 const noVictims: Rejection = { reasons: ['No preemption victims found for incoming pod'], unresolvable: true };
 
-/** Number of candidates among which is chosen, and the percentage of the nodes in larger clusters. */
+/**
+ * Minimum number of candidates that are found before the search ends: this number, or this percentage of the nodes on
+ * which deletions can help if that is greater.
+ */
 const leastCandidates = 100;
 const candidatePercentage = 10;
 
@@ -59,7 +62,7 @@ export function findPreemption(failure: FitFailure, cluster: ClusterState, rando
   return { message: fitMessage(none, cluster.nodes.length), nominatedNodeName: '' };
 }
 
-/** Why the pod may not displace others. */
+/** Returns why a pod may not preempt other pods; undefined when it may. */
 function ineligible({ prepared: { pod }, rejections, absent }: FitFailure, cluster: ClusterState): string | undefined {
   if (!pod.requirements.preempts) return 'not eligible due to preemptionPolicy=Never.';
   const nominated = cluster.node(pod.nominatedNodeName);
@@ -127,7 +130,8 @@ function splitByBudgets(pods: readonly PodInfo[], budgets: readonly BudgetInfo[]
 const damages: readonly ((candidate: Candidate) => number)[] = [
   ({ violations }) => violations,
   ({ victims }) => victims[0]?.priority ?? 0,
-  // Priorities may be negative; the offset makes each further victim count.
+  // Priorities may be negative. The offset makes every summand at least 0, so that a further victim never reduces the
+  // sum.
   ({ victims }) => victims.reduce((sum, { priority }) => sum + priority + 2 ** 31, 0),
   ({ victims }) => victims.length,
   ({ victims }) => {

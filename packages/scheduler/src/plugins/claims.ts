@@ -54,7 +54,9 @@ export const volumeBinding: Filter = {
   },
 };
 
-/** The condition of a claim on nodes; undefined for a claim that must be bound before. */
+/**
+ * Returns the condition that a claim sets for nodes; undefined for a claim that must be bound before a node is chosen.
+ */
 function conditionOf(
   { phase, volumeName, unbound }: ClaimInfo,
   cluster: ClusterState,

@@ -4,7 +4,7 @@ import type { PodInfo } from '../cluster/pod-info.ts';
 
 /** Why a pod does not fit. */
 export interface Rejection {
-  /** Complete the phrase "3 ...": `node(s) were unschedulable`. */
+  /** Phrases that complete "3 ...", where 3 is a number of nodes: `node(s) were unschedulable`. */
   readonly reasons: readonly string[];
   /** The pod would not fit even when other pods were removed from the node. */
   readonly unresolvable?: boolean;
@@ -14,7 +14,7 @@ export interface Rejection {
 export interface NodeCheck {
   /** Names of the only nodes that can fit; the others are not checked. */
   readonly onlyNodes?: ReadonlySet<string>;
-  /** Undefined: the pod fits. */
+  /** Returns why the pod does not fit the node; undefined when it fits. */
   readonly check: (node: NodeInfo) => Rejection | undefined;
   /** The following checks suppose that `pod` is also on the node. */
   readonly added?: (pod: PodInfo, node: NodeInfo) => void;
@@ -32,7 +32,7 @@ export interface Filter {
   readonly name: string;
   /** Changes after which a pod that this filter rejected is tried again. Default: all. */
   readonly retryAfter?: readonly ClusterChange[];
-  /** Called once per attempt. Undefined: every node is acceptable. */
+  /** Prepares the checks for one attempt to schedule `pod`. Undefined: every node is acceptable. */
   readonly prepare: (pod: PodInfo, cluster: ClusterState) => NodeCheck | PodRejection | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface Score {
   readonly name: string;
   /** Factor of the scores. */
   readonly weight: number;
-  /** Called once per attempt with the nodes on which the pod fits. Undefined: no preference. */
+  /** Prepares the ranking for one attempt, with the nodes on which the pod fits. Undefined: no preference. */
   readonly prepare: (pod: PodInfo, cluster: ClusterState, nodes: readonly NodeInfo[]) => NodeRanking | undefined;
 }
 

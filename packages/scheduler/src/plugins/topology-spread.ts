@@ -39,9 +39,9 @@ interface RulePlaces {
   readonly rule: SpreadRule;
   readonly counted: CountedPods;
   readonly counts: Map<string, number>;
-  /** The pod itself counts when it is assigned. */
+  /** 1 when the rule also counts the pod to be scheduled, once it is assigned. */
   readonly self: 0 | 1;
-  /** Undefined after a change. */
+  /** The lowest number of pods in a topology domain; undefined after a change, until it is determined again. */
   lowest: number | undefined;
 }
 

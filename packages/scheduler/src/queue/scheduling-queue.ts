@@ -3,14 +3,14 @@ import type { ClusterChange } from '../cluster/cluster-state.ts';
 import { isSameLabels, type PodInfo } from '../cluster/pod-info.ts';
 import { Heap } from './heap.ts';
 
-/** Where a pod without a node is. `attempted`: a decision is being made or written. */
+/** State of a pod without a node in the queue. `attempted`: a decision about the pod is being made or written. */
 export type QueuePlace = 'active' | 'backoff' | 'unschedulable' | 'gated' | 'attempted';
 
 /** A pod that waits for a node. */
 export interface QueuedPod {
   readonly pod: PodInfo;
   readonly attempts: number;
-  /** Epoch milliseconds of the time from which it has waited for its first attempt, or since its last one. */
+  /** Epoch milliseconds at which the pod was queued, or at which its last attempt ended. */
   readonly queuedMs: number;
   /** Epoch milliseconds of the time at which it was first queued. */
   readonly firstQueuedMs: number;
@@ -22,9 +22,9 @@ interface Entry extends QueuedPod {
   queuedMs: number;
   firstQueuedMs: number;
   place: QueuePlace;
-  /** Monotonic time before which it is not tried again. */
+  /** Monotonic time before which the pod is not tried again. */
   readyAt: number;
-  /** Monotonic time at which it became unschedulable. */
+  /** Monotonic time at which the pod became unschedulable. */
   failedAt: number;
   retryAfter: ReadonlySet<ClusterChange>;
 }
@@ -64,7 +64,7 @@ interface Ticket {
 export class SchedulingQueue {
   readonly #options: Required<SchedulingQueueOptions>;
   readonly #entries = new Map<string, Entry>();
-  /** Tickets of entries that are no longer in this place are skipped. */
+  /** A heap may contain tickets of entries whose state has changed since; these tickets are skipped. */
   readonly #active: Heap<Ticket>;
   readonly #backoff = new Heap<Ticket>((a, b) => a.readyAt < b.readyAt);
   readonly #unschedulable = new Set<Entry>();
@@ -95,7 +95,7 @@ export class SchedulingQueue {
     this.#cancelBackoff();
   }
 
-  /** Number of pods in a place. */
+  /** Number of pods in a state. */
   size(place: QueuePlace): number {
     return this.#sizes[place];
   }
@@ -158,7 +158,7 @@ export class SchedulingQueue {
     }
   }
 
-  /** The pod fits no node; it waits for one of the changes. */
+  /** Reports that the pod fits no node; it waits for one of the changes in `retryAfter`. */
   failed(uid: string, retryAfter: ReadonlySet<ClusterChange>): void {
     const entry = this.#attempted(uid);
     if (entry === undefined) return;
@@ -167,13 +167,13 @@ export class SchedulingQueue {
     this.#move(entry, 'unschedulable');
   }
 
-  /** The decision could not be written; the pod is tried again after its back-off. */
+  /** Reports that the decision could not be written; the pod is tried again after its back-off. */
   failedToWrite(uid: string): void {
     const entry = this.#attempted(uid);
     if (entry !== undefined) this.#move(entry, 'backoff');
   }
 
-  /** An unschedulable pod is tried again without a change of the cluster, after its back-off. */
+  /** Tries an unschedulable pod again after its back-off, without waiting for a change of the cluster. */
   retry(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry?.place === 'unschedulable') this.#retry(entry);
