@@ -6,7 +6,7 @@ import { htmlReport } from './html-report.ts';
 import { short } from './plot.ts';
 import { type BenchReport, runBench, type ServeCommand } from './run-bench.ts';
 
-/** Streams of the command, and the command that serves storages. */
+/** Streams and signals of `keelson bench`, and the command line of the program that it starts as a server. */
 export interface BenchIo {
   readonly serve: ServeCommand;
   readonly stdout: (text: string) => void;

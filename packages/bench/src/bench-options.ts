@@ -18,7 +18,7 @@ import {
 } from '@keelson/core/internal';
 import { scenarioNames } from './scenarios.ts';
 
-/** What is measured, and how long. Absent values have the defaults of the command. */
+/** Options of a benchmark: what is measured, and for how long. An absent option has the default of `keelson bench`. */
 export interface BenchOptions {
   /**
    * Storages, each served by a server of its own: a URL as of `--storage`, the path or name of an adapter's package, or
@@ -35,11 +35,11 @@ export interface BenchOptions {
   readonly object?: KubeObject;
   /** Names of scenarios. Default: all. */
   readonly scenarios?: readonly string[];
-  /** Shorter rounds, and fewer of them. */
+  /** True: the rounds are shorter, and there are fewer rounds. */
   readonly quick?: boolean;
-  /** Objects that exist before anything is measured. */
+  /** Number of objects that are created before the first measurement. */
   readonly objects?: number;
-  /** Connections that send requests at the same time. */
+  /** Number of connections that send requests concurrently. */
   readonly clients?: number;
   readonly watchers?: number;
   readonly rounds?: number;
@@ -47,7 +47,7 @@ export interface BenchOptions {
   readonly roundMs?: number;
 }
 
-/** Every value, from the options or by default. */
+/** The options of a benchmark, with the default of every absent one. */
 export type BenchPlan = Required<BenchOptions>;
 
 /** A ConfigMap of the size of a usual small object. */
@@ -68,7 +68,7 @@ export function benchPlan(given: BenchOptions): BenchPlan {
       `unknown scenario ${JSON.stringify(unknown)}${didYouMean(unknown, scenarioNames, `; use ${scenarioNames.join(', ')}`)}`,
     );
   if ((given.kinds ?? []).length > 0 && given.object === undefined)
-    throw new UsageError('kinds require an object of one of them: --object FILE');
+    throw new UsageError('--kinds requires --object FILE, an object of such a kind');
   return {
     storages: given.storages ?? (alone ? ['memory:', 'lmdb:'] : []),
     urls,

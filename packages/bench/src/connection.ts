@@ -4,12 +4,12 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 const headerEnd = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
 
-/** Where requests are sent. */
+/** Address of the server that receives the requests. */
 export interface ConnectionTarget {
-  /** Default `127.0.0.1`. */
+  /** Host name or address of the server. Default `127.0.0.1`. */
   readonly host?: string;
   readonly port: number;
-  /** Present for HTTPS. */
+  /** Options of TLS. Absent: plain HTTP. */
   readonly tls?: ConnectionOptions;
 }
 

@@ -11,7 +11,7 @@ const rowHeight = 24;
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** A bar per server from zero, its text at the end, and a thin line from the least to the most. */
+/** A chart with one bar per server. A thin line shows the range from the least to the greatest value. */
 function bars(rows: readonly BarRow[], subjects: readonly string[]): string {
   const longest = Math.max(...rows.map(({ value, most }) => Math.max(value, most ?? 0)), Number.MIN_VALUE);
   const x = (value: number) => left + (value / longest) * (width - left - right);

@@ -1,4 +1,4 @@
-/** A colour per adapter, apart from each other for colour-blind eyes and on a grey print. */
+/** Colours by the name of the adapter. They can be distinguished by colour-blind readers and on a grey print. */
 const colours: Readonly<Record<string, string>> = {
   memory: '#7a7a7a',
   lmdb: '#009e73',
@@ -63,7 +63,7 @@ export class Plot {
     );
   }
 
-  /** Squares with the names of the adapters, in a row. */
+  /** Draws the legend of a plot in one row: for each adapter a square of its colour, followed by its name. */
   legend(x: number, y: number, adapters: readonly string[]): void {
     for (const [index, adapter] of adapters.entries()) {
       this.bar(x + index * 90, y - 10, 11, 11, colourOf(adapter));
@@ -78,7 +78,7 @@ export class Plot {
   }
 }
 
-/** Places values from `low` to `high` between two pixels, by their logarithm. */
+/** A logarithmic scale: returns the function that converts a value from `low` to `high` to a pixel coordinate. */
 export function logScale(low: number, high: number, from: number, to: number): (value: number) => number {
   const span = Math.log(high / low);
   return (value) => from + (Math.log(Math.min(high, Math.max(low, value)) / low) / span) * (to - from);
@@ -97,7 +97,7 @@ export function decades(values: readonly number[]): {
   return { low: 10 ** first, high: 10 ** last, ticks };
 }
 
-/** A figure with three digits or so, without an exponent. */
+/** Formats a number with at most three significant digits and the suffix `k` or `M`. */
 export function short(value: number): string {
   if (value >= 1_000_000) return `${Number((value / 1_000_000).toPrecision(3))}M`;
   if (value >= 1000) return `${Number((value / 1000).toPrecision(3))}k`;

@@ -8,7 +8,7 @@ import { fill, type Sample, scenarios } from './scenarios.ts';
 import { type KeelsonCommand, type StorageServer, serveStorage } from './serve-storage.ts';
 import { Subject, type SubjectAddress } from './subject.ts';
 
-/** How the servers of storages are started. @public */
+/** The command line that starts a server for a storage. @public */
 export type ServeCommand = KeelsonCommand;
 
 /** One scenario on one server: medians of the rounds. @public */
@@ -22,11 +22,11 @@ export interface BenchResult {
   readonly p99Ms: number;
   /** CPU time of the server's process per operation; absent for servers that were running already. */
   readonly cpuMicros?: number;
-  /** The reason when the scenario failed; the figures are then those of the rounds before. */
+  /** Why the scenario failed. The figures are then those of the rounds before the failure. */
   readonly failed?: string;
 }
 
-/** What was measured. @public */
+/** The results of a benchmark, and what it measured. @public */
 export interface BenchReport {
   readonly date: string;
   readonly node: string;
@@ -36,7 +36,7 @@ export interface BenchReport {
   readonly results: readonly BenchResult[];
 }
 
-/** Where a run reports what it does. @public */
+/** What a run of the benchmark gets from its caller: a command, a callback and a signal. @public */
 export interface BenchRun {
   /** Starts the servers of storages; required with storages. */
   readonly serve?: ServeCommand;

@@ -1,18 +1,18 @@
 import { Connection } from './connection.ts';
 import type { Subject } from './subject.ts';
 
-/** One round of a scenario on one server. */
+/** The measurements of one round of a scenario on one server. */
 export interface Sample {
-  /** Requests, or deliveries to watchers. */
+  /** Number of requests, or of deliveries to watchers. */
   readonly operations: number;
   readonly seconds: number;
-  /** Milliseconds of each operation; of a change that is watched, until the last watcher has it. */
+  /** Duration of each operation in milliseconds. A watched change ends when the last watcher has received it. */
   readonly latencies: readonly number[];
   /** CPU time of the server's process; undefined for servers that the benchmark has not started. */
   readonly cpuSeconds: number | undefined;
 }
 
-/** How much is done in a round. */
+/** Load and duration of one round. */
 export interface RoundSize {
   readonly clients: number;
   readonly watchers: number;
@@ -30,7 +30,7 @@ const pageSize = 500;
 const deliveryMs = 30_000;
 
 /**
- * Sends requests on all connections until the time is over or there is none left.
+ * Sends requests on all connections until the round is over or `next` returns no further request.
  *
  * @throws Error when a request was refused: a failed request costs less than a served one
  */
@@ -73,13 +73,13 @@ function difference(now: number | undefined, before: number | undefined): number
   return now === undefined || before === undefined ? undefined : now - before;
 }
 
-/** One of the existing objects after the other. */
+/** Returns a function that makes a request for one existing object after the other, and then begins again. */
 function inTurn(subject: Subject, request: (name: string) => string): () => string {
   let at = 0;
   return () => request(subject.existing[at++ % subject.existing.length] ?? '');
 }
 
-/** Creates so many objects; returns their names. */
+/** Creates `count` objects; returns their names. */
 export async function fill(subject: Subject, count: number, clients: number): Promise<string[]> {
   const names = Array.from({ length: count }, () => subject.nextName());
   const waiting = [...names];
@@ -90,7 +90,7 @@ export async function fill(subject: Subject, count: number, clients: number): Pr
   return names;
 }
 
-/** Writes one change after the other; each is waited for until every watcher has received it. */
+/** Writes one change after the other. The next write begins when every watcher has received the change. */
 async function watchLatency(subject: Subject, { watchers, roundMs }: RoundSize): Promise<Sample> {
   const stop = new AbortController();
   const [name = ''] = subject.existing;

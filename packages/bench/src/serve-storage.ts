@@ -29,7 +29,7 @@ function choiceOf(storage: string, folder: string): unknown {
     return { ...choice, adapter: absolute(choice['adapter']) };
   }
   if (storage === 'lmdb:') return `lmdb:${join(folder, 'store')}`;
-  // A scheme is followed by a colon; everything else names an adapter.
+  // A URL begins with a scheme and a colon. Every other text is the package name or the path of an adapter.
   if (/^[a-z][a-z0-9+.-]*:/.test(storage)) return storage;
   return { adapter: absolute(storage) };
 }

@@ -5,24 +5,24 @@ import { isStatusError, type KubeObject, type ResourceClient } from '@keelson/co
 import { UsageError } from '@keelson/core/internal';
 import type { ConnectionTarget } from './connection.ts';
 
-/** How a server is reached. */
+/** Name, address and credentials of a server that is measured. */
 export interface SubjectAddress {
-  /** The name in the report. */
+  /** Name of the server in the report. */
   readonly name: string;
   readonly access: HttpClientOptions;
-  /** Process of the server, when it is one of this machine that the benchmark has started. */
+  /** Process ID of the server; absent when the benchmark has not started it. */
   readonly pid?: number;
 }
 
 /** Label of every object that the benchmark writes. */
 const label = 'keelson-bench';
 
-/** A server that is measured: requests of the measured kind in a namespace of the benchmark. */
+/** A server that is measured. Makes requests for objects of the measured kind, in a namespace of the benchmark. */
 export class Subject {
   readonly name: string;
   readonly objects: ResourceClient<KubeObject>;
   readonly target: ConnectionTarget;
-  /** Names of the objects that exist all the time. */
+  /** Names of the objects that exist during all scenarios. */
   readonly existing: string[] = [];
   readonly #client: HttpApiClient;
   readonly #address: SubjectAddress;
@@ -131,7 +131,7 @@ export class Subject {
     return this.#request('DELETE', `/${name}`);
   }
 
-  /** The label of the objects, for watches. */
+  /** Label selector of the benchmark's objects, for watches. */
   get selector(): string {
     return `${label}=${this.#run}`;
   }
@@ -141,14 +141,14 @@ export class Subject {
     if (this.#address.pid === undefined) return undefined;
     try {
       const fields = readFileSync(`/proc/${this.#address.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      // Linux counts in hundredths of a second for programs.
+      // Linux reports CPU times to programs in hundredths of a second.
       return (Number(fields[11]) + Number(fields[12])) / 100;
     } catch {
       return undefined;
     }
   }
 
-  /** Deletes what was written. */
+  /** Deletes the objects and the namespace of the benchmark, and closes the client. */
   async close(): Promise<void> {
     try {
       await this.objects.deleteCollection({ labelSelector: this.selector, gracePeriodSeconds: 0 });
@@ -173,7 +173,7 @@ interface FoundResource {
   readonly namespaced: boolean;
 }
 
-/** Addresses are no names of servers in TLS. */
+/** The server name that the TLS client sends (SNI). Absent for an IP address, which SNI does not permit. */
 function serverName(host: string): { readonly servername?: string } {
   return /^[\d.]+$|:/.test(host) ? {} : { servername: host };
 }

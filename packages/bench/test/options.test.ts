@@ -37,7 +37,7 @@ test('wrong options are one sentence that names the option', async (t) => {
     usage(`--object ${list} must contain an object with apiVersion and kind`),
   );
   t.throws(() => benchPlan({ scenarios: ['gat'] }), usage('unknown scenario "gat"; did you mean get?'));
-  t.throws(() => benchPlan({ kinds: ['./k.js'] }), usage('kinds require an object of one of them: --object FILE'));
+  t.throws(() => benchPlan({ kinds: ['./k.js'] }), usage('--kinds requires --object FILE, an object of such a kind'));
   await t.throwsAsync(runBench({ urls: ['localhost:80'] }), usage(/^--url must be an http or https URL/));
   await t.throwsAsync(runBench({ urls: ['http://127.0.0.1:1'] }), usage(/^http:\/\/127.0.0.1:1 cannot be measured: /));
   await t.throwsAsync(runBench({ kubeconfigs: [join(folder, 'no')] }), usage(/^--kubeconfig .*no: /));
