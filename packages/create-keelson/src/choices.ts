@@ -5,9 +5,9 @@ import { bool, flagsHelp, listOf, mergeValues, oneOf, parseArguments, text, Usag
 /** The stores that a project can begin with. */
 const storages = ['lmdb', 'memory', 'postgres', 'etcd'] as const;
 
-/** A kind of the project by its names. */
+/** The names of one kind of the project. */
 export interface KindChoice {
-  /** For example `BackupPlan`. */
+  /** Name of the kind: `BackupPlan`. */
   readonly kind: string;
   /** Resource name: `backupplans`. */
   readonly plural: string;
@@ -84,7 +84,7 @@ interface Values {
 /** Asks one question; an empty answer is the default. */
 export type Ask = (question: string, byDefault: string) => Promise<string>;
 
-/** Questions on the terminal. */
+/** Asks a question on the terminal. */
 export const askTerminal: Ask = async (question, byDefault) => {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
@@ -95,7 +95,8 @@ export const askTerminal: Ask = async (question, byDefault) => {
 };
 
 /**
- * Reads the command line; what it does not determine is asked when `ask` is given. Undefined: help is requested.
+ * Reads the command line. When it contains no flag, `ask`, if given, asks for all values. Returns undefined when help
+ * is requested.
  *
  * @throws UsageError
  */

@@ -51,9 +51,9 @@ async function versions(): Promise<Versions> {
   return { keelson: version, typescript: '7.0.2', nodeTypes: '20.19.0' };
 }
 
-/** Runs npm in the project; false when it fails. Its output is shown. */
+/** Runs npm in the project and shows its output. False when npm fails. */
 function npm(folder: string, ...args: string[]): boolean {
-  // npm is a script of the command interpreter on Windows.
+  // On Windows npm is a batch file (npm.cmd), which only the command interpreter can run.
   const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' });
   return status === 0;
 }
