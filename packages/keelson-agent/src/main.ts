@@ -29,7 +29,7 @@ import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request
 import { type CriSocketVariables, criSocketOf, serveRuntime } from './runtime/serve-cri.ts';
 import { isServiceProxyOn, type ServiceProxyVariables, serveServices } from './services/serve-services.ts';
 
-/** What the command receives from its process. */
+/** Streams, signals, environment variables and system paths that the command uses; tests replace them. */
 export interface CommandContext extends RuntimeVariables, CriSocketVariables, ServiceProxyVariables {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
@@ -156,7 +156,7 @@ async function runUntilEnded(
  * @returns the exit code: 0 after a requested end, 1 after a failure, 2 for wrong usage
  */
 export async function main(args: readonly string[], context: CommandContext): Promise<number> {
-  // No option selects a log level.
+  // The level is fixed, because the agent has no option for it.
   const logger = createPinoLogger('info', { describe: errorText });
   try {
     return await serve(args, context, logger);

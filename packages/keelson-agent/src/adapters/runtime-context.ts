@@ -8,7 +8,7 @@ export type ContextConfig = Pick<AgentConfig, 'nodeName' | 'rootDir' | 'api' | '
   readonly node: Pick<AgentConfig['node'], 'ip'>;
 };
 
-/** Pods have the network of the node. */
+/** Network configuration without a plugin: pods use the network of the node. */
 export const noNetwork: ContextConfig['network'] = {
   plugin: '',
   cniBinDir: '',

@@ -49,7 +49,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Path of the first of these programs in PATH or in the system directories. */
+/** Path of the first of the named programs that exists in PATH or in the system directories. */
 export function findBinary(names: readonly string[], path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...systemFolders];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);

@@ -7,7 +7,10 @@ import type { OpenedRuntime } from './open-runtime.ts';
 
 type RuntimeLocation = Pick<OpenedRuntime, 'endpoint' | 'supervised'>;
 
-/** The kernel shows the path that the daemon passed to `bind`, which may contain a link such as `/var/run`. */
+/**
+ * Possible paths of a daemon's socket in the kernel's table of sockets. The table has the path that the daemon passed
+ * to `bind`, which may contain a link such as `/var/run`.
+ */
 async function pathsOf(endpoint: string): Promise<string[]> {
   const path = endpoint.replace(/^unix:\/\//, '');
   const folder = await realpath(dirname(path)).catch(() => dirname(path));

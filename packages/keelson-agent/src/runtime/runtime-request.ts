@@ -4,7 +4,7 @@ import type { Supervised } from '../supervisor/supervisor-options.ts';
 
 /** The runtime that options and environment select. */
 export type RuntimeRequest =
-  /** None is selected: the agent detects one. */
+  /** No runtime is selected: the agent detects one. */
   | { readonly kind: 'detect' }
   /** The OCI runtime in a supervisor process. */
   | { readonly kind: 'supervised'; readonly choice: Supervised }

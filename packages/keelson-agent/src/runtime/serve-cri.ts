@@ -4,7 +4,7 @@ import type { Logger } from '@keelson/core/runtime';
 
 export interface ServeRuntimeOptions {
   readonly engine: ContainerEngine;
-  /** Result of {@link criSocketOf}. */
+  /** Absolute path of the CRI socket, from {@link criSocketOf}. Undefined: the runtime is not served. */
   readonly socketPath: string | undefined;
   readonly logger: Logger;
 }

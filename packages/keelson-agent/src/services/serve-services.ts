@@ -80,7 +80,10 @@ export function serveServices(options: ServeServicesOptions): { stop(): Promise<
   };
 }
 
-/** On Linux all of 127.0.0.0/8 are addresses of the machine, elsewhere only those that were configured. */
+/**
+ * Whether the machine has loopback addresses other than 127.0.0.1. Linux has all of 127.0.0.0/8; other systems have
+ * only those that were configured.
+ */
 async function hasLoopbackRange(): Promise<boolean> {
   const server = createServer();
   try {
@@ -94,7 +97,10 @@ async function hasLoopbackRange(): Promise<boolean> {
   }
 }
 
-/** Other API servers do not permit nodes to read endpoints. A server that does not answer is waited for later. */
+/**
+ * Rejects when the API server does not permit the node to read EndpointSlices, as servers other than Keelson do. Other
+ * failures are ignored here: the informers of the services wait for a server that does not answer.
+ */
 async function requireRights(client: ApiClient): Promise<void> {
   try {
     await client.resource(EndpointSlice).list({ limit: 1 });

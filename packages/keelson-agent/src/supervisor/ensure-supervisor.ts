@@ -20,7 +20,7 @@ export interface EnsureOptions {
   readonly probeTimeoutMs?: number;
 }
 
-/** Limit for a supervisor whose agent was killed during the start to listen. */
+/** Time limit for a running supervisor to begin to listen, when the agent that started it was killed meanwhile. */
 const listenMs = 30_000;
 const defaultProbeTimeoutMs = 5000;
 

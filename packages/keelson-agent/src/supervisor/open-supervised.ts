@@ -26,7 +26,7 @@ export async function openSupervised(environment: ContextOptions, choice: Superv
   let engine: ContainerEngine | undefined;
   const link = new SupervisorLink({
     ensure: () => ensureSupervisor({ options, pair, clock, logger }),
-    // A new supervisor does not have the configuration that its predecessor received by a call.
+    // The range of pod addresses was sent to the previous supervisor by a call, so a new supervisor does not have it.
     restarted: async () => {
       if (podCidr !== undefined) await engine?.runtime.updateConfig?.({ podCidr });
     },
@@ -47,7 +47,7 @@ export async function openSupervised(environment: ContextOptions, choice: Superv
       },
       () => runtimeContext(environment, { name: 'oci' }),
     );
-    // Its capabilities decide which pods are admitted, and must not be assumed.
+    // The capabilities of the runtime decide which pods are admitted, so the supervisor has to report them.
     if (engine.runtime.name !== 'oci')
       throw new MachineError('the supervisor of runtime-b does not report the capabilities of its runtime');
   } catch (error) {

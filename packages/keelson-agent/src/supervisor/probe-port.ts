@@ -25,7 +25,7 @@ export interface ProbeOptions {
 export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promise<Listener> {
   const { key, certificate } = pair;
   return new Promise((resolve) => {
-    // The comparison with the pinned certificate below is stricter.
+    // TLS does not verify the certificate (`rejectUnauthorized`): it must equal the pinned one, which is stricter.
     const socket = connect({
       ...{ host, port, key, cert: certificate, minVersion: 'TLSv1.3', ALPNProtocols: ['h2'] },
       rejectUnauthorized: false,
@@ -37,7 +37,7 @@ export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promis
     };
     // Not injected: time limit of a call to another process, which takes real time.
     const timeout = setTimeout(() => settle({ kind: 'silent' }), timeoutMs);
-    // The listener stays, because a connection that is returned may fail later.
+    // The error listener is never removed, because a connection that is returned to the caller may fail later.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED') settle({ kind: 'none' });
       else settle({ kind: 'other', reason: `it does not use TLS as a supervisor does (${error.message.trim()})` });

@@ -11,7 +11,7 @@ export interface ProcessIdentity {
 
 const bootId = async () => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
-/** Undefined when the process does not exist or is a zombie. */
+/** The identity of a running process. Undefined when the process does not exist or is a zombie. */
 export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
   const stat = readStat(pid);
   if (stat === undefined || !isRunning(stat)) return undefined;

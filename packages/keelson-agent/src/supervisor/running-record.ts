@@ -7,11 +7,11 @@ import type { SupervisorPlace } from './supervisor-place.ts';
 
 /** A supervisor that is running. */
 export interface RunningSupervisor extends ProcessIdentity {
-  /** The options that it recorded at its start. */
+  /** The options that the supervisor recorded at its start. */
   readonly options: unknown;
 }
 
-/** Called by the supervisor itself, before it opens its runtime. */
+/** Writes the record of a running supervisor. The supervisor itself calls this before it opens its runtime. */
 export async function writeRecord(
   place: SupervisorPlace,
   identity: ProcessIdentity,
@@ -26,7 +26,7 @@ export async function removeRecord(place: SupervisorPlace): Promise<void> {
   await rm(place.record, { force: true });
 }
 
-/** The supervisor of this place; undefined when none is running. */
+/** The supervisor that the record in these files describes; undefined when it is not running. */
 export async function findRunning(place: SupervisorPlace): Promise<RunningSupervisor | undefined> {
   const text = await readFile(place.record, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -36,7 +36,7 @@ export async function findRunning(place: SupervisorPlace): Promise<RunningSuperv
   return record !== undefined && (await isAlive(record)) ? record : undefined;
 }
 
-/** Undefined for a record that is incomplete or has another form. */
+/** Parses the record of a supervisor; undefined when it is incomplete or has another form. */
 function parse(text: string): RunningSupervisor | undefined {
   const value = parseJsonObject(text);
   if (value === undefined) return undefined;

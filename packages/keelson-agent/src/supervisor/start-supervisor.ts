@@ -8,19 +8,19 @@ import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
 /** The message that a supervisor sends once to the process that started it. */
 export type StartMessage = { readonly ready: true } | { readonly failed: string };
 
-/** Limit of a start. With many containers the discovery takes long. */
+/** Time limit of a start. A supervisor with many containers starts slowly, because it has to discover all of them. */
 const startMs = 60_000;
 /** How long a start waits for an ending supervisor to release the lock. */
 const lockS = 10;
-/** A longer log is renamed at the start; one old log is retained. */
+/** A log file above this size is renamed when a supervisor starts; one old log file is retained. */
 const maxLogBytes = 1 << 20;
 /** Exit code of `flock` when another process has the lock. */
 const lockedCode = 75;
 
 /**
  * Starts a supervisor that outlives this process: in a session of its own, with a log file in place of this process's
- * output. Resolves when it listens. The supervisor has the lock of the place from its start to its end, so that two
- * supervisors never manage the same containers.
+ * output. Resolves when it listens. The supervisor holds the lock of the root directory from its start to its end, so
+ * that two supervisors never manage the same containers.
  *
  * @throws MachineError with the message of the supervisor when it fails
  */
@@ -63,7 +63,7 @@ async function started(child: ChildProcess, place: SupervisorPlace): Promise<voi
     child.once('message', (message) =>
       resolve(isJsonObject(message) && 'failed' in message ? String(message['failed']) : undefined),
     );
-    // `exit` may come before the last message.
+    // The event `exit` may be emitted before the event of the last message.
     child.once('close', (code, signal) => resolve(endReason(code, signal, place)));
   });
   clearTimeout(timeout);

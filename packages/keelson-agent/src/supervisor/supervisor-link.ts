@@ -5,7 +5,7 @@ import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 export interface SupervisorLinkOptions {
   /** Ensures that the supervisor runs; resolves with a connection to it. */
   ensure(): Promise<TLSSocket>;
-  /** Called after a restart. A failure makes the attempt to restart fail. */
+  /** Called after each restart of the supervisor. When it rejects, the restart counts as failed and is repeated. */
   restarted(): Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -9,7 +9,7 @@ import { endpointText, parseSupervisorOptions, type SupervisorOptions } from './
 import { readPair } from './supervisor-pair.ts';
 import { supervisorPlace } from './supervisor-place.ts';
 
-/** What the program provides from its process. */
+/** Argument, logger, message channel and signals of the supervisor's process; tests replace them. */
 export interface SupervisorContext {
   /** The options as JSON, the only argument of the program. */
   readonly argument: string | undefined;

@@ -15,10 +15,10 @@ export interface SupervisorOptions {
   readonly rootDir: string;
   readonly host: string;
   readonly port: number;
-  /** Absent: the first in PATH. */
+  /** Path of the OCI runtime's binary. Absent: the first one in PATH. */
   readonly binary?: string;
   readonly nodeIp?: string;
-  /** Absent: pods are on the network of the machine. */
+  /** Configuration of the pod network. Absent: pods are on the network of the machine. */
   readonly network?: NetworkConfig;
 }
 
@@ -65,9 +65,9 @@ function networkOptions(network: NetworkConfig, standalone: boolean): NetworkCon
     ...network,
     cniBinDir: folders.map((folder) => resolve(folder)).join(','),
     cniConfDir: resolve(network.cniConfDir),
-    // With an API server the range is set later, by a call.
+    // With an API server the range of pod addresses is known later; the agent then sends it by a call.
     podCidr: standalone ? network.podCidr : '',
-    // The agent itself manages these chains.
+    // The agent itself manages the iptables chains.
     makeIptablesUtilChains: false,
   };
 }

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 
-/** The files of a supervisor, all below the agent's root directory and accessible to their owner only. */
+/** Paths of the files of a supervisor. All are below the agent's root directory and accessible to their owner only. */
 export interface SupervisorPlace {
   readonly folder: string;
-  /** Key and certificate of both ends, in PEM. */
+  /** File with the key and the certificate that both the agent and the supervisor use, in PEM. */
   readonly pair: string;
-  /** The running process and its options. */
+  /** File that records the process of the supervisor and its options. */
   readonly record: string;
-  /** Its process ID, for operators. */
+  /** File with the process ID of the supervisor, for operators. */
   readonly pid: string;
-  /** Locked while the supervisor runs. */
+  /** File that is locked while the supervisor runs. */
   readonly lock: string;
   readonly log: string;
 }
