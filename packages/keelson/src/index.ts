@@ -1,5 +1,5 @@
-// Entry point for programs that run a control plane of their own: the plane, its options, and everything that declares
-// kinds and uses a plane, which is the entry point '.' of @keelson/core.
+// Entry point for programs that run a control plane of their own: the plane and its options, and all exports of
+// @keelson/core, with which programs declare kinds and use a plane.
 
 /** @public */
 export type { WebhookAuthorizerOptions } from '@keelson/access';

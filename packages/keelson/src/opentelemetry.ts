@@ -34,7 +34,7 @@ export interface OpenTelemetryOptions {
   readonly metrics?: Metrics;
 }
 
-/** Options of a control plane, and of clients and controllers. @experimental */
+/** Tracing and metrics for the options of a control plane, a client or a controller. @experimental */
 export interface OpenTelemetry {
   readonly tracing: Tracing;
   readonly metrics: Metrics;

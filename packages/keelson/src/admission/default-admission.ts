@@ -10,7 +10,7 @@ import {
 } from '@keelson/kinds';
 import type { CachedObjects } from './cached-objects.ts';
 
-/** The 403 of a plugin. */
+/** The error (403) with which an admission plugin rejects a request. */
 export function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
   return statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, name, why);
 }

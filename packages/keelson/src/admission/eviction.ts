@@ -22,7 +22,7 @@ const maxDisruptedPods = 2000;
 const refusalText = "Cannot evict pod as it would violate the pod's disruption budget.";
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-/** Evictions of pods of a server respect disruption budgets; every other kind is returned as it is. */
+/** Makes evictions of pods respect disruption budgets. Returns every kind other than Pod unchanged. */
 export function withDisruptionBudgets(kind: KindDefinition, storages: StorageOfKind): KindDefinition {
   if (kind !== (Pod as unknown)) return kind;
   return {
@@ -63,7 +63,7 @@ async function evict(call: Call, storages: StorageOfKind) {
       await remove(call, isEnded(pod) ? options : { ...versionOf(pod), ...options }, storages);
       break;
     } catch (error) {
-      // A pending pod may have started meanwhile, and then needs a budget.
+      // A conflict: a pending pod may have started meanwhile. The eviction of a running pod must respect its budget.
       const retries = isStatusError(error, StatusReason.Conflict) && options.resourceVersion === undefined;
       if (!retries || attempt === attempts) throw error;
     }
@@ -79,7 +79,7 @@ function isEnded({ metadata, status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed' || metadata?.deletionTimestamp !== undefined;
 }
 
-/** Pods that do not run are not available, so that their end disrupts nothing. */
+/** A pod that does not run is not available. Its eviction needs no permission of a disruption budget. */
 function needsNoBudget(pod: Pod): boolean {
   return isEnded(pod) || pod.status?.phase === 'Pending';
 }

@@ -60,7 +60,7 @@ function setDefaults(pod: Pod, items: readonly Item[]): void {
   pod.metadata = { ...pod.metadata, annotations };
 }
 
-/** Completes a container; returns what was set. */
+/** Sets the missing requests and limits of a container to the defaults. Returns a description of each change. */
 function completed(container: Container, role: string, requests: Amounts, limits: Amounts): string[] {
   const { resources = {} } = container;
   const texts: string[] = [];

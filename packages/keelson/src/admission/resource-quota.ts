@@ -58,7 +58,7 @@ class QuotaAllocator implements ObjectAllocator {
     const namespace = object.metadata?.namespace ?? '';
     const quotas = await this.#options.objects.list(ResourceQuota, namespace);
     if (quotas.length === 0 || (old !== undefined && !this.#usage.charges(object, old))) return undefined;
-    // A quota that cannot be met is found before another one is charged.
+    // All quotas are checked before the first one is charged.
     for (const quota of quotas) this.#used(quota, object, old);
     if (dryRun) return undefined;
     const charges: Charge[] = [];
@@ -82,7 +82,7 @@ class QuotaAllocator implements ObjectAllocator {
     };
   }
 
-  /** The controller of quotas notices that an object is gone. */
+  /** Does nothing: the controller of quotas subtracts deleted objects. */
   async release(): Promise<void> {}
 
   /** What an object adds to the use of a quota; undefined when nothing. @throws StatusError 403 */
@@ -174,7 +174,7 @@ class QuotaAllocator implements ObjectAllocator {
 /** The quota was deleted: it limits nothing any more. */
 class QuotaGone extends Error {}
 
-/** Runs both allocators; the second may reject an object that the first has charged. */
+/** Runs two allocators. When the second one rejects an object, the charge of the first one is undone. */
 export function bothAllocators(first: ObjectAllocator, second: ObjectAllocator): ObjectAllocator {
   return {
     async allocate(object, old, dryRun) {

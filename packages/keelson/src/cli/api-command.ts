@@ -14,7 +14,7 @@ import { kubeconfigFile } from '../tls/kubeconfig.ts';
 
 /** A command that is a client of a running server: its synopsis and options. */
 export interface ApiCommand {
-  /** `keelson user add`. */
+  /** Name of the command, such as `keelson user add`. */
   readonly name: string;
   /** The lines before the options in the help text. */
   readonly synopsis: string;
@@ -29,7 +29,7 @@ export interface ParsedCommand {
 
 const data = optionTable.filter(({ name }) => name === 'data');
 
-/** Options of every such command. */
+/** Options that all commands for a running server have. */
 export const apiOptions: readonly AnyOption[] = [
   ...data,
   {
@@ -42,7 +42,7 @@ export const apiOptions: readonly AnyOption[] = [
   },
 ];
 
-/** `-n` as in kubectl. */
+/** Short flags, which are those of kubectl. */
 const shortFlags: Readonly<Record<string, string>> = { '-n': '--namespace' };
 
 /** Parses arguments that may stand between options. @throws UsageError */
@@ -78,7 +78,7 @@ export function parseFlags(
   { name, options }: Pick<ApiCommand, 'name' | 'options'>,
 ): Omit<ParsedCommand, 'positional'> {
   const { given, help } = parseArguments(words, options, name);
-  // Variables of the server's other options are not options of this command.
+  // Environment variables of other options of the server are ignored.
   const values = mergeValues(options, given, parseVariables(env, options, 'KEELSON_', ['KEELSON_']));
   return { values, help };
 }
@@ -91,7 +91,7 @@ export function commandHelp({ synopsis, options }: ApiCommand): string {
 /** A connection to the server, and what its kubeconfig states. */
 export interface ServerAccess {
   readonly client: HttpApiClient;
-  /** A client whose writes have the owner `userAgent`. */
+  /** Creates a client whose writes have the field manager `userAgent`. */
   readonly clientOf: (userAgent: string) => HttpApiClient;
   /** URL of the server. */
   readonly server: string;

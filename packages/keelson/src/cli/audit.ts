@@ -16,7 +16,7 @@ import { path } from '../config/option-types.ts';
 
 const word = (name: string) => textType(name, (text) => text);
 
-/** An instant, or a time before now. */
+/** An option whose value is a point in time, or a duration before now. */
 const since = textType(
   'TIME',
   (text, source) => {
@@ -74,7 +74,7 @@ export async function searchAudit(
 }
 
 const columns = ['TIME', 'USER', 'VERB', 'RESOURCE', 'NAMESPACE', 'NAME', 'CODE', 'SOURCE'];
-/** Rows that determine the widths of the columns; later rows are printed as they are found. */
+/** Number of rows that determine the widths of the columns; later rows are printed as they are found. */
 const measuredRows = 1_000;
 
 async function printEvents(events: AsyncIterable<FoundEvent>, print: (text: string) => void): Promise<boolean> {

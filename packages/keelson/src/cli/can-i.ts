@@ -126,7 +126,7 @@ async function attributesOf(
   };
 }
 
-/** The groups that a user of this name has besides those that are given. */
+/** The groups of a user: the given ones, and those that follow from the name of the user. */
 function groupsOf(user: string, groups: readonly string[]): string[] {
   const namespace = /^system:serviceaccount:([^:]+):[^:]+$/.exec(user)?.[1];
   const own = namespace === undefined ? [] : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`];
@@ -176,7 +176,7 @@ async function explain(
     return reason === ''
       ? `${user} is a member of system:masters, or an authorizer that gives no reason allows the request\n`
       : `${reason}\n`;
-  // The reason contains the name before the namespace.
+  // The authorizer RBAC writes a RoleBinding as NAME/NAMESPACE.
   const slash = bindingKind === 'RoleBinding' ? binding.lastIndexOf('/') : binding.length;
   const namespace = binding.slice(slash + 1);
   const found = await (roleKind === 'Role'

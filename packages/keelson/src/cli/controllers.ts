@@ -10,7 +10,7 @@ import { type ApiCommand, apiOptions, commandHelp, connect, parseFlags } from '.
 
 /** The controllers that no server runs by default. */
 const defaultNames = ['*', '-api'];
-/** Controllers that require what only servers have. */
+/** Controllers that run in servers only, each with what the server has and this command does not. */
 const inServers = new Map([
   ['certificatesigningrequest-signing-controller', 'the key of the authority'],
   ['validatingadmissionpolicy-status-controller', 'the schemas of all kinds'],
@@ -34,7 +34,7 @@ within 15 s when it was killed.
   ],
 };
 
-/** What the command needs of its process. */
+/** Environment, output and termination of the process that runs `keelson controllers`. */
 export interface ControllersIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: (text: string) => void;
@@ -55,7 +55,7 @@ export async function controllersCommand(words: readonly string[], io: Controlle
   const { clientOf, server, authority } = await connect(values);
   const clock = systemClock;
   const logger = createPinoLogger(values['logLevel'] as LogLevel);
-  // Without an authority the server has no authentication, and namespaces get no accounts.
+  // A kubeconfig without an authority is that of a server without authentication, which has no service accounts.
   const credentials = authority === undefined ? {} : { serviceAccounts: { certificateAuthority: () => authority } };
   const clients: ReturnType<typeof clientOf>[] = [];
   const context = {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isAlive, type ProcessIdentity, readStat } from '@keelson/container-host';
 import { writePrivateFile } from '../base/private-file.ts';
 
-/** The process of `keelson up`, in its data directory. */
+/** Name of the file in the data directory that records the process of `keelson up`. */
 const file = 'up.json';
 
 interface Recorded extends ProcessIdentity {
@@ -16,7 +16,7 @@ const bootId = async (): Promise<string> =>
 /** Records this process for `keelson down`. The returned function removes the record. */
 export async function recordProcess(data: string): Promise<() => Promise<void>> {
   const own = readStat(process.pid);
-  // Without /proc there are no nodes, and nothing outlives the process.
+  // On systems without /proc no nodes run, so that nothing outlives the process and no record is needed.
   if (own === undefined) return async () => {};
   const path = join(data, file);
   const recorded: Recorded = { pid: own.pid, startTicks: own.startTicks, bootId: await bootId() };

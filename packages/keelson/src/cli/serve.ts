@@ -25,10 +25,10 @@ import { listenOptions, planeOptions, type ServerContext, telemetryOf } from '..
 /** A running server. */
 export interface RunningServer {
   readonly url: string;
-  /** The API for parts of this process. */
+  /** Client of the API for other parts of this process. */
   readonly api: ApiClient;
   readonly metrics: Metrics;
-  /** Empty when none was written. */
+  /** Path of the administrator's kubeconfig; empty when none was written. */
   readonly kubeconfig: string;
   /** File with the authority of the server's certificate, for agents. */
   readonly authorityFile: string;
@@ -57,7 +57,7 @@ export async function startServer(
   const { data, insecure } = options;
   const logger = createPinoLogger(options.logLevel);
   const controllers = await loadControllers(options.controllers ?? ['api']);
-  // Checked before anything is created.
+  // Invalid names of controllers are rejected before any file is created.
   const choice = chooseControllers(controllers, '--controllers');
   const advertiseAddress = options.advertiseAddress ?? (await defaultAdvertisedAddress(options.listen.host));
   const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = options;
@@ -100,7 +100,7 @@ export async function startServer(
     {
       ...ownOptions,
       ...tracing,
-      // Requests are served, and recorded, by the workers.
+      // With workers, the workers serve the requests and record them for the audit.
       ...(audit && threads === undefined ? { audit } : {}),
       data,
       acceptNewStore: options.acceptNewStore,
@@ -113,7 +113,7 @@ export async function startServer(
     threads?.parts ?? {},
   ).catch((error: unknown) => {
     delegated?.stop();
-    // Messages name the option of the program; here it is that of the command line.
+    // Messages of the control plane begin with the name of its option, `storage`; the flag is `--storage`.
     throw error instanceof UsageError && error.message.startsWith('storage')
       ? new UsageError(`--${error.message}`)
       : error;

@@ -7,21 +7,22 @@ import type { ServerOptions } from '../config/options.ts';
 import { AddressRange, defaultClusterIpRange } from '../service-addresses/address-range.ts';
 import { kubeconfigFile } from '../tls/kubeconfig.ts';
 
-/** The range of a data directory that does not have the default one. */
+/** Name of the file in the data directory that contains the range of cluster addresses, unless it is the default. */
 const file = 'service-cluster-ip-range';
-/** 127.96.0.0/16 and the following. */
+/** The networks 127.96.0.0/16 to 127.111.0.0/16. */
 const candidates = Array.from({ length: 16 }, (_, index) => `127.${96 + index}.0.0/16`);
 
-/** The range of the cluster addresses of a `keelson up`, which no other one of the machine has while this runs. */
+/** The range of cluster addresses of a running `keelson up`. `release` allows other processes to choose it. */
 export interface ServiceRange {
   readonly serviceClusterIpRange: string;
   release(): void;
 }
 
 /**
- * Chooses the range when no option does: the one that the data directory has, or for a new one the first range that no
- * other `keelson up` of this machine uses. Loopback addresses belong to a network namespace, as the abstract sockets do
- * by which running processes find each other; the system closes them when a process ends.
+ * Chooses the range of cluster addresses, unless an option sets it: the range of an existing data directory, or for a
+ * new one the first range that no other `keelson up` of this machine uses. A process claims its range by an abstract
+ * Unix socket. Such sockets belong to a network namespace, as loopback addresses do, and the system closes them when
+ * the process ends.
  */
 export async function claimServiceRange(
   options: Pick<ServerOptions, 'data' | 'storage' | 'serviceClusterIpRange' | 'serviceProxy'>,
@@ -43,7 +44,7 @@ export async function claimServiceRange(
     if (fixed === undefined && range !== defaultClusterIpRange) await writeFile(path, `${range}\n`);
     return { serviceClusterIpRange: range, release: () => claim !== 'used' && claim?.close() };
   }
-  logger.warn(`all networks from ${candidates[0]} to ${candidates.at(-1)} are used by others of this machine`);
+  logger.warn(`all networks from ${candidates[0]} to ${candidates.at(-1)} are used by other processes of keelson up`);
   return { serviceClusterIpRange: defaultClusterIpRange, release: () => {} };
 }
 

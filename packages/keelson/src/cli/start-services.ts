@@ -6,9 +6,9 @@ import { defaultIngressListen } from '../config/service-options.ts';
 import { clusterDnsAddress } from '../service-addresses/address-range.ts';
 import type { RunningServer } from './serve.ts';
 
-/** What serves the services of `keelson up`. */
+/** The proxy, the Ingress controller and the DNS server of `keelson up`. */
 export interface LocalServices {
-  /** Where Ingresses are served. Undefined: nowhere. */
+  /** URL at which Ingresses are served. Undefined: they are not served. */
   readonly ingressUrl: string | undefined;
   /** The DNS server for pods. Undefined: pods use the servers of the machine. */
   readonly dns: ClusterDns | undefined;
@@ -22,7 +22,7 @@ export interface ClusterDns {
   readonly domain: string;
 }
 
-/** What they require of the server in the same process. */
+/** What the proxy, the Ingress controller and the DNS server require of the server in the same process. */
 export type ServerOfServices = Pick<RunningServer, 'api' | 'metrics' | 'localAgents'>;
 
 /**
@@ -63,7 +63,7 @@ export async function startServices(
         if (listen.port === 53) dns = { address: listen.host, domain };
       } catch (err) {
         await server.stop();
-        // The port needs privileges, and another cluster of the machine may use it.
+        // Port 53, the default, needs privileges, and another cluster of the machine may use it.
         const level = clusterDnsListen === undefined ? 'info' : 'warn';
         logger[level]('names of services cannot be served; pods find services by variables', { ...listen, err });
       }

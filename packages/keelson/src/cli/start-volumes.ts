@@ -10,7 +10,7 @@ import { fakeNodeName } from '../nodes/fake-nodes.ts';
 import type { RunningServer } from './serve.ts';
 import { type NodeCounts, nodeName } from './start-node.ts';
 
-/** The class of claims that name none. */
+/** The default storage class, for claims that name no class. */
 const storageClass: StorageClass = {
   metadata: { name: 'keelson', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
   provisioner: provisionerName,

@@ -86,7 +86,7 @@ export const auditRows: { readonly [K in keyof AuditFlags]-?: Declared<AuditFlag
   },
 };
 
-/** The options of the audit; undefined when nothing is recorded. @throws UsageError without a policy or a place */
+/** The options of the audit; undefined when nothing is recorded. @throws UsageError for a destination without policy */
 export function auditOptions(flags: AuditFlags): AuditOptions | undefined {
   const { auditPolicyFile: policyFile, auditLogPath: logPath, auditWebhookConfigFile: webhookConfigFile } = flags;
   if (policyFile === undefined) {

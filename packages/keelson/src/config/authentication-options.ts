@@ -59,7 +59,7 @@ const algorithms = listOf('ALGORITHM', (given, source) => {
 
 const names = listOf('NAME', (given) => given);
 
-/** Every option of this concern. */
+/** Rows of the option table about authentication. */
 export const authenticationRows: {
   readonly [K in keyof AuthenticationFlags]-?: Row<AuthenticationFlags[K]>;
 } = {

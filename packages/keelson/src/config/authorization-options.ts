@@ -21,7 +21,7 @@ export interface AuthorizationOptions {
    * - `AlwaysAllow`: every request.
    */
   readonly modes?: readonly AuthorizationMode[];
-  /** Required by, and only valid with, the mode `Webhook`. */
+  /** The HTTP service of the mode `Webhook`. Required by this mode, and only valid with it. */
   readonly webhook?: WebhookAuthorizerOptions;
   /** File of the mode `Policy`, whose format is that of the ABAC mode of Kubernetes. Only valid with this mode. */
   readonly policyFile?: string;
@@ -54,7 +54,7 @@ function notNegative(ms: number, source: string): number {
   return Math.ceil(ms);
 }
 
-/** Rows of the option table. */
+/** Rows of the option table about authorization. */
 export const authorizationRows: {
   readonly [K in keyof AuthorizationConfig]-?: Declared<AuthorizationConfig[K] | undefined>;
 } = {

@@ -41,7 +41,10 @@ const numbers = [
 const times = ['queueWait', 'requestTimeout', 'watchTimeout'] as const;
 const keys = [...numbers, ...times, 'levels', 'schemas'] as const;
 const conditions = ['users', 'groups', 'verbs', 'resources', 'namespaces', 'paths'] as const;
-/** Levels that exist without configuration. A server without HTTP does not load the list of the HTTP server. */
+/**
+ * Names of the priority levels that exist without configuration. The list of the HTTP server is not imported, because a
+ * control plane without HTTP does not load that server.
+ */
 const builtinLevels = [
   'exempt',
   'leader-election',
@@ -87,7 +90,7 @@ function parseSchema(raw: RawObject, source: string, levels: readonly string[]):
   };
 }
 
-/** A time of which a request would have none with 0; only the wait in a queue may be switched off. */
+/** Parses a duration. Only the wait in a queue may be 0: a request with a timeout of 0 could never succeed. */
 function parseTime(raw: unknown, key: (typeof times)[number], source: string): number {
   const ms = nonNegativeDuration(raw, `${source}.${key}`);
   if (ms === 0 && key !== 'queueWait') throw wrongValue(`${source}.${key}`, 'a duration above 0', raw);

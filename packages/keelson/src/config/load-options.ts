@@ -13,7 +13,7 @@ import {
 import { checkAuthentication } from './authentication-options.ts';
 import { optionTable, type ServerOptions } from './options.ts';
 
-/** Prefixes of variables that belong to the tests of the project and to the node agent. */
+/** Prefixes of environment variables that belong to the tests of the project and to the node agent. */
 const foreignPrefixes = ['KEELSON_TEST_', 'KEELSON_AGENT_'];
 
 /**

@@ -14,7 +14,7 @@ import type { HttpBudgets } from '@keelson/http-koa';
  */
 export type MemoryBudgets = Partial<StorageBudgets & HttpBudgets>;
 
-/** Named here, because a control plane without HTTP does not load the HTTP server. */
+/** Names of the HTTP server's bounds. They are repeated, because a control plane without HTTP does not load it. */
 const httpBudgets: { readonly [K in keyof HttpBudgets]: true } = {
   listBuffersBytes: true,
   compressedListsBytes: true,

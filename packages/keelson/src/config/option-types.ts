@@ -48,8 +48,8 @@ const names: ValueType<readonly string[]> = listOf('NAMES', (text, source, direc
 });
 
 /**
- * Names of controllers, and modules that export some. True, also as a boolean of a config file, is the set `api`, and
- * false no controller.
+ * Names of controllers, and paths of modules that export controllers. True stands for the set `api`, false for no
+ * controller; a config file may contain both as text or as a boolean.
  */
 export const controllerNames: ValueType<readonly string[]> = {
   name: 'NAMES',

@@ -88,7 +88,7 @@ export interface ServerOptions
 
 export interface ListenAddress {
   readonly host: string;
-  /** 0: the operating system chooses the port. */
+  /** Port number. 0: the operating system chooses the port. */
   readonly port: number;
 }
 

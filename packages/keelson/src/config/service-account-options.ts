@@ -13,7 +13,7 @@ export interface ServiceAccountServerOptions {
   readonly serviceAccountJwksUri?: string;
   /** Audiences of the server. Empty: the issuers. */
   readonly apiAudiences: readonly string[];
-  /** Milliseconds. Undefined: no limit. */
+  /** Maximum lifetime of a token in milliseconds. Undefined: no limit. */
   readonly serviceAccountMaxTokenExpiration?: number;
   readonly serviceAccountExtendTokenExpiration: boolean;
   /** Address of this server for pods. Undefined: that of --listen. */

@@ -25,14 +25,14 @@ const nodePortRange: ValueType<string> = valueType('PORT-PORT', (raw, source) =>
 export interface ServiceUpOptions {
   /** Serve services and Ingresses in this process. Undefined: the default of the command. */
   readonly serviceProxy?: boolean;
-  /** Undefined: {@link defaultIngressListen}, or a port that the system chooses when that one is in use. */
+  /** Address for Ingresses. Undefined: {@link defaultIngressListen}, or a port chosen by the system if it is in use. */
   readonly ingressListen?: ListenAddress | 'off';
-  /** Undefined: port 53 of the tenth address of the range of cluster addresses. */
+  /** Address of the DNS server for pods. Undefined: port 53 of the tenth address of the range of cluster addresses. */
   readonly clusterDnsListen?: ListenAddress | 'off';
   readonly clusterDomain: string;
 }
 
-/** Every user may listen on this port. */
+/** The default address for Ingresses. Its port is above 1023, so that every user may listen on it. */
 export const defaultIngressListen: ListenAddress = { host: '127.0.0.1', port: 8080 };
 
 const listenOrOff: ValueType<ListenAddress | 'off'> = {

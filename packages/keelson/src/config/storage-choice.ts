@@ -52,7 +52,7 @@ export interface AdapterChoice extends StoreSettings {
 /** One store. A `Store` instance can be passed by code only. */
 export type StoreChoice = string | UrlChoice | AdapterChoice | Store;
 
-/** Sends kinds to a store. */
+/** Assigns resources of an API group to a store. */
 export interface StorageRoute {
   /**
    * Name of the store in logs, metrics, health checks and in the record of known stores. Default: derived from group

@@ -34,7 +34,7 @@ export interface ControllerChoice {
   readonly api: readonly ApiControllerName[];
   /** Controllers of workloads, services and nodes, and those of the program. */
   readonly workloads: readonly AnyController[];
-  /** Assign pods to nodes. */
+  /** Run the scheduler, which assigns pods to nodes. */
   readonly scheduler: boolean;
 }
 

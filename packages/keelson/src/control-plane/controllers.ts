@@ -42,23 +42,23 @@ export const controllerLeases = {
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/** {@link ControllerOptions} with a client for each part, which the owners of fields are named after. */
+/** {@link ControllerOptions} with a function that creates the client of a field manager, one for each controller. */
 export interface PlaneControllerOptions extends Omit<ControllerOptions, 'client'> {
   readonly clientOf: (userAgent: string) => ApiClient;
-  /** The kinds of the server. Absent outside of one: the types of policies are not checked. */
+  /** The kinds of the server. Absent outside of a server: the types in admission policies are not checked. */
   readonly registry?: KnownKinds;
 }
 
-/** What single controllers need beyond {@link ControllerOptions}. */
+/** Credentials that some controllers need in addition to {@link ControllerOptions}. */
 export interface ControllerCredentials {
-  /** Absent: no certificates are issued. */
+  /** Signs the certificates of approved requests. Absent: no certificates are issued. */
   readonly signer?: CertificateSigner | undefined;
-  /** Absent: namespaces get no service account. */
+  /** Certificate authority and token signer of service accounts. Absent: namespaces get no service account. */
   readonly serviceAccounts?:
     | {
-        /** Absent: no authority is published. */
+        /** Certificates of the authority that is published to every namespace. Absent: none is published. */
         readonly certificateAuthority?: (() => string) | undefined;
-        /** Absent: Secrets for tokens are not filled. */
+        /** Signs the tokens in Secrets of service accounts. Absent: these Secrets get no token. */
         readonly signLegacyToken?: TokenSecretsOptions['sign'];
       }
     | undefined;
@@ -131,7 +131,7 @@ export function controllerServices(
 
 /**
  * A scheduler that uses the informers of the controllers. Without controllers in this process it has its own, which
- * keep less of each object. Both are elected separately, so either may begin first.
+ * keep less of each object. The scheduler and the controllers are elected separately, so either may begin first.
  */
 function sharingScheduler(options: ControllerOptions, informers: InformerPool, withControllers: boolean): Service {
   const used: SharedInformer[] = [];

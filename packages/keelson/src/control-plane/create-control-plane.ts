@@ -148,9 +148,9 @@ export interface ControlPlaneOptions {
    */
   readonly signal?: AbortSignal;
   readonly continueTokens?: {
-    /** At least 16 bytes, equal on every server of one store. Default: a secret in the store. */
+    /** Signs continue tokens: at least 16 bytes, equal on every server of a store. Default: a secret in the store. */
     readonly secret?: Buffer;
-    /** Default five minutes. */
+    /** Lifetime of a continue token. Default five minutes. */
     readonly lifetimeMs?: number;
   };
 }
@@ -203,7 +203,7 @@ export function createControlPlane(options: ControlPlaneOptions = {}): Promise<C
   });
 }
 
-/** The same for the command, whose messages name flags, and for one of several threads. */
+/** Like {@link createControlPlane}, for `keelson serve` and its worker threads: messages of errors name flags. */
 export async function createPlane(options: ControlPlaneOptions, parts: PlaneParts): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const withBuiltin = options.builtinKinds !== false;
@@ -368,7 +368,7 @@ async function authorizationOf(options: ControlPlaneOptions, context: Authorizat
   return { authorizer, admission: [], services: () => [] };
 }
 
-/** Quotas count every kind; services have addresses besides. */
+/** Returns the allocator of a kind: objects of every kind are charged to quotas, and services get addresses as well. */
 function allocatorsOf(
   stores: PlaneStores,
   objects: CachedObjects,

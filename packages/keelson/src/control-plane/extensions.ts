@@ -5,7 +5,7 @@ import type { Service } from '@keelson/core/runtime';
 import { CheckedDefinition, CustomResources, serviceResolver } from '@keelson/extensions';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 
-/** A kind with what the extensions add to it. */
+/** Replaces the kind CustomResourceDefinition by a definition with further checks. Returns other kinds unchanged. */
 export function completeKind(kind: KindDefinition): KindDefinition {
   return kind.apiVersion === CheckedDefinition.apiVersion && kind.kind === CheckedDefinition.kind
     ? CheckedDefinition

@@ -13,7 +13,7 @@ import type { ControlPlaneOptions } from './create-control-plane.ts';
 /** Replaces a store that was created and not opened, for example by one that threads share. */
 export type StoreWrapper = (name: string, store: Store) => Store;
 
-/** The option with the URL of its store; undefined for a store that was made by the program. */
+/** Name of the option and URL of the store, without the password; undefined for a store that has no URL. */
 function addressOf({ choice, source }: Pick<StorePlan, 'choice' | 'source'>): string | undefined {
   const url = typeof choice === 'string' ? choice : 'url' in choice ? choice.url : undefined;
   return typeof url === 'string' ? `${source}: ${withoutPassword(url)}` : undefined;

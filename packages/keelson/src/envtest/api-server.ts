@@ -103,7 +103,10 @@ function withKnownPlugins(word: string, warn: (line: string) => void): string[] 
   return known.length === 0 ? [] : [`${flag}=${known.join(',')}`];
 }
 
-/** The certificate of the directory. Clients are verified by `--client-ca-file`; there is no authority of our own. */
+/**
+ * The serving certificate of the options or of `--cert-dir`, where it is created if it is missing. Clients are verified
+ * with `--client-ca-file`; the server has no certificate authority.
+ */
 async function credentialsOf(options: ServerOptions, directory: string): Promise<Credentials> {
   const certificateFile = options.tlsCertFile ?? join(directory, 'apiserver.crt');
   const keyFile = options.tlsPrivateKeyFile ?? join(directory, 'apiserver.key');

@@ -13,9 +13,9 @@ import { metricsKinds, type NodeMetrics, type PodMetrics } from '@keelson/kinds'
 import { type Amounts, fakeNodeLabel, fakePodUsage, sumOfUsage } from './fake-usage.ts';
 import { type NodeStats, readNodeStats, type Usage } from './node-stats.ts';
 
-/** The period of metrics-server. */
+/** Interval at which nodes are measured: that of metrics-server. */
 const pollMs = 15_000;
-/** The first answer averages over this time, so that it need not wait for a whole period. */
+/** The first two measurements are this close together, so that the first answer need not wait for a whole interval. */
 const firstWindowMs = 1_000;
 /** Nodes are no longer polled when no metrics were read for this time. */
 const idleMs = 120_000;

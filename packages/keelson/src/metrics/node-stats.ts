@@ -4,7 +4,7 @@ import type { NodeDialer } from '@keelson/http-koa';
 
 /** Cumulative use of CPU and the working set, at a time. */
 export interface Usage {
-  /** Epoch milliseconds. */
+  /** Time of the measurement in epoch milliseconds. */
   readonly timeMs: number;
   readonly cpuNanoSeconds: number;
   readonly memoryBytes: number;
@@ -21,7 +21,7 @@ export interface NodeStats {
   }[];
 }
 
-/** An answer with the most pods that a node may have is smaller. */
+/** Maximum size of an answer. The answer of a node with the maximum number of pods is smaller. */
 const maxBytes = 16 * 2 ** 20;
 
 /** Reads the statistics of a node from its agent. @throws Error when the agent does not answer as expected */

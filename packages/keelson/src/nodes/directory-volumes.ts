@@ -14,16 +14,16 @@ const provisionedBy = 'pv.kubernetes.io/provisioned-by';
 const hostnameLabel = 'kubernetes.io/hostname';
 
 export interface DirectoryProvisionerOptions {
-  /** Where the volumes are. Absolute. */
+  /** Absolute path of the directory that contains the volumes. */
   readonly directory: string;
-  /** The nodes that see this directory. */
+  /** Names of the nodes that have access to this directory. */
   readonly nodeNames: readonly string[];
 }
 
 /**
- * Makes a directory for each claim of a class with this provisioner, as external provisioners do: controllers mark the
- * claim, and it is made when a node of this process was selected. A released volume with the policy Delete is removed
- * together with its directory. Sizes are not enforced.
+ * Provides a directory as the volume of each claim of a class with this provisioner. As for external provisioners,
+ * controllers first annotate the claim. The directory is created when a node of this process was selected. A released
+ * volume with the policy Delete is removed together with its directory. Sizes are not enforced.
  */
 export function directoryProvisioner(options: DirectoryProvisionerOptions): readonly AnyController[] {
   const provision: ControllerDefinition<PersistentVolumeClaim> = {

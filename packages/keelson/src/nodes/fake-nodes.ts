@@ -20,7 +20,7 @@ const concurrentWrites = 16;
 const leaseNamespace = 'kube-node-lease';
 const size = { cpu: '32', memory: '256Gi', 'ephemeral-storage': '1Ti', pods: '250' };
 
-/** The name of a fake node, from 0. */
+/** The name of the fake node with this index; the first index is 0. */
 export function fakeNodeName(index: number): string {
   return `fake-${index + 1}`;
 }

@@ -7,7 +7,7 @@ export interface FakePodsOptions {
   readonly client: ApiClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** At most 65,536. */
+  /** Names of the fake nodes; at most 65,536. */
   readonly nodeNames: readonly string[];
 }
 
@@ -24,10 +24,10 @@ interface Kept {
   readonly nodeName: string;
   readonly deleting: boolean;
   readonly phase: string;
-  /** Epoch milliseconds. */
+  /** Time of the start in epoch milliseconds. */
   readonly startedAt: number;
   readonly ip: string;
-  /** Undefined: runs until it is deleted. */
+  /** Duration until the containers succeed. Undefined: the pod runs until it is deleted. */
   readonly exitAfterMs: number | undefined;
   readonly generation: number | undefined;
   readonly init: readonly Named[];
@@ -43,7 +43,7 @@ export class FakePods {
   readonly #indexOf: ReadonlyMap<string, number>;
   readonly #pods: Informer<Pod, Kept>;
   readonly #queue: WorkQueue;
-  /** The last octets in use, by node. */
+  /** The last octets of pod addresses that are in use, by node. */
   readonly #octets = new Map<string, Map<string, number>>();
 
   constructor(options: FakePodsOptions) {

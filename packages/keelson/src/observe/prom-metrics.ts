@@ -166,7 +166,7 @@ export function createPromMetrics(): PromMetrics {
       const { Registry } = await import('prom-client');
       for (const update of updates) update();
       const registry = new Registry();
-      // The registry reads only `name` and `get`.
+      // The type assertion is valid, because the registry reads only `name` and `get` of a metric.
       for (const metric of registered) registry.registerMetric(metric as unknown as Metric);
       return registry.metrics();
     },

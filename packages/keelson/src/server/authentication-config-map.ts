@@ -69,7 +69,7 @@ export async function publishAuthenticationConfig(
       else await maps.update({ ...stored, data });
       return;
     } catch (error) {
-      // Another server wrote it at the same time.
+      // Another server wrote the ConfigMap at the same time.
       if (!isStatusError(error, StatusReason.Conflict) && !isStatusError(error, StatusReason.AlreadyExists))
         throw error;
     }

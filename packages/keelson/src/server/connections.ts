@@ -134,7 +134,7 @@ export class Connections {
   }
 
   #accept(socket: Socket): void {
-    // A request that is served without its upgrade passes its connection to the server again.
+    // A connection arrives a second time when its request is served without the upgrade that it asks for.
     if (this.#bySocket.has(socket)) return;
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();

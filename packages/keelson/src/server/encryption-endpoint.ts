@@ -1,9 +1,9 @@
 import type { Encryption } from '@keelson/access';
 import type { KoaApplication } from '@keelson/http-koa';
 
-/** Report about the stored objects: GET. Reads the whole store. */
+/** Path of the report about the stored objects (GET), which reads the whole store. */
 export const encryptionPath = '/keelson/encryption';
-/** The last rotation: GET. Start of a rotation: POST. */
+/** Path of the last rotation: GET reports its state, POST starts a new rotation. */
 export const rotationPath = '/keelson/encryption/rotation';
 
 /** Serves the endpoints behind `keelson encrypt`. They are authorized like every path that is no resource. */

@@ -174,7 +174,7 @@ export class KubernetesService implements RunningService {
     const { clock, logger } = this.#options;
     this.#pass = this.#write()
       .catch((err: unknown) => {
-        // Another server has written the same.
+        // Another server has written the same object in the meantime.
         if (isStatusError(err, StatusReason.Conflict)) return;
         logger.warn('the service "kubernetes" cannot be written; pods do not find this server', { err });
       })

@@ -120,28 +120,28 @@ export interface ServedPlane {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Absent: requests are not traced. */
+  /** Records requests as spans. Absent: requests are not traced. */
   readonly tracing?: Tracing;
   /** Health checks of the stores. */
   readonly checks: readonly { readonly name: string; readonly check: () => boolean }[];
   readonly authorizer: Authorizer;
-  /** Absent when the kind Node is not served. */
+  /** Client for nodes, whose agents the server connects to. Absent when the kind Node is not served. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
   /** The API groups of other servers. Absent when the kind APIService is not served. */
   readonly aggregated?: AggregatedApis;
   /** Called with the client certificate for aggregated servers. */
   readonly useFrontProxy: (identity: KeyPair | undefined) => void;
-  /** Called with what reaches the agents of nodes. */
+  /** Called with the dialer that connects to the agents of nodes. */
   readonly reachAgents: (dialer: NodeDialer) => void;
-  /** Absent: the plane has no service accounts. */
+  /** Client and issuer documents of service accounts. Absent: the plane has no service accounts. */
   readonly serviceAccounts?: {
     readonly api: ApiClient;
     readonly documents: (address: string) => IssuerDocuments;
   };
   readonly authentication: Authentication;
-  /** Undefined: nothing is recorded. */
+  /** Records requests for the audit. Undefined: nothing is recorded. */
   readonly auditor: Auditor | undefined;
-  /** Undefined: nothing is encrypted. */
+  /** Encrypts stored objects. Undefined: nothing is encrypted. */
   readonly encryption: Encryption | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
@@ -215,7 +215,10 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
   return { api: tracing ? { ...api, listener: tracedListener(api.listener, tracing) } : api, users };
 }
 
-/** A server without the object serves as well; programs that read it wait for it. */
+/**
+ * Writes the ConfigMap extension-apiserver-authentication. A failure does not stop the server: programs that read the
+ * ConfigMap wait until it exists.
+ */
 async function publishAuthentication({ serviceAccounts, clock, logger }: ServedPlane, credentials: Credentials) {
   if (serviceAccounts === undefined) return;
   await publishAuthenticationConfig(serviceAccounts.api, credentials, clock).catch((err: unknown) => {
@@ -274,7 +277,7 @@ export async function listenPlane(
       credentials = next;
       plane.useFrontProxy(next.frontProxy?.client);
       if (published) void publishAuthentication(plane, next);
-      // Applies the authorities, and with them the certificate.
+      // The change of the authorities calls `applyTls`, which applies the certificate as well.
       users.setOwnAuthorities(next.authority);
     },
     close: () => {
@@ -324,7 +327,7 @@ export function mountPlane(plane: ServedPlane, options: HandlerOptions): PlaneHa
       const target = mountedTarget(request, prefix);
       const server = serverOf(socket);
       if (target === undefined) {
-        // As Node does without a listener for upgrades.
+        // No other listener handles the upgrade: the request is served without it, as Node does without any listener.
         if (server?.listenerCount('upgrade') === 1) serveWithoutUpgrade(server, request, { socket, head });
         return false;
       }
@@ -343,7 +346,10 @@ export function mountPlane(plane: ServedPlane, options: HandlerOptions): PlaneHa
   };
 }
 
-/** The target of a request below the prefix; undefined outside of it. Express and connect may have removed it. */
+/**
+ * The path and query of a request relative to the prefix; undefined for a request outside of the prefix. Express and
+ * connect may have removed the prefix already.
+ */
 function mountedTarget(request: IncomingMessage & { readonly originalUrl?: string }, prefix: string) {
   const { url = '/', originalUrl } = request;
   const below = (target: string): string | undefined => {

@@ -19,7 +19,7 @@ export const backlog = 4096;
 
 /** A listening server. */
 export interface ListeningServer {
-  /** Without a trailing slash. */
+  /** URL of the server without a trailing slash. */
   readonly url: string;
   readonly port: number;
   /** Replaces certificate, key and authorities of a TLS server for new connections. */
@@ -45,7 +45,7 @@ export interface ServerSettings {
   readonly logger?: Logger;
   /** Called with the server before it listens. */
   readonly prepare?: (server: Server) => void;
-  /** Absent: the server listens on the address itself. */
+  /** A socket that listens already. Absent: the server opens a socket itself. */
   readonly socket?: SharedSocket | undefined;
 }
 

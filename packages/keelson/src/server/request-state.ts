@@ -14,7 +14,7 @@ export interface PlaneAccess {
   readonly api: ApiClient;
   /** The clock of all parts of the plane. */
   readonly clock: Clock;
-  /** The logger of the option; `child` adds fields to the entries of a part. */
+  /** The logger of the plane's options; `child` adds fields to the entries of a part. */
   readonly logger: Logger;
   /** The metrics that `/metrics` reports; counters of the program can be added. */
   readonly metrics: Metrics;
@@ -24,12 +24,12 @@ export interface PlaneAccess {
 export type AccessQuestion =
   | {
       readonly verb: string;
-      /** Default '', the core group. */
+      /** API group. Default '', the core group. */
       readonly group?: string;
-      /** Plural: `pods`. */
+      /** Plural name of the resource: `pods`. */
       readonly resource: string;
       readonly subresource?: string;
-      /** Absent: all namespaces, or a resource of the cluster. */
+      /** Namespace of the object. Absent: all namespaces, or a cluster-scoped resource. */
       readonly namespace?: string;
       readonly name?: string;
     }
@@ -58,7 +58,7 @@ export interface RequestState {
   readonly api: ApiClient;
   /** The plane itself: its clients have all permissions. */
   readonly plane: PlaneAccess;
-  /** Its entries contain the id of the request and the name of the user. */
+  /** Logger whose entries contain the id of the request and the name of the user. */
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -118,7 +118,7 @@ class State implements RequestState {
     return this.#exchange.user;
   }
 
-  /** Bound, because states are destructured. */
+  /** The returned function does not depend on its receiver, because middleware may destructure the state. */
   get can(): RequestState['can'] {
     const { user } = this;
     return async (question) => (await this.#options.authorizer.authorize(attributesOf(question), user)).allowed;

@@ -129,7 +129,7 @@ export function randomNumber(range: NumberRange): number {
   return randomInt(range.first + reservedSize(range), range.last + 1);
 }
 
-/** All numbers of the range in the order in which they are allocated when random ones are taken. */
+/** All numbers of the range, in the order in which they are tried after the random ones were in use. */
 export function* numbersOf(range: NumberRange): Generator<number> {
   const dynamic = range.first + reservedSize(range);
   for (let i = dynamic; i <= range.last; i++) yield i;

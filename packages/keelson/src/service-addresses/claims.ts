@@ -62,7 +62,7 @@ export class Claims {
   }
 }
 
-/** The claim of a damaged record belongs to no service; the repair releases it. */
+/** A damaged record is a claim that belongs to no service; the controller service-address-repair releases it. */
 function ownerOf(entry: Entry): ServiceAddressOwner {
   try {
     const { namespace, name, uid } = JSON.parse(Buffer.from(entry.value).toString()) as Partial<ServiceAddressOwner>;

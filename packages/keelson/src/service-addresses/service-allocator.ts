@@ -65,7 +65,7 @@ export class ServiceAllocator implements ObjectAllocator {
     await this.#release(valuesOf(object as Service), ownerOf(object));
   }
 
-  /** The repair releases what cannot be released now. */
+  /** Releases values. The controller service-address-repair releases those that cannot be released now. */
   async #release(values: readonly Value[], { uid }: ServiceAddressOwner): Promise<void> {
     const { claims, logger } = this.#options;
     for (const { kind, value } of values)
@@ -227,7 +227,7 @@ class AllocationPass {
 
   async #claim(value: Value): Promise<boolean> {
     const { claims } = this.#options;
-    // A new field may use a value that the service already has.
+    // A value that another field of the service already has is not free.
     if (this.#own.has(textOf(value))) return false;
     if (this.#dryRun) return (await claims.owner(value.kind, value.value)) === undefined;
     if (!(await claims.claim(value.kind, value.value, this.owner))) return false;

@@ -15,7 +15,7 @@ export interface PlaneStoreOptions {
   readonly address?: string | undefined;
   readonly reads: ReadMode;
   readonly watchWindow: WatchWindow;
-  /** Shared by all stores of the plane. */
+  /** Memory budgets, which all stores of the plane share. */
   readonly memory: StorageMemory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -46,7 +46,7 @@ export class PlaneStore implements Service {
   readonly #store: GuardedStore;
   /** The step that the start waits for. */
   #phase: string | undefined;
-  /** Why it could not be opened yet. */
+  /** Why the store could not be opened yet. */
   #failure: string | undefined;
   #noted = 0;
   #cancelRecord: (() => void) | undefined;
@@ -156,16 +156,18 @@ export class PlaneStore implements Service {
     const renewed = await this.#store.identity();
     await this.#recognize(renewed);
     await this.#store.currentRevision();
-    // Recorded before serving: after a kill and another restore, the revisions above the gap must not be used again.
+    // The revision is recorded before requests are served. Otherwise, after a kill and another restore, the revisions
+    // above the gap would be used again.
     if (this.#recordsRevisions) await this.#record();
     return renewed;
   }
 
   /**
-   * Uses a revision, which is recorded before anything is served. So every copy of the store from before this start is
-   * behind the record, even if the server is killed before it records another revision. The write comes first: a crash
-   * before the record only leaves the record behind the store. When the write of another server wins, the revision of
-   * that one serves as well. A full disk does not prevent the start.
+   * Writes a key, so that the store has a new revision, which is recorded in the data directory before requests are
+   * served. Every copy of the store from before this start is then behind the recorded revision, even if the server is
+   * killed before it records another one. The key is written first: after a crash between the two steps the recorded
+   * revision is only behind that of the store. When another server writes the key at the same time, its revision has
+   * the same effect. A failure, such as a full disk, does not prevent the start.
    */
   async #useRevision(): Promise<void> {
     if (!this.#recordsRevisions) return;
@@ -182,7 +184,7 @@ export class PlaneStore implements Service {
     }
   }
 
-  /** A store that is not durable is a new one at each start. */
+  /** The greatest recorded revision. It is 0 for a store that is not durable, which is a new one at each start. */
   async #recognize(identity: StoreIdentity): Promise<Revision> {
     const { known, made } = this.#options;
     if (known === undefined || !this.capabilities.durable) return 0;

@@ -27,7 +27,7 @@ export interface StorePlan {
 /** Resources that are assigned to a store. */
 export interface RoutePlan {
   readonly group: string;
-  /** Absent: the rest of the group. */
+  /** Plural names of the resources. Absent: all resources of the group without a route of their own. */
   readonly resources?: readonly string[];
   readonly store: string;
   readonly source: string;

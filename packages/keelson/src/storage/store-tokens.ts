@@ -68,8 +68,8 @@ const attempts = 5;
 
 /**
  * The secret with which all servers of one store sign continue tokens. It is stored in the store, encrypted when the
- * store encrypts anything, and created by the first server. One that cannot be decrypted is replaced: tokens live for
- * minutes only, and lists with those of other servers begin again.
+ * store encrypts anything, and created by the first server. A secret that cannot be decrypted is replaced. Tokens that
+ * the previous secret signed are then invalid, and their lists begin again; tokens live for minutes only.
  */
 export async function sharedSecret(store: Store, logger: Logger): Promise<Buffer> {
   for (let attempt = 1; ; attempt += 1) {

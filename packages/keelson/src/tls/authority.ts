@@ -20,7 +20,10 @@ const authorityLifeMs = 3650 * dayMs;
 const leafLifeMs = 365 * dayMs;
 /** Start of validity before the current time, because clocks of clients may differ. */
 const backdateMs = 3_600_000;
-/** The same for certificates of nodes. It is short enough that those with a validity of minutes are renewed in time. */
+/**
+ * Start of validity of node certificates before the current time. It is short enough that certificates with a validity
+ * of minutes are renewed in time.
+ */
 const nodeBackdateMs = 300_000;
 
 function validity(now: number, lifeMs: number, backMs = backdateMs): certificates.Validity {

@@ -58,7 +58,7 @@ async function writePair(data: string, name: string, pair: KeyPair): Promise<voi
   await writePrivateFile(join(data, `${name}.crt`), pair.certificate);
 }
 
-/** False for a pair that was replaced only in part. */
+/** False when only the certificate or only the key of a pair was replaced. */
 function belongTogether({ certificate, key }: KeyPair): boolean {
   try {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));

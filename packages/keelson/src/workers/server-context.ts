@@ -20,9 +20,9 @@ export interface ServerContext {
   readonly options: ServerOptions;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Undefined for an insecure server. */
+  /** The credentials at the start. Undefined for an insecure server. */
   readonly credentials: Credentials | undefined;
-  /** The renewed credentials. */
+  /** The present credentials, which may have been renewed since the start. */
   current(): Credentials | undefined;
   /** Client certificate of an insecure server for the agents in this process. */
   readonly agentClient: KeyPair | undefined;

@@ -13,7 +13,7 @@ import type {
 import { Outbox, type StoreAccess, type StoreResponse } from './store-messages.ts';
 import { StoreService } from './store-service.ts';
 
-/** No key begins with the last character. */
+/** The range of all keys: no key begins with the last code point of Unicode. */
 const everyKey: KeyRange = { start: '\u0001', end: '\u{10ffff}' };
 
 /**

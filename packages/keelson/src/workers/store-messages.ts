@@ -6,9 +6,9 @@ import type { Change, Entry, Key, Revision, StoreCapabilities } from '@keelson/c
 export type CallMethod = 'identity' | 'get' | 'count' | 'compact' | 'compactedRevision' | 'ready';
 
 /**
- * Messages of a worker to the main thread. Each has an identifier, which its response has too; without a response it is
- * 0. A stream has the identifier of the request that opened it. The last argument of a method is its options without
- * the signal. What is sent for every write is an array, because objects cost twice as much.
+ * Messages of a worker to the main thread. Each has an identifier, which its response repeats; a message without a
+ * response has the identifier 0. A stream has the identifier of the request that opened it. The last argument of a
+ * method is its options without the signal. A write is an array, because an object costs twice as much.
  */
 export type StoreRequest =
   | SentWrite
@@ -19,7 +19,7 @@ export type StoreRequest =
   /** Allows the main thread to send this many batches of a watch in addition. */
   | { readonly id: number; readonly grant: number; readonly batches: number }
   | { readonly id: number; readonly advance: number; readonly revision: Revision }
-  /** Aborts a call, closes a stream, or does both with all of them. Writes are never aborted. */
+  /** Aborts the call or closes the stream with this identifier; `reads`: all of them. Writes are never aborted. */
   | { readonly id: number; readonly abort: number | 'reads' };
 
 /** A put, or without a value a delete. */
@@ -64,21 +64,21 @@ export type SentChange = readonly [
   prev?: SentEntry,
 ];
 
-/** Messages as JSON text; with the blocks that the receiver has not had yet, they are the first item of a list. */
+/** Messages as JSON text, alone or in a list with the blocks of shared memory that the receiver does not have yet. */
 type Post = string | readonly [string, ...SharedArrayBuffer[]];
 
 /** Shortest interval, in milliseconds, of messages without a waiting reader. */
 const lazyMs = 1;
 
 /**
- * Length of the blocks for bytes that are not in shared memory yet, that of the blocks in which Node allocates small
- * buffers. A block is freed when all of its bytes are unused.
+ * Length of the blocks of shared memory to which other bytes are copied. It is the length of the blocks in which Node
+ * allocates small buffers. A block is freed when all of its bytes are unused.
  */
 const blockLength = 8192;
 
 /**
- * Whether both sides remove a block: only the newest are kept, because values that are written one after the other are
- * in the same block.
+ * Whether sender and receiver remove a block from their tables. Only the newest blocks are kept, because values that
+ * are written one after the other are in the same block.
  */
 function isForgotten(number: number, block: ArrayBufferLike, lastNumber: number): boolean {
   return number <= lastNumber - 32 || block.byteLength > blockLength;
@@ -122,12 +122,12 @@ export class Outbox<M> {
     else this.#timer ??= setTimeout(this.#flush, lazyMs);
   }
 
-  /** Sends what waits at the end of this turn. */
+  /** Sends all waiting messages at the end of this turn of the event loop. */
   hurry(): void {
     this.#immediate ??= setImmediate(this.#flush);
   }
 
-  /** Bytes for a message that is sent in this turn. They are copied unless they are in shared memory. */
+  /** The form of bytes in a message of this turn of the event loop. Bytes outside of shared memory are copied. */
   bytes(value: Uint8Array): SentBytes {
     const { buffer, byteOffset, byteLength } = value;
     if (buffer instanceof SharedArrayBuffer) return [this.#numberOf(buffer), byteOffset, byteLength];
@@ -200,7 +200,7 @@ export function sentEntry(outbox: Outbox<StoreResponse>, entry: Entry): SentEntr
   return [bytes, createRevision, modRevision, { expiresAt, damaged, damage } as Pick<Entry, 'expiresAt'>];
 }
 
-/** What {@link sentEntry} has sent. */
+/** Converts the form that {@link sentEntry} returned back to an entry. */
 export function receivedEntry(
   inbox: Inbox<StoreResponse>,
   key: Key,

@@ -15,11 +15,11 @@ import {
 /** A call other than a write, or a stream of a worker. */
 interface Running {
   readonly controller: AbortController;
-  /** Of a list. */
+  /** Reads the next chunk of a list. */
   readonly next?: () => Promise<unknown>;
   /** Closes a list. */
   readonly end?: () => void;
-  /** Of a watch. */
+  /** The stream of a watch. */
   readonly stream?: SentStream;
 }
 
@@ -165,7 +165,7 @@ class SentStream {
   }
 
   advanceTo(revision: Revision): void {
-    // The result is a batch, which a reader waits for; a failure ends the stream.
+    // A reader waits for the batch that the stream delivers, so it is sent without delay. A failure ends the stream.
     this.#stream.advanceTo(revision).then(
       () => this.#outbox.hurry(),
       () => {},

@@ -31,7 +31,7 @@ import {
 } from './store-messages.ts';
 
 interface Waiting {
-  /** What the call fails with when the channel closes. */
+  /** Code of the error with which the call fails when the channel closes. */
   readonly lost: StorageErrorCode;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -240,7 +240,7 @@ class Channel {
     return { type, revision, key, entry, prev: receivedEntry(this.#inbox, key, prev) };
   };
 
-  /** The result of a call, in which the main thread has replaced the entries. */
+  /** The result of a call. Entries in the form of messages are converted back. */
   #result(result: unknown): unknown {
     if (typeof result !== 'object' || result === null) return result;
     const { entry, current, entries } = result as {
@@ -260,7 +260,7 @@ class Channel {
   }
 }
 
-/** Batches that the main thread sends before the worker has taken one. */
+/** Number of batches that the main thread may send before the worker has read one. */
 const window = 32;
 
 /** A watch of the store. */
@@ -268,7 +268,7 @@ class WorkerWatchStream extends LogWatchStream {
   readonly #channel: Channel;
   readonly #id: number;
   readonly #batches: WatchBatch[] = [];
-  /** Batches that may still arrive. */
+  /** Number of batches that the main thread may still send. */
   #granted = 0;
 
   constructor(channel: Channel, id: number, after: Revision, signal: AbortSignal | undefined) {
@@ -288,7 +288,7 @@ class WorkerWatchStream extends LogWatchStream {
     return this.#batches.shift();
   }
 
-  /** Nothing is sent before the consumer waits for it. */
+  /** Allows the main thread to send batches only when the consumer waits for one. */
   protected setWaiting(waiting: boolean): void {
     if (!waiting || this.#granted > window / 2) return;
     this.#channel.send({ grant: this.#id, batches: window - this.#granted });

@@ -47,7 +47,7 @@ export type WorkerReport =
   /** Requests the metrics of all threads as text. */
   | { readonly type: 'metrics'; readonly port: MessagePort };
 
-/** The program of the process that returns a socket. */
+/** The program of a process that sends each socket back that it receives. */
 const returned = `process.on('message', (message, handle) => process.send(message, handle))`;
 
 /**
@@ -78,7 +78,7 @@ export class WorkerThreads {
     this.#auditLog = log && new AuditLog(log, { clock: systemClock, logger: context.logger, metrics });
   }
 
-  /** For the plane of the main thread. */
+  /** The parts of the main thread's plane that its workers use too. */
   readonly parts: PlaneParts = {
     wrapStore: (name, store) => {
       if (store.capabilities.multiWriter) return store;
