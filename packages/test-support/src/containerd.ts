@@ -118,7 +118,7 @@ export class Containerd implements AsyncDisposable {
     return `unix://${this.socket}`;
   }
 
-  /** Of the running daemon. */
+  /** Process ID of the running daemon. */
   get pid(): number {
     const pid = this.#daemon?.pid;
     if (pid === undefined) throw new Error('containerd does not run');
@@ -129,7 +129,7 @@ export class Containerd implements AsyncDisposable {
   async start(): Promise<void> {
     const log = openSync(join(this.folder, 'log'), 'a');
     const path = [join(this.#program, '..'), process.env['PATH'], '/usr/sbin', '/sbin'].join(':');
-    // Containers inherit the signals that this process was started to ignore.
+    // This process may ignore signals, which containers would inherit: `--default-signal` resets them.
     const daemon = spawn('env', ['--default-signal', this.#program, '--config', join(this.folder, 'config.toml')], {
       stdio: ['ignore', log, log],
       env: { ...process.env, PATH: path },

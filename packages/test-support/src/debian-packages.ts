@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where Debian puts programs; not all of them are in the PATH of a test. */
+/** Directories in which Debian installs programs; the PATH of a test may lack some of them. */
 const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /** Path of a program of this machine; undefined when there is none. */
@@ -39,7 +39,7 @@ export function installPrograms(programs: readonly string[], packages: readonly 
       try {
         execFileSync('flock', [lock, 'sh', '-c', script], { env, stdio: 'ignore', timeout: 240_000 });
       } catch {
-        // Reported by the programs that are still missing.
+        // A failed installation is not reported here: the result names the programs that are still missing.
       }
     });
   }

@@ -1,4 +1,4 @@
-/** Share of the full numbers of faults; `npm run faults` sets it. */
+/** Share of the full number of faults that a test causes; `npm run faults` sets it. */
 const scale = process.env['KEELSON_FAULT_SCALE'];
 
 /** Number of rounds: `few` in a normal test run, `full` with `npm run faults`. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** Lower are ports of well-known programs, higher those of services with a node port. */
+/** Range from which ports are chosen. Lower ports are those of well-known programs, higher ones are node ports. */
 const bounds = { first: 15_000, end: 30_000 };
 
 /**

@@ -26,7 +26,7 @@ export function buildGoTool(name: string, main = '.'): string | undefined {
   return compile(name, ['build'], main);
 }
 
-/** The same for `test/tools/{name}` that is a Go test: the program runs its tests. */
+/** Compiles the Go test in `test/tools/{name}` to a program that runs its tests. Otherwise as {@link buildGoTool}. */
 export function buildGoTest(name: string): string | undefined {
   return compile(name, ['test', '-c'], '.');
 }

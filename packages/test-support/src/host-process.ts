@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 
 /** A script in a process group of its own. */
 export interface HostProcess<T> {
-  /** Its first line. */
+  /** The first line of output of the script, parsed as JSON. */
   readonly said: T;
   /** Kills the whole group, as a terminal or a service manager would; resolves when the script's process is gone. */
   kill(): Promise<void>;

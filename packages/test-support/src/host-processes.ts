@@ -5,10 +5,10 @@ export interface ProcessFilter {
   readonly environment?: boolean;
 }
 
-/** Used by every read: a scan reads a file or two of each process of the machine. */
+/** Reused for every read, because a scan reads one or two files of each process of the machine. */
 const buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** At most the first 256 KiB; empty for a process that has ended and for threads of the kernel. */
+/** Reads at most 256 KiB of a file below /proc; empty for kernel threads and for processes that have ended. */
 function readProc(path: string): Buffer {
   let descriptor: number | undefined;
   try {

@@ -67,7 +67,7 @@ export function dockerArchive(
   tarOf(scratch, file);
 }
 
-/** An OCI layout of one image; layers are gzipped. Returns the id. */
+/** Writes an OCI layout of one image with gzipped layers. Returns the id of the image. */
 export function ociLayout(folder: string, reference: string, layers: readonly string[], config: object = {}): string {
   const blobs = join(folder, 'blobs/sha256');
   mkdirSync(blobs, { recursive: true });

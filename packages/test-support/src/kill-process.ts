@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { until } from './test-helpers.ts';
 
-/** Empty for a process that has ended, even when its parent has not reaped it. */
+/** The command line of a process. Empty for a process that has ended, even when its parent has not reaped it. */
 async function commandLine(pid: string): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
 }

@@ -4,8 +4,8 @@ import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * Runs in the other network: forwards connections from a port of its loopback to a socket file, which is accessible
- * from every network namespace.
+ * Program that runs in the other network namespace. It forwards connections from a port of the loopback interface there
+ * to a socket file, which is accessible from every network namespace.
  */
 const otherSide = `
 const net = require('node:net');
@@ -18,7 +18,7 @@ net.createServer({ allowHalfOpen: true }, (from) => {
 process.stdin.resume().on('end', () => process.exit());
 `;
 
-/** A port of this machine's loopback at the loopback of another network namespace. */
+/** Makes a port of the machine's loopback interface reachable at the loopback interface of a network namespace. */
 export class PodmanRelay implements AsyncDisposable {
   readonly #server: Server;
   readonly #child: ChildProcess;

@@ -37,11 +37,11 @@ export class Podman implements AsyncDisposable {
   /** `unix://...` of the Docker-compatible API. */
   readonly endpoint: string;
   readonly folder: string;
-  /** Waits until it is killed. */
+  /** An image whose program waits until it is killed. */
   readonly pauseImage = 'local.test/pause:1';
   /** An image with a shell and the usual tools in `/bin`, and with `/suite-file`, which contains `original`. */
   readonly busyboxImage = 'local.test/busybox:1';
-  /** Tar file of the only layer of both images, for other images. */
+  /** Tar file of the only layer of {@link pauseImage} and {@link busyboxImage}, for other images. */
   readonly layer: string;
   readonly #holder: ChildProcess;
   readonly #holderPid: number;
@@ -82,7 +82,7 @@ export class Podman implements AsyncDisposable {
     }
   }
 
-  /** Begin of a command line that runs in the network and among the mounts of this Podman. */
+  /** First words of a command line that runs a program in the network and mount namespaces of this Podman. */
   get enter(): readonly [string, ...string[]] {
     return ['nsenter', '--target', String(this.#holderPid), '--mount', '--net', '--'];
   }
@@ -123,7 +123,7 @@ export class Podman implements AsyncDisposable {
     await rm(join(this.folder, 'podman.sock'), { force: true });
   }
 
-  /** The service accepts connections and answers nothing until it is resumed. */
+  /** Stops the service with SIGSTOP: until {@link resume}, it accepts connections and does not answer. */
   async pause(): Promise<void> {
     if (this.#service?.pid !== undefined) await stopProcess(this.#service.pid);
   }

@@ -31,7 +31,7 @@ export class RegistryAccess {
     return token;
   }
 
-  /** As if all tokens had expired. */
+  /** Makes all tokens invalid, as if they had expired. */
   forget(): void {
     this.#tokens.clear();
   }

@@ -2,10 +2,10 @@ import type { RegistryAuth } from './registry-access.ts';
 
 export interface RegistryRequest {
   readonly method: string;
-  /** With the query. */
+  /** Path and query of the request. */
   readonly path: string;
   readonly authorization: string | undefined;
-  /** True at the address that blobs are redirected to. */
+  /** True when the request arrives at the address to which blobs are redirected. */
   readonly storage: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface RegistryBehaviour {
   readonly refuse?:
     | ((request: RegistryRequest) => { readonly status: number; readonly code?: string } | undefined)
     | undefined;
-  /** Blobs stop after this many bytes with the connection open, until this is changed. */
+  /** Sending a blob pauses after this many bytes, with the connection open, until the behaviour is changed. */
   readonly stallAfter?: number | undefined;
   /** Blobs end after this many bytes, with the connection cut. */
   readonly cutAfter?: number | undefined;

@@ -6,9 +6,9 @@ import { gzipSync } from 'node:zlib';
 export type RegistryLayer = string | { readonly mediaType: string; readonly bytes: Buffer; readonly diffId: string };
 
 export interface RegistryImage {
-  /** The lowest layer first. */
+  /** Layers of the image, the lowest first. */
   readonly layers: readonly RegistryLayer[];
-  /** As in the configuration: `Env`, `Cmd`, `User` and so on. */
+  /** The field `config` of the image's configuration: `Env`, `Cmd`, `User` and so on. */
   readonly config?: object;
   /** The format of the manifest; default `oci`. */
   readonly format?: ImageFormat;

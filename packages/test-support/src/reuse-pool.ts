@@ -1,8 +1,8 @@
 /** An engine or a server of tests that can be emptied and used again. */
 export interface Reusable {
-  /** Removes what a test left, and throws if anything of it remains. */
+  /** Removes everything that a test left behind; throws if that is not possible. */
   empty(): Promise<void>;
-  /** Empties and closes it. */
+  /** Empties and closes the engine or server. */
   dispose(): Promise<void>;
 }
 

@@ -13,7 +13,8 @@ export async function stopProcess(pid: number): Promise<void> {
 async function isStopped(pid: number): Promise<boolean> {
   for (const thread of await readdir(`/proc/${pid}/task`)) {
     const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, 'latin1').catch(() => '');
-    // The name, in parentheses, may contain anything; no state: the thread has ended meanwhile.
+    // The state follows the program's name, which is in parentheses and may itself contain some. Without a state the
+    // thread has ended meanwhile.
     const state = stat.charAt(stat.lastIndexOf(')') + 2);
     if (!['T', 'Z', 'X', ''].includes(state)) return false;
   }
