@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** True for libraries and other packages, which stay outside of the bundle; modules of this package have paths. */
+/** True for libraries and other packages, which stay outside of the bundle. The id of an own module is a path. */
 const outside = (id) => /^[^./\\]/.test(id);
 
 /** Entries of a package by the name of their file in `dist/bundle`; none when it is not bundled. */

@@ -6,9 +6,9 @@
 // `--list` prints them by the package that asks for them, `--check` fails above the limit.
 import { readFileSync } from 'node:fs';
 
-/** Packages of others that the installation may have; only ever lowered. */
+/** Maximum number of packages by other authors in the installation. This limit is only ever lowered. */
 const limit = 78;
-/** The platform that is counted: packages with binaries exist once for each. */
+/** Packages are counted for one platform, because a package with binaries exists once for each platform. */
 const platform = { os: 'linux', cpu: 'x64', libc: 'glibc' };
 
 const { packages } = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'));

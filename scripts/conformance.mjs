@@ -1,6 +1,6 @@
 // Runs the suites of stores, resource storage and clients on every adapter, and on every kind of server that an adapter
-// meets, and prints a table of suites and one of cases: `npm run conformance [-- --write] [--on NAME[,NAME...]]`. With
-// --write the tables become docs/reference/conformance-table.md; --on runs some columns only, and writes nothing.
+// supports. Prints a table of suites and one of cases: `npm run conformance [-- --write] [--on NAME[,NAME...]]`. With
+// --write the tables are written to docs/reference/conformance-table.md; --on runs some columns and writes nothing.
 import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -114,8 +114,8 @@ function send(agent, method, url, body) {
 }
 
 /**
- * The files that each of several equal runs executes, after one that has caused what is made at first use. What a timer
- * executes meanwhile differs between runs, and does not count.
+ * The files that every one of several equal runs executes. A first run is not counted, because it loads and creates
+ * what later runs reuse. What timers execute meanwhile differs between runs, so it is not in the result.
  */
 async function ofEveryRun(counted, run) {
   await run('warm-up');

@@ -57,7 +57,7 @@ const packages = {
   'packages/pino-logger': ['@keelson/core'],
   'packages/protobuf-wire': [],
   'packages/test-support': [],
-  // The generated sources import the other packages.
+  // Except for @keelson/core, these packages are imported by the project that create-keelson generates.
   'packages/create-keelson': [
     '@keelson/core',
     '@keelson/controller-kit',
@@ -296,7 +296,7 @@ function checkLayer(workspace, order, { from, to, places }) {
   else if (lower >= layer) problems.push(`${some(places)}: layer ${importing} may not import layer ${imported}`);
 }
 
-/** The first places of a violation. */
+/** Names at most three of the places at which a rule is violated, and the number of the others. */
 function some(places) {
   const more = places.length > 3 ? ` and ${places.length - 3} more` : '';
   return places.slice(0, 3).join(', ') + more;

@@ -22,9 +22,9 @@ const chosen = process.argv.length > 2 ? process.argv.slice(2) : pages;
 const home = mkdtempSync(join(tmpdir(), 'keelson-steps-'));
 const clone = join(home, 'clone');
 
-/** Time for a line to show what is documented: controllers work, and servers restart. */
+/** Time limit for a line to show the documented output. Controllers may have to work first, or servers to restart. */
 const lineMs = 120_000;
-/** Time for a server, which a first `npm start` installs and builds. */
+/** Time limit for the start of a server: a first `npm start` installs dependencies and builds. */
 const serverMs = 900_000;
 
 /** Lines that run until they are stopped, and what they print when they are ready. */
@@ -66,7 +66,7 @@ class Reader {
       serverMs,
       () => program.output,
     );
-    // Another one when this port is in use.
+    // The URL of Ingresses has another port than the documented one when that is in use.
     this.ingress = /Ingresses: +(\S+)/.exec(program.output)?.[1];
     return program.output;
   }
@@ -84,7 +84,7 @@ class Reader {
     for (const child of [...this.watches.splice(0), ...(this.program ? [this.program.child] : [])]) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const ended = once(child, 'close');
-      // The whole group, as Ctrl+C does: npm and the shell do not forward signals.
+      // The signal goes to the whole process group, as with Ctrl+C, because npm and the shell do not forward signals.
       process.kill(-child.pid, 'SIGTERM');
       await ended;
     }
@@ -143,7 +143,7 @@ function patternsOf(text) {
     });
 }
 
-/** The lines of a block; one with a here-document is one with it. */
+/** The command lines of a block. A here-document is part of the line that begins it. */
 function linesOf(block) {
   return [...block.matchAll(/^.*<<EOF\n[\s\S]*?^EOF$|^.+$/gm)].map(([line]) => line.replace(/ {2,}# .*$/, ''));
 }
@@ -172,7 +172,7 @@ async function runPage(page, reader) {
       continue;
     }
     if (alternatives.test(block)) continue;
-    // Its blocks do not build on each other.
+    // Each block of the README begins in the checkout, because its blocks do not depend on each other.
     if (page === 'README.md') reader.cwd = clone;
     const shown = outputAfter(text.slice(found.index + fenced.length));
     const lines = linesOf(block);
@@ -195,7 +195,7 @@ async function runPage(page, reader) {
         reader.cwd = join(home, page.replaceAll('/', '-'));
         mkdirSync(reader.cwd);
       }
-      // What is documented below a block belongs to its last lines.
+      // The output that is documented below a block is that of its last line.
       const documented = shown === undefined || at < lines.length - 1 ? [] : patternsOf(shown);
       const [, ready] = servers[at] ?? [];
       if (ready === undefined) await reader.line(line, fitting(line, documented));
@@ -216,7 +216,7 @@ async function runPage(page, reader) {
   await database?.stop();
 }
 
-/** Of the output of several commands, the lines that the last one prints: a table, an error, what is left. */
+/** The documented lines that `line` itself prints: for `kubectl get`, the last table and what follows it. */
 function fitting(line, documented) {
   if (!line.includes('kubectl get')) return documented;
   const table = documented.findLastIndex(({ source }) => source.startsWith('NAME'));

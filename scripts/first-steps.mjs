@@ -53,7 +53,7 @@ try {
   process.stdout.write(`\n${error.message}\n`);
   process.exitCode = 1;
 } finally {
-  // The whole group, as Ctrl+C does: npm and the shell do not forward signals.
+  // The signal goes to the whole process group, as with Ctrl+C, because npm and the shell do not forward signals.
   if (server !== undefined) process.kill(-server.child.pid, 'SIGTERM');
   await server?.ended;
   registry.close();

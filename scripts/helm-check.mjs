@@ -46,7 +46,7 @@ const helms = values.version.map((version) => {
 
 const folder = await temporaryDirectory();
 const data = join(folder, 'data');
-/** Pods of the process runtime share the ports of the machine, so that each revision of the chart has its own. */
+/** One port for each revision of the chart, because pods of the process runtime share the ports of the machine. */
 const [firstPort, secondPort] = await freePorts(2);
 const commandTimeoutMs = 180_000;
 
@@ -62,7 +62,7 @@ buildBusyboxImages(join(folder, 'build'), join(data, 'node', 'images'), [
 ]);
 
 const server = await startKeelson(data, ['--log-level', 'warn'], 'up');
-// A copy, because its default namespace is changed.
+// A copy of the kubeconfig, because the default namespace in it is changed.
 const kubeconfig = join(folder, 'kubeconfig');
 await copyFile(server.kubeconfig, kubeconfig);
 const env = cleanEnvironment({
@@ -114,7 +114,7 @@ async function everything() {
   return names.trim().split('\n');
 }
 
-/** What differs, each as often as it occurs. */
+/** The elements of `after` that are not in `before`. An element that occurs several times is counted each time. */
 function added(before, after) {
   const left = [...before];
   return after.filter((name) => {

@@ -36,7 +36,7 @@ function usage(message) {
   process.exit(2);
 }
 
-/** The command `kopf` of an environment of its own. */
+/** Path of the command `kopf` in a Python virtual environment, which is created if it is missing. */
 function kopfProgram() {
   const place = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'keelson-test', `kopf-${kopfVersion}`);
   const program = join(place, 'bin', 'kopf');
@@ -56,7 +56,7 @@ function kopfProgram() {
   return program;
 }
 
-/** Starts the operator; what it prints begins with a word of its own, its log does not. */
+/** Starts the operator. Its own code prints to stdout (`lines`), and kopf logs to stderr (`log`). */
 function startOperator(priority) {
   const words = ['run', join(tool, 'operator.py'), '--namespace=default', `--priority=${priority}`];
   const child = spawn(kopf, words, { env: cleanEnvironment({ KUBECONFIG: server.kubeconfig, HOME: data }) });

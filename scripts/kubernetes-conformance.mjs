@@ -109,7 +109,7 @@ function imageFolder() {
 
 const address = '10.250.0.1';
 
-/** Words before a program that runs in a network namespace of its own, and the removal of the namespace. */
+/** Creates a network namespace. Returns the command line prefix for programs in it, and a function that removes it. */
 function isolated() {
   if (process.getuid?.() !== 0) return { words: [], listen: '127.0.0.1:0', remove: () => {} };
   const name = `keelson-e2e-${process.pid}`;
@@ -128,7 +128,7 @@ function isolated() {
   };
 }
 
-/** Starts a program whose command line begins with `words`. */
+/** Starts a program with the command line prefix `words`. */
 function start(words, program, args, options) {
   const [first, ...rest] = [...words, program, ...args];
   return spawn(first, rest, options);

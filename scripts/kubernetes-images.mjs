@@ -57,11 +57,11 @@ function addPrograms(root, names) {
     rmSync(join(root, 'bin', name), { force: true });
     placeProgram(root, findProgram(name), `/bin/${name}`);
   }
-  // Names are resolved by libraries that the programs load while they run.
+  // Programs load the libraries that resolve host names while they run. Those of `getent` are copied with it.
   placeProgram(root, findProgram('getent'), '/bin/getent');
 }
 
-/** A web server that serves a page for tests that need any web server, in the place of a directory of the original. */
+/** An image with a web server for tests that need any. It serves one page from the directory of the original image. */
 function webServer(directory) {
   return {
     fill: (root) => {

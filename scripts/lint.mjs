@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (name) => `${root}node_modules/.bin/${name}`;
 
-/** The longest first. */
+/** The checks: name, program and arguments. Those that take the longest time are first. */
 const checks = [
   [
     'promises',

@@ -37,7 +37,7 @@ export function metrics() {
   for (const file of files) {
     const source = readFileSync(root + file, 'utf8');
     for (const [whole, type, object = '', first, second] of source.matchAll(registration)) {
-      // A function that registers metrics of its parameters: its calls are found instead.
+      // A function whose parameters are the name and the help of a metric. Its calls contain the literals.
       if (/\{ name, help\b/.test(whole)) continue;
       const name = literal(first) ?? field(object, 'name');
       const help = literal(second) ?? field(object, 'help');

@@ -33,11 +33,14 @@ const vocabulary =
 const machine =
   /(?<!\.)\b(?:setTimeout|setInterval|Math\.random|Date\.now|performance\.now)\(|\bnew Date\(\)|\bprocess\.hrtime\b|\bsetTimeout as\b/;
 const notInjected = /^\s*(?:\/\/|\*|\/\*\*).*\bNot injected: \S/m;
-/** The clock itself, and packages whose purpose is to measure or to test. */
+/** Files that may use the clock of the machine: that of `Clock`, and packages for measurements and for tests. */
 const mayUseMachine =
   /^(?:packages\/(?:bench|conformance|create-keelson|test-support|testing)|examples|benchmarks|test)\/|\/runtime\/clock\.ts$/;
 
-/** A line without the content of its literals: the formatter does not break texts. Comments have no literals. */
+/**
+ * A line without the content of its literals, for the check of line lengths: the formatter does not break literals. In
+ * a comment, links and directives of the linter are left out instead.
+ */
 const withoutTexts = (line) =>
   /^\s*(?:\/\/|\/?\*)/.test(line)
     ? line.replace(/\bhttps?:\S+|biome-ignore.*/, '')
@@ -75,7 +78,7 @@ for (const { file, text } of sources) {
 for (const { file, text } of sources) {
   const lines = lineCount(text);
   if (lines > maxLines && !reason.test(text.slice(0, 600))) found.longFiles.push(`${file}: ${lines} lines`);
-  // Examples are shown file by file.
+  // Small files of examples are permitted, because readers see the examples file by file.
   if (file.startsWith('examples/')) continue;
   const [importer, ...others] = importers.get(file) ?? [];
   // An entry point stands for the importers in other packages.

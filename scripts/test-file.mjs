@@ -11,7 +11,7 @@ import Runnable from '../node_modules/ava/lib/test.js';
  * test sets another limit.
  */
 const testLimitMs = 90_000;
-/** Packages that a file installs and tools that it compiles before its first test are included. */
+/** Time limit until the first test begins. It includes packages that a file installs and tools that it compiles. */
 const startLimitMs = 15 * 60_000;
 /** Time after the last test until the process must have ended. */
 const endLimitMs = 30_000;

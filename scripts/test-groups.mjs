@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Workspaces with several small test files. Each folder of tests is a group; files without neighbours are another. */
+/** Workspaces with several small test files. Folders with several files are groups; the other files are one group. */
 const workspaces = [
   'packages/access',
   'packages/agent',
@@ -28,7 +28,7 @@ const workspaces = [
   'test',
 ];
 
-/** Of these workspaces only some folders have small files. */
+/** Workspaces of which only these folders are grouped; their other folders have no small files. */
 const onlyFolders = { test: ['plane'] };
 
 /**
@@ -50,7 +50,10 @@ const hasOwnProcess = (file) => {
 
 const folderOf = (name) => name.slice(0, Math.max(0, name.indexOf('/')));
 
-/** Most files of a group: the files run one after the other, and no process should remain alone at the end. */
+/**
+ * Maximum number of files of a group. The files of a group run one after the other, so that a large group would still
+ * run when all other processes have ended.
+ */
 const maxFiles = 12;
 
 /** Divides a large group into parts of about equal size. */
