@@ -34,14 +34,14 @@ import { WatchHandler } from './watch/watch-handler.ts';
 /** The resource API as a listener for any HTTP server. */
 export interface HttpApi {
   /**
-   * Handles every request. Requests of the resource API pass the filters and then directly their handler; all others
-   * are passed to `app`. The filters are the same (docs/adr/0005).
+   * Handles every request. Without middleware, requests of the resource API bypass Koa (docs/adr/0005). All others are
+   * passed to `app`, which has the same filters.
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
    * Handles the requests of a server that ask to upgrade the connection, such as those for a shell in a container. They
-   * pass the same filters. A request is served over HTTP when its target does not offer an upgrade, and when this
-   * method was not called.
+   * pass the same filters as other requests. A request whose target does not offer an upgrade is served over HTTP.
+   * When this method is not called, every such request is.
    */
   acceptUpgrades(server: Server): void;
   /**
@@ -115,7 +115,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     aggregated?.find(apiGroup, apiVersion) !== undefined;
   const own = options.own ?? {};
   if (own.routes?.length) checkRoutes(own, options.registry);
-  /** Resource requests on their way through middleware; the listener has opened them. */
+  /** The exchanges of resource requests that the listener passes through the middleware. */
   const opened = new WeakMap<IncomingMessage, Exchange>();
   const app = createKoaApplication({
     ...{ pipeline, handleResource: resources.handle, router, logger, own },

@@ -18,7 +18,7 @@ import { callUpstream, findUpstream, type UpstreamAnswer, type UpstreamCall } fr
 export interface ConnectHandlerOptions {
   readonly clock: Clock;
   readonly limits: HttpLimits;
-  /** Undefined: connect requests to nodes are answered with 503. */
+  /** Finds the agents of nodes. Undefined: connect requests to nodes are answered with 503. */
   readonly dialer: NodeDialer | undefined;
 }
 
@@ -37,7 +37,7 @@ function tailOf({ path, remainder }: RequestAttributes): string {
 export class ConnectHandler {
   readonly #options: ConnectHandlerOptions;
   readonly #open = new Set<Exchange>();
-  /** Kept connections to aggregated servers. */
+  /** Keep-alive connections to aggregated servers. */
   readonly #connections = new Agent({ keepAlive: true, maxFreeSockets: 64 });
 
   constructor(options: ConnectHandlerOptions) {

@@ -23,7 +23,7 @@ const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 /** Beginning of the WebSocket subprotocol by which a browser sends its bearer token for this server. */
 const bearerProtocol = 'base64url.bearer.authorization.k8s.io.';
 
-/** The subprotocols without the token. */
+/** A list of WebSocket subprotocols without the one that contains the bearer token. */
 function withoutToken(protocols: string): string {
   const all = protocols.split(',').map((protocol) => protocol.trim());
   return all.filter((protocol) => !protocol.startsWith(bearerProtocol)).join(', ');
@@ -40,7 +40,10 @@ const conditional: ReadonlySet<string> = new Set([
 
 type Values = Map<string, string | string[]>;
 
-/** Headers by lower-case name without those of the connection; repeated headers keep separate values. */
+/**
+ * Request headers by lower-case name, without hop-by-hop headers and pseudo-headers of HTTP/2. Repeated headers keep
+ * separate values.
+ */
 export function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values {
   const isHopByHop = hopByHopHeaders(headers.connection);
   const values: Values = new Map();

@@ -5,7 +5,7 @@ import type { Exchange, FlatHeaders } from '../exchange/exchange.ts';
 import { agentAnswerHeaders, apiAnswerHeaders, pageAnswerHeaders } from './headers.ts';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 
-/** The message of kube-apiserver for this case. */
+/** The 502 for an upstream that responds with a redirect; the message is that of kube-apiserver. */
 function redirected({ label }: UpstreamCall, code: number): StatusError {
   const rule = 'the backend attempted to redirect this request, which is not permitted';
   return statusErrors.badGateway(`${rule}: ${label} answered ${code}`);
@@ -113,7 +113,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
       if (size >= textLimit) break;
     }
   } catch {
-    // The status code is reported without the text.
+    // After a failed read the bytes received so far are used.
   }
   answer.destroy();
   return Buffer.concat(chunks).subarray(0, textLimit).toString().trim();
@@ -131,8 +131,8 @@ function messageOf(text: string, { headers }: IncomingMessage): string {
 }
 
 /**
- * A failure of an agent as a Status. When the agent does not accept this server, the client's credentials are not the
- * cause, so the code is 503.
+ * Converts a failure response of a node agent to a Status. When the agent does not accept this server (401, 403, 407),
+ * the client's credentials are not the cause, so the code is 503.
  */
 export async function failedAnswer(answer: IncomingMessage, { label }: UpstreamCall): Promise<StatusError> {
   const { statusCode = 500, statusMessage = '' } = answer;

@@ -22,8 +22,8 @@ export function answerOn(request: IncomingMessage, { socket }: UpgradeRequest): 
 }
 
 /**
- * Does for the response what the HTTP server of Node does. Ends the connection after it, because the client may already
- * have sent bytes of the other protocol.
+ * Handles the socket events of a response on a connection that Node has detached from its HTTP server. Ends the
+ * connection after the response, because the client may already have sent bytes of the other protocol.
  */
 export function driveAnswer(response: ServerResponse, { socket }: UpgradeRequest): void {
   // Node emits `close` after an error.

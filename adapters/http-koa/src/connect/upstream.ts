@@ -88,7 +88,7 @@ export function callUpstream(
     sent.on('error', (error: NodeJS.ErrnoException) => {
       const stale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       settle(() => {
-        // The upstream had closed a kept connection.
+        // A request without a body is repeated when the upstream had closed the keep-alive connection.
         if (repeatable && stale && !exchange.signal.aborted) resolve(callUpstream(exchange, call, { clock, limits }));
         else reject(unreachable(call, error));
       });

@@ -74,7 +74,7 @@ const fixedPaths = [
   '/version',
 ];
 
-/** The paths of `issuerDocuments`. */
+/** Paths of the documents by which other services verify the tokens of service accounts. */
 export const issuerPaths = ['/.well-known/openid-configuration', '/openid/v1/jwks'] as const;
 
 const aYearMs = 365 * 24 * 3600 * 1000;
@@ -87,7 +87,7 @@ export interface ApiDocumentsOptions {
   readonly version: string;
   readonly gzipBytes: number;
   readonly brand: Brand;
-  /** Paths of the index beside those that every server has. */
+  /** Paths in the index document `/` in addition to those that every server has. */
   readonly morePaths: readonly string[];
   /** Path below which the server is mounted; '' at the root. */
   readonly prefix: string;
@@ -247,7 +247,7 @@ export class ApiDocuments {
     });
   }
 
-  /** The version of the aggregated form, if the client prefers it to the plain form. */
+  /** Version of the aggregated form of discovery that a client requests; undefined when it prefers the plain form. */
   #aggregatedVersion(exchange: Exchange): AggregatedDiscoveryVersion | undefined {
     return negotiate(exchange.request.headers.accept, discoveryOffers(this.#options.brand))?.target?.version as
       | AggregatedDiscoveryVersion

@@ -54,7 +54,7 @@ export function methodNotAllowed(): StatusError {
   });
 }
 
-/** Relying parties may keep the keys of tokens for an hour, as those of kube-apiserver. */
+/** Relying parties may cache the public keys of tokens for an hour, as with kube-apiserver. */
 const cachedForAnHour = 'public, max-age=3600';
 
 const nosniff: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];

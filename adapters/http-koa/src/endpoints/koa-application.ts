@@ -34,7 +34,7 @@ export interface KoaApplicationOptions {
   readonly logger: Logger;
   readonly own: OwnRoutes;
   readonly bodyBytes: number;
-  /** The record of a request that the listener has opened already. */
+  /** The exchange that the listener has created for a request; undefined when it has created none. */
   readonly opened: (request: IncomingMessage) => Exchange | undefined;
 }
 
@@ -60,7 +60,7 @@ export function createKoaApplication(options: KoaApplicationOptions): Koa<KoaSta
           state(exchange, async () => readBody(exchange, bodyBytes)),
           { exchange },
         );
-      // Koa cannot parse every target in absolute form; the attributes contain its parts.
+      // Koa cannot parse every request target in absolute form, so its URL is set from the parsed path and query.
       const { path, query } = exchange.attributes;
       if (!ctx.url.startsWith('/')) ctx.url = query.text === '' ? path : `${path}?${query.text}`;
       try {

@@ -5,13 +5,13 @@ import type { Upstream } from './options.ts';
 
 /** A server that serves a version of an API group in place of this one. */
 export interface AggregatedServer {
-  /** Names it in errors: `the server of APIService "v1.example.com"`. */
+  /** Name of the server in errors: `the server of APIService "v1.example.com"`. */
   readonly label: string;
-  /** False: requests are answered with 503. */
+  /** False while the server is unavailable. Its requests are then answered with 503. */
   readonly available: boolean;
-  /** Where one call is sent to. @throws StatusError */
+  /** Address and TLS options of the server for one call. @throws StatusError */
   upstream(): Promise<Upstream>;
-  /** Called when a call did not reach the server, so that it is examined again at once. */
+  /** Called when a call did not reach the server, so that its availability is checked again at once. */
   failed(): void;
 }
 
@@ -21,23 +21,23 @@ export interface AggregatedVersion {
   readonly version: string;
   readonly groupPriority: number;
   readonly versionPriority: number;
-  /** Its resources; undefined while they are unknown. */
+  /** Resources of the version; undefined while they are unknown. */
   readonly resources: APIResourceList | undefined;
-  /** True when the server did not answer of late. */
+  /** True while the server is unavailable, so that the known resources may be outdated. */
   readonly stale: boolean;
-  /** Hash of its OpenAPI document; undefined when it has none. */
+  /** Hash of the OpenAPI document of the version; undefined without a document. */
   readonly openApiHash: string | undefined;
-  /** Its part of a Swagger document; undefined when it has none. */
+  /** The part of the Swagger document about the version; undefined without one. */
   readonly swagger: SwaggerPart | undefined;
 }
 
 /** The API groups of other servers: see docs/how-to/extend-a-cluster.md. */
 export interface AggregatedApis {
-  /** False while no other server serves an API group, so that requests pass without a call. */
+  /** False while no other server serves an API group. Requests then skip {@link find}. */
   readonly active: boolean;
-  /** Rises when the versions change. */
+  /** Incremented when the versions change. */
   readonly generation: number;
-  /** Ordered by priority. */
+  /** All versions that other servers serve, ordered by priority. */
   versions(): readonly AggregatedVersion[];
   find(group: string, version: string): AggregatedServer | undefined;
 }

@@ -53,7 +53,9 @@ export class Exchange implements RequestContext {
   upgrade: UpgradeRequest | undefined;
   /** Index among the running requests, -1 when the request is not running. Owned by `RunningRequests`. */
   place = -1;
-  /** What the request occupies; undefined before it is admitted. Owned by `Pipeline`. */
+  /**
+   * The seat that the request occupies in flow control; undefined before the request is admitted. Owned by `Pipeline`.
+   */
   seat: Seat | undefined;
   /** The outcome of the authentication; undefined before it began. Owned by `Pipeline`. */
   authentication: Authentication | undefined;
@@ -130,7 +132,7 @@ export class Exchange implements RequestContext {
     return this.#borrowed.controller.signal;
   }
 
-  /** Bound, because contexts are destructured. */
+  /** Authorizes the request for another verb. An arrow function, because callers destructure the context. */
   get authorize(): (verb: string) => Promise<void> {
     return async (verb) => {
       const attributes = { ...this.attributes, verb };
@@ -138,7 +140,7 @@ export class Exchange implements RequestContext {
     };
   }
 
-  /** Adds a text to the `Warning` headers. Bound, because contexts are destructured. */
+  /** Adds a text to the `Warning` headers. An arrow function, because callers destructure the context. */
   get warn(): (text: string) => void {
     this.#warn ??= (text) => {
       this.#warnings ??= new WarningHeaders();
@@ -366,7 +368,7 @@ export class WarningHeaders {
   add(text: string): void {
     if (text === '' || this.#full) return;
     this.#texts.add(text);
-    // Truncated texts of this number exceed the limits in any case.
+    // With more than `maxHeaders` texts some are omitted in any case, so that no further ones are collected.
     this.#full = this.#texts.size > maxHeaders;
   }
 

@@ -14,7 +14,7 @@ export const defaultLevels: readonly PriorityLevel[] = [
   { name: 'catch-all', shares: 5 },
 ];
 
-/** Requests of this level have no limit. */
+/** Name of the priority level whose requests are not limited. */
 const exempt = 'exempt';
 
 /** The built-in flow schemas; a request belongs to the first that matches. The last one matches every request. */
@@ -42,7 +42,7 @@ const connectFlow = 'connect';
 export interface Seat {
   readonly kind: 'read' | 'mutate' | typeof watchFlow | typeof connectFlow;
   readonly user: string;
-  /** Undefined for requests that are counted and not limited. */
+  /** Undefined for requests that no priority level limits. */
   readonly flow: Flow | undefined;
 }
 
@@ -57,7 +57,7 @@ interface Flow {
 interface Waiting {
   readonly seat: Seat;
   readonly since: number;
-  /** Undefined: rejected. */
+  /** Ends the wait of the request, with undefined when the request is rejected. */
   readonly resolve: (seat: Seat | undefined) => void;
   readonly cancelTimer: () => void;
 }
@@ -65,7 +65,7 @@ interface Waiting {
 /** The state of a priority level. */
 class Level {
   readonly name: string;
-  /** Seats of its own; half of them may be lent to other levels while they are free. */
+  /** Nominal number of seats of the level. Up to half of them are lent to other levels while they are free. */
   readonly seats: number;
   readonly flows = new Map<string, Flow>();
   /** Flows with waiting requests, in the order of their turns. */
@@ -168,8 +168,8 @@ export class FlowControl {
   }
 
   /**
-   * Admits a request, at once where possible. Undefined: rejected, to be answered with 429. The caller returns the seat
-   * to {@link leave}, also when it is no longer interested.
+   * Admits a request, immediately if possible. Undefined when the request is rejected, which is answered with 429. The
+   * caller must pass the seat to {@link leave}, even when the request has ended in the meantime.
    */
   enter(
     attributes: RequestAttributes,
@@ -197,7 +197,7 @@ export class FlowControl {
     return this.#wait(seat, flow);
   }
 
-  /** Ends what `enter` began. */
+  /** Releases the seat of a request and admits waiting requests. */
   leave(seat: Seat): void {
     const { kind, user, flow } = seat;
     this.#counts[kind] -= 1;
@@ -233,7 +233,7 @@ export class FlowControl {
     return { kind, user: user.name, flow: undefined };
   }
 
-  /** Seats that a level may occupy now: its own, and free ones that the others do not reserve. */
+  /** Number of seats that a level may occupy now: its own, and free seats that other levels do not reserve. */
   #seatsFor(level: Level): number {
     let reserved = 0;
     for (const other of this.#levels.values()) if (other !== level) reserved += other.reserved;
@@ -280,7 +280,10 @@ export class FlowControl {
     waiting.resolve(undefined);
   }
 
-  /** Gives free seats to waiting requests: one to each flow in turn, as far as it may run. */
+  /**
+   * Gives the free seats of a level to waiting requests. Flows take turns, with one request each, and are skipped at
+   * their limit.
+   */
   #dispatch(level: Level): void {
     for (let skipped = 0; skipped < level.turns.length; ) {
       const flow = level.turns.shift();

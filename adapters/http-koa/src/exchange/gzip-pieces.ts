@@ -52,7 +52,7 @@ export interface DeflatedPiece {
   readonly shift: number;
 }
 
-/** Smaller pieces are not cached. */
+/** Minimum length of a piece whose compressed form is cached. */
 const leastCachedBytes = 16 * 1024;
 /** Pieces up to this length are sent in a stored block: compressing them would cost more than it saves. */
 const storedBytes = 512;

@@ -61,7 +61,7 @@ export class Http2Request extends StreamEvents {
     stream.on('error', ignore);
   }
 
-  /** One object for all requests of the connection; the stream itself when the connection is gone. */
+  /** The socket of the connection, one object for all its requests; the stream itself when the connection is closed. */
   get socket(): unknown {
     return this.stream.session?.socket ?? this.stream;
   }
@@ -128,7 +128,7 @@ export class Http2Response extends StreamEvents {
   }
 
   get writableFinished(): boolean {
-    // The end of an aborted stream is not one of its response.
+    // An aborted stream is also finished, although its response is incomplete.
     return this.stream.writableFinished && !this.stream.aborted;
   }
 

@@ -33,7 +33,7 @@ export interface KoaContext {
   get(field: string): string;
   /** Sets a header of the response. */
   set(field: string, value: string | string[]): void;
-  /** The error is the answer, with this code and message. */
+  /** Throws an error that is sent to the client with this status code and message. */
   throw(status: number, ...message: string[]): never;
   redirect(url: string): void;
 }
@@ -55,7 +55,7 @@ export interface KoaState {
   exchange: Exchange;
 }
 
-/** The part of a Koa application that others use: an instance of the class of `koa`. */
+/** The members of a Koa application that users of the API need. The object is an instance of the class of `koa`. */
 export interface KoaApplication {
   use(middleware: KoaMiddleware): unknown;
   callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -48,13 +48,16 @@ export class PiecePool implements PieceSource {
 const joinBytes = 64 * 1024;
 /** Bytes written to the socket in one corked group, for pieces created for this response. */
 const groupBytes = 256 * 1024;
-/** The same for shared pieces: they need no memory of their own, and larger groups wait for the socket less often. */
+/**
+ * Bytes written to the socket in one corked group, for shared pieces. They need no memory of their own, and larger
+ * groups wait for the socket less often.
+ */
 const sharedGroupBytes = 1024 * 1024;
 /** Longest uninterrupted work on one list, in milliseconds. */
 const sliceMs = 2;
 /** Number of items between two checks of the clock. */
 const stride = 32;
-/** The same for blocks of up to a megabyte. */
+/** Number of blocks of up to a megabyte between two checks of the clock. */
 const blockStride = 4;
 
 /** The high water mark makes every piece wait until the previous one is compressed. */
@@ -140,7 +143,7 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
     response.uncork();
     if (!open) {
       await drained(exchange);
-      // Many connections may drain in one turn, and each group is a copy of up to a megabyte for the kernel.
+      // Many connections may drain in one turn of the event loop, and the kernel copies up to a megabyte per group.
       await eventLoopTurns.pass();
     }
   }
@@ -195,7 +198,7 @@ async function streamGzip(
 
 /**
  * The pieces of a list that exists as bytes, and their total size. Yields to other requests after every slice of work,
- * because leaves that are listed again copy their objects into a block.
+ * because the watch cache may copy objects into a block to create a piece.
  */
 async function measured(exchange: Exchange, body: ListBody, clock: Clock): Promise<{ pieces: Buffer[]; size: number }> {
   const pieces = [body.head];

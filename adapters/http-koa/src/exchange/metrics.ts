@@ -31,7 +31,7 @@ export interface EventTally {
   events: number;
 }
 
-/** Current levels, which are read when the metrics are. */
+/** Numbers of requests and of seats in use, determined when the metrics are read. */
 export interface HttpLevels {
   readonly reads: number;
   readonly mutations: number;

@@ -56,7 +56,7 @@ export interface HttpLimits {
    * user are answered with 429; health checks and leases are exempt.
    */
   readonly overloadDelayMs: number;
-  /** The same for members of `system:masters`. */
+  /** As `overloadDelayMs`, for members of `system:masters`. */
   readonly overloadDelayMastersMs: number;
   /** Timeout of a request that is neither a watch nor a connect request. */
   readonly requestTimeoutMs: number;
@@ -100,7 +100,10 @@ export const defaultLimits: HttpLimits = {
   gzipBytes: 128 * 1024,
 };
 
-/** A share of the requests in flight; levels do not take the seats of each other. */
+/**
+ * A priority level with a share of `requestsInFlight`. Up to half of its seats are lent to other levels while they are
+ * free.
+ */
 export interface PriorityLevel {
   readonly name: string;
   /** Size of the level in proportion to the sum of all levels; positive. */
@@ -121,21 +124,21 @@ export interface FlowSchema {
   readonly namespaces?: readonly string[];
   /** Paths outside of the resource API; those below them match, too. */
   readonly paths?: readonly string[];
-  /** What separates the flows of the schema. Default `user`. */
+  /** Whether each user or each namespace has a flow of its own. Default `user`. */
   readonly distinguisher?: 'user' | 'namespace';
 }
 
 /** Fairness between users: see docs/reference/api-rules.md#flow-control. */
 export interface FlowControlOptions {
-  /** Added to the built-in levels; a level of the same name replaces the built-in one. */
+  /** Priority levels in addition to the built-in ones; a level of the same name replaces the built-in one. */
   readonly levels?: readonly PriorityLevel[];
-  /** Examined in order, before the built-in schemas. */
+  /** Flow schemas, examined in this order and before the built-in ones. */
   readonly schemas?: readonly FlowSchema[];
   /** Requests of one flow that wait for a seat. Default 50. */
   readonly queueLength: number;
   /** Requests of one level that wait for a seat. Default 1,000. */
   readonly levelQueueLength: number;
-  /** Longest wait in milliseconds. Default 15,000. */
+  /** Longest time in milliseconds that a request waits for a seat. Default 15,000. */
   readonly queueWaitMs: number;
 }
 
@@ -228,7 +231,7 @@ export interface HttpApiOptions {
   readonly budgets?: Partial<HttpBudgets>;
   readonly checks?: readonly HealthCheck[];
   readonly authenticate?: Authenticate;
-  /** Default {@link mastersOnly}. */
+  /** Authorizes requests. Default: {@link mastersOnly}. */
   readonly authorize?: Authorize;
   /** Records requests. Absent: nothing is recorded. */
   readonly auditor?: Auditor;
@@ -245,8 +248,8 @@ export interface HttpApiOptions {
   /** `host:port` in discovery documents; default: the Host header of the request. */
   readonly serverAddress?: string;
   /**
-   * The documents by which others verify the tokens of service accounts, JSON: `/.well-known/openid-configuration` and
-   * `/openid/v1/jwks`. Absent: these paths do not exist.
+   * The JSON documents by which other services verify the tokens of service accounts, served at
+   * `/.well-known/openid-configuration` and `/openid/v1/jwks`. Absent: these paths do not exist.
    */
   readonly issuerDocuments?: () => { readonly configuration: string; readonly keys: string };
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
@@ -286,14 +289,14 @@ export interface Upstream {
   /** An IP address. */
   readonly host: string;
   readonly port: number;
-  /** Absent: plain HTTP. */
+  /** TLS options of the connection; absent: plain HTTP. */
   readonly tls?: UpstreamTls;
 }
 
 export interface AgentDialOptions {
   /** True: the certificate of the agent is not verified. */
   readonly anyCertificate: boolean;
-  /** True: the client chooses the path, so that addresses of this machine are not allowed. */
+  /** True for a call whose path the client chooses. It must not be sent to an address of this machine. */
   readonly proxied: boolean;
   readonly signal: AbortSignal;
 }

@@ -99,9 +99,9 @@ export class Pipeline {
   }
 
   /**
-   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to
-   * `handleResource` after the filters, or to `through`, which is to call {@link run}; all others are passed to
-   * `handleOther`. `forwarded` are the requests that another server answers.
+   * Creates a listener for an HTTP server. Resource requests wait for their turn of the event loop. They are then
+   * passed to `through`, which must call {@link run}; without `through` they pass the filters and then
+   * `handleResource`. All other requests are passed to `handleOther`.
    */
   listener(
     handleResource: Handler,
@@ -149,7 +149,10 @@ export class Pipeline {
     );
   }
 
-  /** Forwarded requests are piped, and middleware may do anything with those that it receives. */
+  /**
+   * Creates the record of a request that is forwarded or passed to middleware, which need all members of Node's request
+   * and response classes.
+   */
   #openWhole(request: IncomingMessage, response: ServerResponse, attributes: RequestAttributes): Exchange {
     const whole = withAllMembers(request, response);
     return this.open(whole.request, whole.response, attributes);
@@ -232,9 +235,9 @@ export class Pipeline {
   }
 
   /**
-   * Responds with 429 and returns true when the requests of a caller are `delayMs` late and that exceeds the limit of
-   * the user. The request has passed no filter yet. A user that can only be authenticated asynchronously has the limit
-   * of ordinary users.
+   * Responds with 429 and returns true when the requests of a caller wait for the event loop for `delayMs` and the
+   * limit of the user is lower. The request has passed no filter yet. A user that can only be authenticated
+   * asynchronously has the limit of ordinary users.
    */
   #rejectedByOverload(exchange: Exchange, delayMs: number): boolean {
     const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;
@@ -302,7 +305,7 @@ export class Pipeline {
   }
 
   #expired(exchange: Exchange): void {
-    // The rest of the request may never arrive, and no other request can be received on its connection before it.
+    // The rest of the request may never arrive, and until then the connection cannot be used for another request.
     if (!exchange.request.complete) exchange.closeConnection = true;
     this.#answerError(exchange, exchange.abortedWith);
     this.#finish(exchange);
@@ -392,6 +395,6 @@ function beginAudit(auditor: Auditor, exchange: Exchange, user: UserInfo | undef
 }
 
 function endAudit(audit: RequestAudit, { answered, response }: Exchange, now: number): void {
-  // Without a response there is no code; Koa responds after the end of the exchange.
+  // The code is 0 without a response. A response of Koa is sent after the end of the exchange.
   audit.ended(answered || !response.destroyed ? response.statusCode : 0, now);
 }

@@ -70,8 +70,8 @@ export class Routes {
 const wholeCluster: Target = {};
 
 /**
- * The object or collection that a path names; undefined when the path has a namespace and the kind has not, and when it
- * lacks one for an object of a namespaced kind.
+ * The object or collection that a path names. Undefined when the path of a cluster-scoped kind has a namespace, and
+ * when the path of a namespaced object has none.
  */
 export function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
   const { namespace, named, name } = attributes;
@@ -183,7 +183,7 @@ export interface WatchRequests {
 export interface ConnectRequests {
   /** Resolves when the forwarded call has ended. */
   handle(exchange: Exchange, route: Route, target: Target, subresource: ConnectSubresource): Promise<void>;
-  /** The same for a request that an aggregated server answers. */
+  /** Forwards a request to an aggregated server. Resolves when the forwarded call has ended. */
   forward(exchange: Exchange, server: AggregatedServer): Promise<void>;
 }
 
@@ -195,7 +195,7 @@ export interface ResourceHandlerOptions {
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly brand: Brand;
-  /** Shared by all lists. */
+  /** The memory that the responses to all lists share. */
   readonly memory: ListMemory;
 }
 

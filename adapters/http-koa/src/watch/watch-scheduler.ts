@@ -50,7 +50,10 @@ export class WatchScheduler {
     else this.#cancelPause = this.#clock.after(pauseMs, this.#run);
   }
 
-  /** Serves a watcher that has more to send than it could, and the others, without a pause. */
+  /**
+   * Serves a watcher that can continue to send, without waiting for the pause. All other ready watchers are served with
+   * it.
+   */
   addNow(pump: Pump): void {
     this.#pauseUntil = 0;
     if (this.#cancelPause !== undefined) {
@@ -100,7 +103,7 @@ const joinBytes = 64 * 1024;
 
 /** The encoded frames of several events. */
 export interface JoinedFrames {
-  /** Usually one buffer. */
+  /** The frames in order, usually joined into one buffer. */
   readonly buffers: readonly Buffer[];
   /** Total length of the buffers. */
   readonly bytes: number;

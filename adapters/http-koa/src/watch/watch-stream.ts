@@ -172,7 +172,8 @@ export class WatchStream implements Pump {
   /** The watch has failed: sends the cause to the client if the client can use it, and ends the stream. */
   #fail(error: unknown): void {
     if (this.#state === 'ended') return;
-    // A client resumes from the last event after these; an error would make it list again.
+    // `SlowConsumer` and `Closed` are not reported as ERROR events: after the end of a stream a client resumes from its
+    // last event, but after an ERROR event it would list again.
     if (!isStorageError(error, 'SlowConsumer') && !isStorageError(error, 'Closed')) {
       // See docs/reference/api-rules.md#end-of-a-watch.
       const { apiGroup: group, resource } = this.#exchange.attributes;
