@@ -29,7 +29,7 @@ export type AuditMode = (typeof auditModes)[number];
 export interface AuditLogOptions {
   /** `-` stands for the standard output of the process. */
   readonly path: string;
-  /** Default `batch`. */
+  /** When events are written. Default `batch`. */
   readonly mode?: AuditMode;
   /** Size in bytes at which the file is rotated. Default 100 MiB. */
   readonly maxBytes?: number;
@@ -50,8 +50,8 @@ export interface AuditContext {
 
 const defaultMaxBytes = 100 * 1024 * 1024;
 /**
- * Events in the mode `batch` wait at most this time, unless a write is in progress: 25 ms, as documented, with the time
- * that passes before they are assembled.
+ * Longest wait of an event in the mode `batch`, unless a write is in progress. Together with {@link assembleMs} it is
+ * the 25 ms that the documentation states.
  */
 const flushMs = 25 - assembleMs;
 /** Size of one write. Each has a fixed cost: it wakes up a thread, and the event loop at its end. */
@@ -77,7 +77,7 @@ export class AuditLog implements AuditSink {
   /** Devices and pipes are not rotated. */
   #isRegular = false;
   #size = 0;
-  /** Complete parts of the waiting events, and the part that is being collected. */
+  /** Complete chunks of waiting events; `#collected` is the incomplete one. */
   #chunks: Buffer[] = [];
   #collected: Buffer | undefined;
   #collectedBytes = 0;

@@ -9,7 +9,9 @@ export interface AuditEvent {
 
 /** Stores events. */
 export interface AuditSink {
-  /** True when nothing depends on the moment of {@link add}, and it always returns true. */
+  /**
+   * True when {@link add} only buffers the event and always returns true. Events may then be added later and together.
+   */
   readonly inBackground: boolean;
   /**
    * False when the event is lost and its request must not continue.

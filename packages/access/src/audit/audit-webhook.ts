@@ -10,7 +10,7 @@ import type { Clock } from '@keelson/core/runtime';
 import type { AuditContext } from './audit-log.ts';
 import { type AuditEvent, type AuditSink, eventBytes, LostEvents } from './audit-sink.ts';
 
-/** Events of one request, and the time that an event waits for others. */
+/** Maximum number of events in one POST request, and the time that an event waits for further ones. */
 const batchEvents = 400;
 const batchWaitMs = 1_000;
 /** Waiting events; further ones are dropped and counted. */
@@ -43,7 +43,7 @@ const listHead = Buffer.from('{"kind":"EventList","apiVersion":"audit.k8s.io/v1"
 const listEnd = Buffer.from(']}');
 const comma = Buffer.from(',');
 
-/** An answer that a retry would repeat. */
+/** A response that would be the same after a retry. */
 class Refused extends Error {}
 
 class AuditWebhook implements AuditSink {

@@ -8,14 +8,17 @@ const nothing: Uint8Array = new Uint8Array();
 const maxUserAgentLength = 1024;
 const truncated = '...TRUNCATED';
 
-/** Annotations that are kept encoded: one for each role and binding that allows or denies something. */
+/** Maximum number of cached annotations: one for each role and binding that allows or denies something. */
 const maxAnnotations = 4096;
 
-/** Texts of requests that are kept encoded, for each kind of event, and the longest URL of such a request. */
+/**
+ * Maximum number of cached texts of requests, counted separately with and without the status 200, and the longest URL
+ * of a cached one.
+ */
 const maxRequests = 1024;
 const maxRequestUrl = 512;
 
-/** Time that the last event of a request waits to be assembled, if so many others do not end earlier. */
+/** Longest time in milliseconds that the last event of a request waits to be assembled together with other events. */
 export const assembleMs = 5;
 const assembledTogether = 64;
 
@@ -35,16 +38,17 @@ interface Head {
 /** The text of requests to one URL. */
 interface KnownRequest {
   readonly verb: string;
-  /** Undefined after the first request: most URLs that are requested twice are requested often. */
+  /** Undefined until the URL is requested a second time: most URLs that are requested twice are requested often. */
   bytes: Uint8Array | undefined;
 }
 
 /**
- * Assembles events. What the events of a client, of a URL, of a decision and of a stage share is kept encoded, so that
- * most events are copies of four pieces of memory: most of the cost of texts is the garbage collector.
+ * Assembles events. The parts that the events of a client, of a URL, of a decision and of a stage share are cached in
+ * encoded form, so that most events are copied from four buffers. Most of the cost of creating texts is garbage
+ * collection.
  *
- * Sinks that write in the background get the last events of many requests together: code and data of one event are in
- * the processor's caches for the next one, while after each request they would displace those of the server.
+ * Sinks that write in the background get the last events of many requests together. Assembled after each request, the
+ * code and data of events would displace those of the server from the processor's caches.
  */
 export class EventWriter {
   readonly clock: Clock;
@@ -58,7 +62,7 @@ export class EventWriter {
   readonly #event = new AssembledEvent();
   readonly #moment = new Moment();
   readonly #heads = new WeakMap<UserInfo, Head>();
-  /** By the text that follows the request in the event, then by URL. */
+  /** Cached texts of requests, by the text that follows them in the event, then by URL. */
   readonly #requests: ReadonlyMap<string, Map<string, KnownRequest>> = new Map([
     ['', new Map()],
     [okStatus, new Map()],
@@ -212,7 +216,7 @@ const idStart = ',"auditID":"';
 const idLength = 36;
 const receivedStart = '","requestReceivedTimestamp":"';
 const reachedStart = 'Z","stageTimestamp":"';
-/** Length of a time up to its microseconds, and without the letter of the zone. */
+/** Length of a timestamp up to and including the decimal point, and up to its microseconds without the `Z`. */
 const secondLength = 20;
 const timeLength = 26;
 
@@ -225,12 +229,13 @@ class Moment {
   readonly #received = new Timestamp(this.#bytes, this.#idEnd + receivedStart.length);
   readonly #reached = new Timestamp(this.#bytes, this.#received.end + reachedStart.length);
 
-  /** Only valid until the next call. */
+  /** The result is only valid until the next call. */
   encoded(id: string, receivedAt: number, reachedAt: number): Uint8Array {
     this.#received.set(receivedAt);
     this.#reached.set(reachedAt);
     if (id.length === idLength && this.#setId(id)) return this.#bytes;
-    // The `Audit-Id` of a client; the rest begins with the quote at the end of the identifier.
+    // An `Audit-Id` that the client has sent may have any length and characters. The rest of the buffer begins with the
+    // closing quote of the identifier.
     const text = JSON.stringify(id).slice(1, -1);
     return Buffer.concat([Buffer.from(idStart + text), this.#bytes.subarray(this.#idEnd)]);
   }
@@ -246,7 +251,7 @@ class Moment {
   }
 }
 
-/** A time in microseconds, as in Kubernetes, at a place in memory. */
+/** Writes timestamps with microseconds, as in Kubernetes, to a fixed position of a buffer. */
 class Timestamp {
   readonly end: number;
   readonly #bytes: Buffer;
@@ -269,13 +274,13 @@ class Timestamp {
     let rest = Math.floor((ms - second * 1000) * 1000);
     for (let at = this.end - 1; at >= this.#at + secondLength; at -= 1) {
       this.#bytes[at] = 0x30 + (rest % 10);
-      // Of an integer; `Math.floor` divides in floating point, which takes several times as long.
+      // `| 0` divides integers. `Math.floor` would divide in floating point, which takes several times as long.
       rest = (rest / 10) | 0;
     }
   }
 }
 
-/** Annotations, and the ends of events with them. */
+/** Annotations of events, and the encoded ends of the events that contain them. */
 export class Annotations {
   static readonly none = new Annotations('');
   readonly text: string;
@@ -286,7 +291,7 @@ export class Annotations {
     this.text = text;
   }
 
-  /** The last fields of an event of a stage. */
+  /** The encoded end of an event: the annotations and the stage. */
   end(stage: AuditStage): Buffer {
     let end = this.#ends.get(stage);
     if (end === undefined) {
@@ -312,7 +317,10 @@ function shortened(userAgent: string): string {
   return userAgent.length <= maxUserAgentLength ? userAgent : userAgent.slice(0, maxUserAgentLength) + truncated;
 }
 
-/** The address of the connection is the last one; those before it are what the client or a proxy sent. */
+/**
+ * Source addresses of a request. The last one is that of the connection; those before it are from headers that the
+ * client or a proxy has sent.
+ */
 function sourceIPs(sent: readonly (string | undefined)[], remoteAddress: string | undefined): string[] {
   const texts = sent.flatMap((each) => (each ?? '').split(',')).map((each) => each.trim());
   const addresses = texts.filter((each) => /^[0-9a-fA-F:.]{2,45}$/.test(each));
@@ -329,8 +337,8 @@ export interface ObjectIdentity {
 }
 
 /**
- * `,"requestURI":...,"verb":...,"objectRef":{...}`, `objectRef` only for a request on a resource. Values of a URL that
- * is plain need not be checked, because group, resource and names are parts of it.
+ * `,"requestURI":...,"verb":...,"objectRef":{...}`, `objectRef` only for a request on a resource. When the URL needs no
+ * escapes in JSON, the group, resource and names need none, because they are parts of the URL.
  */
 export function requestText(uri: string, attributes: AccessAttributes, identity: ObjectIdentity | undefined): string {
   const { isResourceRequest, verb, resource, namespace, name, apiGroup, apiVersion, subresource } = attributes;
@@ -361,7 +369,7 @@ export function responseStatus(code: number, status: Status | undefined): string
 const plainStatus = (code: number) => `,"responseStatus":{"metadata":{}${code === 0 ? '' : `,"code":${code}`}}`;
 const okStatus = plainStatus(200);
 
-/** Includes the escapes of URLs. */
+/** Characters that may need escapes in JSON, including `%`, which begins an encoded character of a URL. */
 const mayNeedEscapes = /[^\x20\x21\x23\x24\x26-\x5b\x5d-\x7e]/;
 const mustBeEscaped = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
 
@@ -376,7 +384,9 @@ function bare(text: string): string {
 
 const tokenParameter = /([?&][^=&]*(?:token|password|secret)[^=&]*=)[^&]*/gi;
 
-/** A URL without the values of query parameters that contain credentials. Only requests to proxies have such ones. */
+/**
+ * A URL without the values of query parameters that contain credentials. Only proxied requests have such parameters.
+ */
 function withoutTokens(uri: string): string {
   return uri.includes('?') ? uri.replace(tokenParameter, '$1REDACTED') : uri;
 }

@@ -14,7 +14,7 @@ export interface EventQuery {
   /** Plural, optionally with group and subresource: `deployments.apps`, `pods/exec`. */
   readonly resource?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Includes requests on whole collections that may have changed this object. */
+  /** Name of an object. Requests on whole collections that may have changed the object match too. */
   readonly name?: string | undefined;
   /** Epoch milliseconds. */
   readonly since?: number | undefined;
@@ -24,13 +24,13 @@ export interface EventQuery {
 export interface FoundEvent {
   readonly time: string;
   readonly user: string;
-  /** The user that the request was made as, when it was another one. */
+  /** The impersonated user; empty without impersonation. */
   readonly impersonated: string;
   readonly verb: string;
   /** `configmaps`, `deployments.apps`, `pods/exec`, or the path of a request on no resource. */
   readonly resource: string;
   readonly namespace: string;
-  /** Empty for a collection. */
+  /** Name of the object; empty for a collection. */
   readonly name: string;
   readonly code: number;
   readonly sourceIPs: readonly string[];
@@ -52,9 +52,9 @@ interface LoggedEvent {
   readonly requestReceivedTimestamp?: string;
 }
 
-/** Longer lines are no events: the bodies of an event have at most 2 MiB. */
+/** Maximum length of a line. Longer lines are no events, because the bodies of an event have at most 2 MiB. */
 const maxLineLength = 8 * 1024 * 1024;
-/** Last stages of a request. A request without a valid user has no other one than ResponseStarted. */
+/** Last stages of a request with a valid user. The only event of any other request has the stage ResponseStarted. */
 const finished = ['ResponseComplete', 'Panic'];
 
 /**

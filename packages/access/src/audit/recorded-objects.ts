@@ -11,7 +11,7 @@ import {
   servedJson,
 } from '@keelson/core/internal';
 
-/** Objects whose JSON is larger are left out, and the event is annotated. */
+/** Maximum length of the JSON of a recorded object. Larger objects are left out, and the event is annotated. */
 const maxObjectLength = 1024 * 1024;
 
 /**

@@ -7,7 +7,7 @@ import { type AnonymousAccess, parseCertificates } from './request-authenticatio
 /** Content of an AuthenticationConfiguration. */
 export interface AuthenticationConfig {
   readonly jwt: readonly JwtIssuer[];
-  /** Undefined when the file does not configure it. */
+  /** Anonymous access; undefined when the file does not configure it. */
   readonly anonymous: AnonymousAccess | undefined;
 }
 

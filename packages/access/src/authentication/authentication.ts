@@ -30,7 +30,7 @@ export interface AuthenticationOptions {
   readonly configFile?: string;
   /** A server that reviews tokens. */
   readonly webhook?: TokenWebhook;
-  /** Default: health and version paths only. Excludes the same setting in `configFile`. */
+  /** Anonymous access. Default: health and version paths only. Excludes the field `anonymous` of `configFile`. */
   readonly anonymous?: AnonymousAccess;
   /** File of authorities of client certificates, PEM, in addition to the authority of the server's credentials. */
   readonly clientAuthorityFile?: string;

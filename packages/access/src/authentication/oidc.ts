@@ -17,9 +17,9 @@ export interface JwtIssuer {
   readonly url: string;
   /** Address of the discovery document, if it is not `url` and `/.well-known/openid-configuration`. */
   readonly discoveryUrl?: string;
-  /** PEM. Default: the authorities of the platform. */
+  /** Authorities of the certificate of the issuer's server, PEM. Default: the authorities of the platform. */
   readonly certificateAuthority?: string;
-  /** One of them must be in the claim `aud`. */
+  /** Accepted audiences. The claim `aud` must contain one of them. */
   readonly audiences: readonly string[];
   readonly username: ClaimMapping;
   readonly groups?: ClaimMapping;
@@ -29,7 +29,7 @@ export interface JwtIssuer {
   readonly extra?: readonly { readonly key: string; readonly claim: string }[];
   /** Claims that must have these values. */
   readonly requiredClaims?: Readonly<Record<string, string>>;
-  /** Default `RS256`. */
+  /** Accepted signature algorithms. Default `RS256`. */
   readonly algorithms?: readonly string[];
 }
 
@@ -69,7 +69,10 @@ class IssuerKeys {
     return this.#keys;
   }
 
-  /** Keys that are newer than these; undefined when there are none or they were fetched only recently. */
+  /**
+   * Fetches the keys, unless that was done within the last `minFetchMs`, and returns them; undefined when they are
+   * still `keys`.
+   */
   async newerThan(keys: JSONWebKeySet): Promise<JSONWebKeySet | undefined> {
     await this.#fetch();
     return this.#keys === keys ? undefined : this.#keys;

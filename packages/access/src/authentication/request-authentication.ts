@@ -14,17 +14,17 @@ export interface AnonymousAccess {
   readonly paths?: readonly string[];
 }
 
-/** Requests of load balancers, and of clients that have no credentials yet. */
+/** Anonymous access to the paths that load balancers and clients without credentials use. */
 export const defaultAnonymousAccess: AnonymousAccess = {
   enabled: true,
   paths: ['/healthz', '/livez', '/readyz', '/version'].flatMap((path) => [path, `${path}/*`]),
 };
 
-/** What identifies the clients of a server. */
+/** The means by which a server identifies its clients. */
 export interface RequestAuthenticators {
   readonly certificates: ClientCertificates;
   readonly requestHeaders?: RequestHeaders | undefined;
-  /** Undefined: no token is valid. */
+  /** Verifies bearer tokens; undefined: no token is valid. */
   readonly tokens: AuthenticateToken | undefined;
   readonly anonymous?: AnonymousAccess | undefined;
 }
@@ -57,7 +57,7 @@ export class RequestAuthentication {
     this.#mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);
   }
 
-  /** Replaces what identifies clients. Requests that are being authenticated are not affected. */
+  /** Replaces the means of identification. Requests that are being authenticated are not affected. */
   update(authenticators: RequestAuthenticators): void {
     this.#authenticators = authenticators;
     this.#mayBeAnonymous = anonymousPaths(authenticators.anonymous ?? defaultAnonymousAccess);

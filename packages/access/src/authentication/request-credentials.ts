@@ -57,13 +57,13 @@ export interface RequestHeaders {
   readonly username: readonly string[];
   readonly uid?: readonly string[];
   readonly groups?: readonly string[];
-  /** Prefixes of headers whose rest of the name is the key of an extra field. */
+  /** Prefixes of the names of headers with extra fields. The rest of a name is the key of the field. */
   readonly extraPrefixes?: readonly string[];
 }
 
 const latin1 = (value: string): string => Buffer.from(value, 'latin1').toString('utf8');
 
-/** All values of the first header of the list that has one. */
+/** All values of the first listed header that has a value. */
 function valuesOf(names: readonly string[] | undefined, headers: ReadonlyMap<string, readonly string[]>): string[] {
   for (const name of names ?? []) {
     const values = (headers.get(name.toLowerCase()) ?? []).filter((value) => value !== '');

@@ -5,9 +5,12 @@ import { tokenDigests } from './token-file.ts';
 
 /** A source of identities of bearer tokens. */
 export interface TokenAuthenticator {
-  /** For log messages. */
+  /** Name of the source in log messages. */
   readonly name: string;
-  /** Undefined: the token is not one of this source. An error is logged and the next source is asked. */
+  /**
+   * Checks a token; undefined when it is not one of this source. After an error, which is logged, the next source is
+   * asked.
+   */
   readonly authenticate: AuthenticateToken;
 }
 
@@ -17,7 +20,9 @@ export interface TokenCacheOptions {
   readonly successMs: number;
   /** Time in milliseconds for which an invalid token is rejected without a check. 0: every time checked. */
   readonly failureMs: number;
-  /** Valid, and likewise invalid, tokens beyond this number displace the oldest. Default 4,096. */
+  /**
+   * Maximum number of cached valid tokens, and likewise of invalid ones; the oldest are removed first. Default 4,096.
+   */
   readonly entries?: number;
 }
 

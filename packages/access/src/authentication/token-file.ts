@@ -8,7 +8,7 @@ export interface KnownToken {
   readonly user: UserInfo;
 }
 
-/** Longer tokens do not fit into the head of a request with other headers. */
+/** Maximum length of a token. A longer one does not fit into the head of a request with other headers. */
 const maxTokenLength = 8192;
 
 /** The reason why a record is invalid, or undefined. */

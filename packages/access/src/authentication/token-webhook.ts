@@ -30,9 +30,9 @@ export interface TokenWebhook {
 
 const defaultCacheMs = 120_000;
 const defaultTimeoutMs = 10_000;
-/** Attempts after the first when the server does not answer, or with 429 or 5xx; with increasing pauses. */
+/** Number of further attempts when the server does not answer, or answers with 429 or 5xx. */
 const retries = 4;
-/** No attempt is started later than this after the first. */
+/** Time after the first attempt during which further ones may be started. */
 const retryForMs = 30_000;
 const firstPauseMs = 500;
 const longestPauseMs = 2_000;
@@ -46,7 +46,7 @@ function texts(value: unknown, field: string): string[] {
   throw new Error(`the answer of the token webhook is invalid: ${field} must be a list of strings`);
 }
 
-/** The result of an answer. @throws Error for an answer that is not a TokenReview */
+/** The result of a TokenReview; undefined when the token is not valid. @throws Error for an answer that is no result */
 function readReview(answer: unknown, audiences: readonly string[]): AuthenticatedToken | undefined {
   const status = isJsonObject(answer) && answer['kind'] === 'TokenReview' ? answer['status'] : undefined;
   if (!isJsonObject(status)) throw new Error('the answer of the token webhook is not a TokenReview with a status');

@@ -4,7 +4,7 @@ import type { Clock, Logger } from '@keelson/core/runtime';
 
 /** Interval at which the file is checked for changes, in milliseconds. */
 export const filePollMs = 10_000;
-/** Larger files are rejected. */
+/** Maximum size of a watched file; larger files are rejected. */
 const maxFileBytes = 32 * 1024 * 1024;
 const othersMayUse = 0o077;
 
@@ -64,7 +64,7 @@ export class WatchedFile<T> {
     return this.#value;
   }
 
-  /** Ends the checks. */
+  /** Stops checking the file for changes. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();

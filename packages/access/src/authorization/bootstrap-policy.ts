@@ -110,7 +110,9 @@ const adminRules: readonly PolicyRule[] = [
   rule(readWrite, group, 'roles', 'rolebindings'),
 ];
 
-/** What agents of nodes do, as far as rules can express it; `NodeAuthorizer` restricts it to the node. */
+/**
+ * Permissions of node agents, as far as rules can express them; `NodeAuthorizer` restricts them to objects of the node.
+ */
 export const nodeRules: readonly PolicyRule[] = [
   rule(['create'], 'authentication.k8s.io', 'tokenreviews'),
   rule(['create'], 'authorization.k8s.io', 'subjectaccessreviews', 'localsubjectaccessreviews'),
@@ -126,7 +128,7 @@ export const nodeRules: readonly PolicyRule[] = [
   rule(read, '', 'secrets', 'configmaps'),
   rule(['get'], '', 'persistentvolumeclaims', 'persistentvolumes'),
   rule(['get'], '', 'endpoints'),
-  // In addition to Kubernetes: agents serve the addresses of services.
+  // Not in the role of Kubernetes: node agents here also route connections to the addresses of Services.
   rule(['list', 'watch'], 'discovery.k8s.io', 'endpointslices'),
   rule(['create', ...read], 'certificates.k8s.io', 'certificatesigningrequests'),
   rule(['get', 'create', 'update', 'patch', 'delete'], 'coordination.k8s.io', 'leases'),
@@ -150,8 +152,8 @@ const clusterRole = (
 const aggregate = (name: string) => ({ [`${group}/aggregate-to-${name}`]: 'true' });
 
 /**
- * A role that collects the rules of others. The rules are those that the controller for such roles computes, so that
- * the role is complete from its creation.
+ * An aggregated ClusterRole. Its rules are those that the controller of aggregated ClusterRoles computes, so that the
+ * role is complete from its creation.
  */
 const collecting = (name: string, rules: readonly PolicyRule[], into?: string): ClusterRole => ({
   ...clusterRole(name, rules, into === undefined ? {} : aggregate(into)),
@@ -163,7 +165,9 @@ const approver = (name: string, signer: string): ClusterRole =>
     named([signer], rule(['approve'], 'certificates.k8s.io', 'signers')),
   ]);
 
-/** Roles of the controllers, which programs that run them remotely can use. Each has a service account of its name. */
+/**
+ * Roles of the controllers, for programs that run a controller remotely. Each has a service account of the same name.
+ */
 const controllers: Readonly<Record<string, readonly PolicyRule[]>> = {
   'certificate-controller': [
     rule([...read, 'delete'], 'certificates.k8s.io', 'certificatesigningrequests'),
@@ -292,7 +296,7 @@ const clusterRoleBindings: readonly ClusterRoleBinding[] = [
   clusterRoleBinding('system:public-info-viewer', [authenticated, groupSubject('system:unauthenticated')]),
   clusterRoleBinding('system:node-proxier', [userSubject('system:kube-proxy')]),
   clusterRoleBinding('system:kube-scheduler', [userSubject('system:kube-scheduler')]),
-  // Nodes are authorized by the Node mode. The binding exists for those who add the group for old nodes.
+  // Nodes are authorized by the Node authorizer. The binding is empty; an administrator may add `system:nodes` to it.
   clusterRoleBinding('system:node', []),
   clusterRoleBinding('system:node-bootstrapper', [groupSubject('system:bootstrappers')]),
   clusterRoleBinding('system:service-account-issuer-discovery', [groupSubject('system:serviceaccounts')]),
@@ -318,7 +322,7 @@ const roleBindings: readonly RoleBinding[] = [
   },
 ];
 
-/** Roles and bindings that exist in every plane. */
+/** Roles and bindings that exist in every control plane. */
 export const bootstrapPolicy: {
   readonly clusterRoles: readonly ClusterRole[];
   readonly clusterRoleBindings: readonly ClusterRoleBinding[];

@@ -14,7 +14,7 @@ export interface BootstrapRolesOptions {
 type AnyRole = Role | ClusterRole;
 type AnyBinding = RoleBinding | ClusterRoleBinding;
 
-/** Attempts to write one object while others write it. */
+/** Maximum number of attempts to write an object that other clients change at the same time. */
 const maxAttempts = 5;
 
 /**
@@ -120,7 +120,7 @@ export class BootstrapRoles implements Service {
   }
 }
 
-/** The metadata with the labels and annotations that it lacks; undefined when it lacks none. */
+/** The metadata with missing labels and annotations added; undefined when none is missing. */
 function completeMetadata({ metadata }: AnyRole | AnyBinding, expected: AnyRole | AnyBinding) {
   const labels = { ...expected.metadata?.labels, ...metadata?.labels };
   const annotations = { ...expected.metadata?.annotations, ...metadata?.annotations };
@@ -129,7 +129,10 @@ function completeMetadata({ metadata }: AnyRole | AnyBinding, expected: AnyRole 
   return same ? undefined : { ...metadata, labels, annotations };
 }
 
-/** The role with what it lacks; undefined when it lacks nothing. The rules of collecting roles follow from others. */
+/**
+ * The role with missing labels, annotations and rules added; undefined when nothing is missing. To aggregated
+ * ClusterRoles selectors are added instead of rules, because their rules are computed.
+ */
 function completeRole<T extends AnyRole>(existing: T, expected: T): T | undefined {
   const metadata = completeMetadata(existing, expected);
   const { aggregationRule } = expected as ClusterRole;

@@ -75,7 +75,7 @@ async function checkRole(request: AdmissionRequest, options: EscalationOptions):
   if (await may('escalate', kind.names.plural, name, request, options)) return;
   const { rules = [], aggregationRule } = object as ClusterRole;
   requireHeld(rules, request, options);
-  // A role that collects rules may collect any.
+  // An aggregated ClusterRole may get any rules from other roles.
   if (!aggregationRule && !(oldObject as ClusterRole | undefined)?.aggregationRule) return;
   const { rules: held } = options.rbac.policyRulesOf(request.context.user, '');
   if (missingRules(held, fullAuthority).length > 0)
@@ -136,7 +136,7 @@ function ruleText({ apiGroups, resources, nonResourceURLs, resourceNames, verbs 
   return `{${given.join(', ')}}`;
 }
 
-/** One verb on one resource with at most one name, or on one path. */
+/** Splits a rule into single permissions: one verb on one resource with at most one name, or on one path. */
 function* combinationsOf({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) {
   for (const apiGroup of apiGroups ?? [])
     for (const resource of resources ?? [])

@@ -5,14 +5,14 @@ import { accessRulesOf, allowsPath, coversResource, rulesAllow } from './rules.t
 
 /** Total number of cached users and verdicts; when it is reached, the cache is emptied. */
 const maxCached = 100_000;
-/** Requests with longer attributes are not cached. */
+/** Maximum length of the attributes of a request whose verdict is cached. */
 const maxLength = 512;
 /** Cached verdicts on one resource in one namespace, or on one path; kinds have fewer verbs and subresources. */
 const maxVerdicts = 64;
 
 /** The decisions for one verb on one resource in one namespace, or on one path. */
 interface Verdict {
-  /** For names that a rule contains. */
+  /** Decisions for the resource names that rules contain. */
   readonly byName: ReadonlyMap<string, AccessDecision> | undefined;
   readonly otherwise: AccessDecision;
 }
@@ -32,11 +32,11 @@ interface CachedVerdict {
 }
 
 /**
- * Verdicts are found by two attributes of a request and compared with the others: assembling one key from all of them
- * takes twice as long as this.
+ * Cached verdicts are found by namespace and resource, or by path, and then compared by the other attributes.
+ * Assembling one key from all attributes takes twice as long.
  */
 class Verdicts {
-  /** By namespace, then by resource. */
+  /** Verdicts by namespace, then by resource. */
   readonly #resources = new Map<string, Map<string, CachedVerdict[]>>();
   readonly #paths = new Map<string, CachedVerdict[]>();
 

@@ -4,17 +4,17 @@ import type { ClusterRoleBinding, PolicyRule, RoleBinding, Subject } from '@keel
 /** The part of a binding that decisions depend on. */
 export interface KeptBinding {
   readonly name: string;
-  /** '' for cluster role bindings. */
+  /** Namespace of a role binding; '' for a cluster role binding. */
   readonly namespace: string;
   readonly roleKind: string;
   readonly roleName: string;
-  /** In the order of the binding. */
+  /** Subjects, in the order in which the binding lists them. */
   readonly subjects: readonly KeptSubject[];
 }
 
 interface KeptSubject {
   readonly id: string;
-  /** For the reason of a decision. */
+  /** The subject as the reason of a decision names it. */
   readonly text: string;
 }
 
@@ -65,7 +65,7 @@ const byName = (a: KeptBinding, b: KeptBinding): number => (a.name < b.name ? -1
  */
 export class RbacIndex {
   readonly #roles = new Map<string, readonly PolicyRule[]>();
-  /** By namespace ('' for cluster role bindings) and subject. */
+  /** Bindings by namespace ('' for cluster role bindings) and subject. */
   readonly #bindings = new Map<string, Map<string, Set<KeptBinding>>>();
   #generation = 0;
 

@@ -24,8 +24,8 @@ export class RbacInformers implements Service {
       updated: (rules, _before, key) => index.putRole(key, rules),
       deleted: (_rules, key) => index.removeRole(key),
     };
-    // The same object is removed that was added: the index knows bindings by identity, and a deleted event may carry a
-    // later state than the last one that was observed.
+    // The index identifies a binding by the object that was added, so that same object must be removed. A deleted event
+    // may carry a later state of the binding.
     const added = new Map<string, KeptBinding>();
     const put = (kind: string) => (binding: KeptBinding, key: string) => {
       const id = `${kind} ${key}`;

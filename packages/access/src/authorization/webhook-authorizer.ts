@@ -26,7 +26,7 @@ export interface WebhookContext {
   readonly logger: Logger;
 }
 
-/** Reviews with longer texts are not cached. */
+/** Maximum length of a review whose answer is cached. */
 const maxKeyLength = 10_000;
 /** Least interval of log lines about a webhook that does not answer. */
 const warnMs = 60_000;

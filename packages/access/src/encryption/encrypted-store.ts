@@ -22,8 +22,8 @@ export interface ValueObserver {
 }
 
 /**
- * A store whose values of some kinds are encrypted in the wrapped store. Callers see plain values: everything above,
- * such as the watch cache, works on them. A value that cannot be decrypted is a damaged entry, which names its key.
+ * A store whose values of some kinds are encrypted in the wrapped store. Its callers, such as the watch cache, see
+ * plain values. A value that cannot be decrypted becomes a damaged entry that states the reason.
  */
 export class EncryptedStore implements Store {
   readonly passOver?: (seen: Revision) => Promise<void>;
@@ -178,7 +178,10 @@ class OwnWrites {
     this.#bytes -= write.sealed.length + write.value.length;
   }
 
-  /** The entry with its plain value, once; undefined when this process did not write it lately. */
+  /**
+   * Returns the entry with its plain value and forgets the write of the entry; undefined when this process did not
+   * write the entry recently.
+   */
   take(entry: Entry): Entry | undefined {
     const write = this.#writes.get(entry.key);
     if (write === undefined || entry.damaged || !write.sealed.equals(entry.value)) return undefined;

@@ -63,8 +63,8 @@ export class EncryptionConfig {
   }
 
   /**
-   * The providers of the kind to which a storage key belongs; undefined when the configuration does not contain it. The
-   * secret of continue tokens has those of all kinds.
+   * The providers of the kind to which a storage key belongs; undefined when the configuration does not contain the
+   * kind. The secret of continue tokens can be read by the providers of all kinds.
    */
   of(key: string): ValueProviders | undefined {
     if (key === tokenSecretKey) return this.#ofSecret;

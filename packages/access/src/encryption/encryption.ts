@@ -19,7 +19,7 @@ export interface EncryptionOptions {
 
 const option = '--encryption-provider-config';
 
-/** The encryption of the stores of a plane. The configuration file is read again when it changes. */
+/** The encryption of the stores of a control plane. The configuration file is read again when it changes. */
 export class Encryption {
   readonly #clock: Clock;
   readonly #logger: Logger;

@@ -21,7 +21,7 @@ export interface RotationProgress {
   readonly checked: number;
   /** Objects in the store at the beginning, of all resources. */
   readonly total: number;
-  /** Objects in the store up to the position. */
+  /** Objects that the rotation has read so far, of all resources. */
   readonly passed: number;
   readonly rewritten: number;
   /** Objects that cannot be decrypted and were left as they are. */
@@ -90,9 +90,8 @@ async function* pagesOf(store: EncryptedStore): AsyncGenerator<Entry, void, unde
 
 /**
  * Rewrites every object that is not stored with the first provider of its resource, and the secret of continue tokens,
- * by compare-and-set. A concurrent
- * write of another caller has done that already. An interrupted rotation is continued by another one, which skips what
- * is done.
+ * by compare-and-set. An object that another caller has changed in the meantime is read again: usually that write has
+ * already used the first provider. A rotation after an interrupted one skips the objects that are already rewritten.
  */
 export class Rotation {
   readonly #store: EncryptedStore;

@@ -16,7 +16,7 @@ const options = { authTagLength: tagBytes };
 
 /** Writes with one data key. With random nonces a repetition among so many has a probability below 2^-56. */
 export const writesPerDataKey = 2 ** 20;
-/** Data keys of other processes and earlier starts that are kept derived. */
+/** Maximum number of cached data keys of other processes and of earlier starts. */
 const maxDataKeys = 4096;
 /** Nonces are created in groups, because each call of the random generator has a fixed cost. */
 const nonceGroup = 256;
@@ -31,7 +31,7 @@ interface DataKey {
 /**
  * Encrypts values with AES-256-GCM. The configured key is used only to derive data keys by HKDF-SHA-256 with a random
  * salt: one for each process and {@link writesPerDataKey} writes (docs/adr/0064). The storage key of a value is part of
- * the authenticated data, so a value is only valid in its place.
+ * the authenticated data, so an encrypted value cannot be moved to another storage key.
  *
  * Format: {@link encryptedPrefix}, name of the key, colon, salt, nonce, encrypted value, tag.
  */
@@ -73,7 +73,7 @@ export class ValueCipher {
     return sealed;
   }
 
-  /** Undefined when the value was not encrypted with this key in this place, or was changed. */
+  /** Decrypts a value. Undefined when it was not encrypted with this key for this storage key, or was changed. */
   open(key: string, sealed: Uint8Array): Buffer | undefined {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const salt = this.#head.length;

@@ -39,7 +39,7 @@ function isRestrictedTo(fieldSelector: string | undefined, nodeName: string): bo
       ({ field, operator, value }) => field === 'spec.nodeName' && operator === '=' && value === nodeName,
     );
   } catch (error) {
-    // The registry rejects the selector.
+    // An invalid selector does not restrict the request to the node. The registry rejects such a request anyway.
     if (error instanceof SelectorError) return false;
     throw error;
   }
@@ -59,7 +59,7 @@ export class NodeAuthorizer implements Authorizer {
   /** The cache returns the same instance until the pod changes, so each state is parsed once. */
   readonly #references = new WeakMap<StoredObject, ReadonlySet<string>>();
 
-  /** @param pods the pods of the plane, whose storage exists when the first request is authorized */
+  /** @param pods the pods of the control plane, whose storage exists when the first request is authorized */
   constructor(pods: () => ResourceStorage) {
     this.#pods = pods;
   }

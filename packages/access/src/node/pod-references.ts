@@ -67,7 +67,7 @@ function volumeReference(volume: Volume): string | undefined {
   if (volume.ephemeral) return 'persistentvolumeclaims (via ephemeral volumes)';
   if (volume.projected) return projectedReference(volume);
   const isLocal = localSources.some((source) => volume[source] !== undefined);
-  // A source that is not in this list may have been added to the type later.
+  // A volume source that is not listed may be a newer one, which may refer to API objects.
   return isLocal ? undefined : `unknown volume type for volume ${JSON.stringify(volume.name)}`;
 }
 

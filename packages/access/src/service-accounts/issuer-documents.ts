@@ -1,14 +1,14 @@
 import type { VerificationKey } from './signing-keys.ts';
 
-/** The documents by which others verify tokens of service accounts (OpenID Connect Discovery). */
+/** The documents by which other services verify tokens of service accounts (OpenID Connect Discovery). */
 export interface IssuerDocuments {
-  /** `/.well-known/openid-configuration`. */
+  /** JSON document at `/.well-known/openid-configuration`. */
   readonly configuration: string;
-  /** `/openid/v1/jwks`. */
+  /** JSON document at `/openid/v1/jwks`. */
   readonly keys: string;
 }
 
-/** The document of the public keys has this path on the server. */
+/** Path of the document of the public keys on this server. */
 export const keysPath = '/openid/v1/jwks';
 
 /** @param jwksUri address of the document of the keys */

@@ -18,7 +18,7 @@ const claim = {
   uid: `${prefix}service-account.uid`,
 } as const;
 
-/** Signs a token without an end, which is valid as long as a Secret contains it. */
+/** Signs a token that does not expire. It is valid as long as a Secret contains it. */
 export async function legacyToken(
   key: SigningKey,
   account: { readonly namespace: string; readonly name: string; readonly uid: string },

@@ -33,12 +33,14 @@ export const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 /** Identities of pods and their tokens. */
 export interface ServiceAccounts {
   readonly authenticateToken: AuthenticateToken;
-  /** Signs a token without an end, which is valid as long as the account exists and the Secret contains it. */
+  /**
+   * Signs a token that does not expire. It is valid as long as the account exists and the Secret contains the token.
+   */
   signLegacyToken(
     account: { readonly namespace: string; readonly name: string; readonly uid: string },
     secretName: string,
   ): Promise<string>;
-  /** The kind with the subresource that issues tokens; other kinds unchanged. */
+  /** Adds the subresource that issues tokens to the kind ServiceAccount. Returns other kinds unchanged. */
   withTokens(kind: KindDefinition): KindDefinition;
   readonly admission: AdmissionPlugin;
   /** @param address of this server, without a trailing slash */

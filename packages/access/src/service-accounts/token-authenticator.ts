@@ -57,6 +57,6 @@ async function allExist(claims: KubernetesClaims, objects: ExistingObjects, nowM
   if (!(await objects.exists(ServiceAccount, namespace, serviceaccount, nowMs))) return false;
   if (secret && !(await objects.exists(Secret, namespace, secret, nowMs))) return false;
   if (pod) return objects.exists(Pod, namespace, pod, nowMs);
-  // Beside a pod the node is information only: the pod does not outlive its binding to the node.
+  // The node of a pod is not checked: the pod does not outlive its binding to the node.
   return node === undefined || objects.exists(Node, undefined, { uid: '', ...node }, nowMs);
 }

@@ -7,7 +7,9 @@ export interface KubernetesClaims {
   readonly serviceaccount: ObjectIdentity;
   readonly pod?: ObjectIdentity;
   readonly secret?: ObjectIdentity;
-  /** With a pod: the node of the pod, whose `uid` is absent when it did not exist. */
+  /**
+   * The node to which the token is bound, or the node of the pod. Without `uid` when the Node of the pod did not exist.
+   */
   readonly node?: { readonly name: string; readonly uid?: string };
   /** Epoch seconds after which the use of the token is reported. */
   readonly warnafter?: number;
@@ -34,7 +36,7 @@ export function accountUserName(namespace: string, name: string): string {
   return `${userPrefix}${namespace}:${name}`;
 }
 
-/** The user of a service account, without what a token adds. */
+/** The user of a service account, without the extra fields that a token adds. */
 export function userOfAccount(namespace: string, name: string, uid: string): UserInfo {
   return {
     name: accountUserName(namespace, name),

@@ -17,9 +17,9 @@ export interface TokenIssuerOptions {
   readonly issuer: string;
   /** Audiences of tokens whose request names none: the API server. */
   readonly audiences: readonly string[];
-  /** Longer requested validities are shortened. */
+  /** Greatest validity of a token. Longer requested validities are shortened. */
   readonly maxExpirationSeconds?: number;
-  /** Issue the tokens that pods get by default for a year, so that clients that never read them again continue. */
+  /** Issue the tokens that pods get by default for a year, for clients that do not read a renewed token. */
   readonly extendExpiration: boolean;
   readonly objects: ExistingObjects;
 }

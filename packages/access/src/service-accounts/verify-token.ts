@@ -3,7 +3,7 @@ import type { Clock } from '@keelson/core/runtime';
 import { claimedIssuer } from '../authentication/token-chain.ts';
 import type { VerificationKey } from './signing-keys.ts';
 
-/** Longer tokens do not fit into the head of a request with other headers. */
+/** Maximum length of a token. A longer one does not fit into the head of a request with other headers. */
 const maxTokenLength = 16 * 1024;
 /** Number of tokens whose verification is remembered, about 2 KiB each; the least recently used are forgotten. */
 const maxRemembered = 4096;
