@@ -36,7 +36,9 @@ export interface CertificateRequest {
   readonly publicKey: Buffer;
 }
 
-/** Digests of the supported signature algorithms; null: part of the algorithm. SHA-1 is not supported. */
+/**
+ * Digests of the supported signature algorithms; null for Ed25519, which includes its digest. SHA-1 is not supported.
+ */
 const digests: Readonly<Record<string, string | null>> = {
   '1.2.840.10045.4.3.2': 'sha256',
   '1.2.840.10045.4.3.3': 'sha384',

@@ -40,17 +40,19 @@ export interface Validity {
 export interface Content extends Validity {
   readonly subject: Subject;
   readonly names?: AlternativeNames;
-  /** Usages by their names in the API; others than `digital signature`, `key encipherment`, `client auth` and
-   * `server auth` are omitted. */
+  /**
+   * Usages by their names in the API. Usages other than `digital signature`, `key encipherment`, `client auth` and
+   * `server auth` are omitted.
+   */
   readonly usages: readonly string[];
 }
 
 /** Parts of a certificate that is read, in DER. */
 export interface CertificateParts {
   readonly serialNumber: Buffer;
-  /** The content of the name of the issuer. */
+  /** Name of the issuer, without tag and length. */
   readonly issuer: Buffer;
-  /** The name of the subject. */
+  /** Name of the subject, with tag and length. */
   readonly subject: Buffer;
   readonly notAfter: Date;
   /** SubjectPublicKeyInfo. */
@@ -68,7 +70,7 @@ const version3 = encodeDer(versionTag, encodeDer(Tag.Integer, Buffer.from([2])))
 export function readCertificate(certificate: Buffer): CertificateParts {
   const [content] = derValues(onlyDer(certificate, Tag.Sequence, 'the certificate'));
   const parts = derValues(expectDer(content, Tag.Sequence, 'the content of the certificate'));
-  // Certificates of version 1 do not have it.
+  // Certificates of version 1 do not contain the version.
   if (parts[0]?.tag === versionTag) parts.shift();
   const [serialNumber, , issuer, validity, subject, publicKey, ...further] = parts;
   expectDer(subject, Tag.Sequence, 'the subject');

@@ -136,7 +136,7 @@ export function encodeOid(text: string): Buffer {
 export const encodeBits = (octets: Uint8Array, unusedBits = 0): Buffer =>
   encodeDer(Tag.BitString, Buffer.from([unusedBits]), octets);
 
-/** Encodes a time in seconds, in the form that RFC 5280 requires of its year. */
+/** Encodes a time in whole seconds: as UTCTime until 2049, and as GeneralizedTime afterwards (RFC 5280, 4.1.2.5). */
 export function encodeTime(time: Date): Buffer {
   const digits = `${time.toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`;
   const short = time.getUTCFullYear() < 2050;

@@ -23,7 +23,7 @@ export interface AlternativeNames {
 export interface RequestedNames extends AlternativeNames {
   readonly emails: readonly string[];
   readonly uris: readonly string[];
-  /** Number of names of other types. */
+  /** Number of alternative names of types other than DNS name, IP address, email address and URI. */
   readonly others: number;
 }
 
@@ -40,7 +40,7 @@ export const ExtensionId = {
 /** Context-specific tags of GeneralName. */
 const NameTag = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 
-/** Bits of the extension for the usage of keys, the first in the highest place. */
+/** Bits of the KeyUsage extension. The first usage has the most significant bit. */
 export const KeyUsage = { digitalSignature: 0x80, keyEncipherment: 0x20, keyCertSign: 0x04, cRLSign: 0x02 } as const;
 
 const usageFlags: Readonly<Record<string, number>> = {
@@ -103,7 +103,9 @@ function encodeExtension(oid: string, content: Buffer, { critical = false } = {}
   return encodeSequence(encodeOid(oid), ...flag, encodeDer(Tag.OctetString, content));
 }
 
-/** Whether a certificate is an authority's; an authority here signs no others. */
+/**
+ * Encodes whether a certificate is that of an authority. Authorities that are created here sign no other authorities.
+ */
 export function encodeConstraints({ authority }: { readonly authority: boolean }): Buffer {
   const noFurther = encodeDer(Tag.Integer, Buffer.from([0]));
   const content = authority ? [encodeDer(Tag.Boolean, Buffer.from([0xff])), noFurther] : [];

@@ -8,10 +8,10 @@ export interface Subject {
 
 /** Requested subject of a certificate. */
 export interface RequestSubject {
-  /** Empty without a common name. */
+  /** The common name; empty when the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Object identifiers of all other attributes. */
+  /** Object identifiers of the attributes other than common name and organization. */
   readonly others: readonly string[];
 }
 
@@ -56,7 +56,8 @@ export function readSubject(content: Buffer): RequestSubject {
 }
 
 function encodeAttribute(type: string, value: string): Buffer {
-  // The set of PrintableString has no * and no @; other clients compare names by octets, and use it when they can.
+  // PrintableString is used for every text without characters such as * and @, which it excludes: other implementations
+  // do the same, and some compare names by octets.
   const tag = /^[A-Za-z0-9 '()+,./:=?-]*$/.test(value) ? Tag.PrintableString : Tag.Utf8String;
   return encodeDer(Tag.Set, encodeSequence(encodeOid(type), encodeDer(tag, Buffer.from(value))));
 }

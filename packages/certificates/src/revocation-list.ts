@@ -31,7 +31,7 @@ interface ParsedList {
 const isTime = (value: DerValue | undefined): boolean =>
   value?.tag === Tag.UtcTime || value?.tag === Tag.GeneralizedTime;
 
-/** Numbers as hexadecimal text without leading zeros, which the lists of some authorities contain. */
+/** Serial numbers as hexadecimal text. Leading zeros, which the lists of some authorities contain, are removed. */
 const serialText = (content: Buffer): string => content.toString('hex').replace(/^0+(?=.)/, '');
 
 function encodedLists(content: Buffer): Buffer[] {
@@ -47,7 +47,7 @@ function parseList(encoded: Buffer): ParsedList {
   expectDer(algorithm, Tag.Sequence, 'the signature algorithm');
   expectDer(signature, Tag.BitString, 'the signature');
   const parts = derValues(expectDer(content, Tag.Sequence, 'the content of the list'));
-  // Lists of version 1 do not have it.
+  // Lists of version 1 do not contain the version.
   if (parts[0]?.tag === Tag.Integer) parts.shift();
   const [inner, issuer, thisUpdate, ...rest] = parts;
   expectDer(inner, Tag.Sequence, 'the signature algorithm');
@@ -107,7 +107,7 @@ export function createRevocationList(
   const entries = revoked.map((certificate) =>
     encodeSequence(encodeDer(Tag.Integer, parts(certificate).serialNumber), encodeTime(notBefore)),
   );
-  // The number of version 2.
+  // The version number 1 stands for version 2.
   const version = encodeDer(Tag.Integer, Buffer.from([1]));
   const content = encodeSequence(
     ...[version, algorithmOf(key), parts(authority.certificate).subject],
