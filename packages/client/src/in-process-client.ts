@@ -17,7 +17,9 @@ import { InProcessResourceClient } from './in-process-resource-client.ts';
 export interface InProcessClientOptions {
   /** The user of the requests. Default: the server itself, which is not restricted. */
   readonly user?: UserInfo;
-  /** Names the owner of what the client writes, up to a slash. Default `keelson-client`. */
+  /**
+   * User agent of the requests. Its part before the first slash is the default field manager. Default `keelson-client`.
+   */
   readonly userAgent?: string;
   /** Clock for `timeoutSeconds` of watches; default: the system clock. */
   readonly clock?: Clock;

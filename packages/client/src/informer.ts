@@ -40,7 +40,7 @@ export function keyOf(object: KubeObject): string {
 /** Parameters of the next list. */
 type NextList = 'first' | 'notOlder' | 'latest' | 'none';
 
-/** A watch that ends earlier without an event is a failure. */
+/** Minimum duration of a watch without events. A shorter one counts as a failure. */
 const shortWatchMs = 1_000;
 /** A watch that lasts this long resets the failure count. */
 const healthyWatchMs = 10_000;
@@ -68,7 +68,7 @@ export class Informer<T extends KubeObject, K = T> {
   #failingSince: number | undefined;
   /** Monotonic time before which a lasting failure is not logged again; 0: not logged yet. */
   #nextReport = 0;
-  /** The server may have been replaced by one with another history. */
+  /** True when the server may have been replaced by one with another history. */
   #suspect = false;
 
   constructor(options: InformerOptions<T, K>) {

@@ -11,7 +11,7 @@ interface Entry<K> {
 
 export interface ObjectMirrorOptions<T extends KubeObject, K> {
   readonly keep: (object: T) => K;
-  /** Undefined: all objects are remembered. */
+  /** Selects the objects that are cached. Undefined: all objects. */
   readonly remember?: (kept: K) => boolean;
   readonly logger: Logger;
   /** Name for log entries. */
@@ -82,7 +82,7 @@ export class ObjectMirror<T extends KubeObject, K> {
       this.#notifyDeleted(key, this.#options.keep(last));
   }
 
-  /** Removes all other objects, with their last cached states. */
+  /** Removes all objects except those with these keys. Handlers receive the last cached states. */
   keepOnly(keys: ReadonlySet<string>): void {
     for (const [key, { kept }] of this.#entries) {
       if (keys.has(key)) continue;

@@ -21,7 +21,7 @@ export interface WorkQueueOptions {
   readonly retryBurst?: number;
 }
 
-/** Undefined: the key is done. Otherwise it is processed again after a pause. */
+/** Result of processing a key: undefined when the key is done, otherwise the pause before it is processed again. */
 export type WorkResult = undefined | { readonly againAfterMs: number };
 
 /**
@@ -74,8 +74,8 @@ export class WorkQueue {
   }
 
   /**
-   * Drops the repetition of a key that was added since its processing began. For work that waits before it reads the
-   * state that it processes.
+   * Cancels the repetition of a key that was added since its processing began. To be called by work that has waited and
+   * will now read the state of the key.
    */
   readsNow(key: string): void {
     if (this.#again.delete(key)) this.#reportDepth();
@@ -128,7 +128,7 @@ export class WorkQueue {
       again = result?.againAfterMs;
     } catch (err) {
       again = this.#retryDelay(key);
-      // Another client was faster; with the new state the next attempt succeeds.
+      // A conflict (409) is not unusual: another client was faster, and the next attempt reads the new state.
       const level = isStatusError(err) && err.code === 409 ? 'debug' : 'warn';
       if (!this.#stop.signal.aborted) logger[level]('work failed, will retry', { component: name, key, err });
     }
@@ -148,7 +148,10 @@ export class WorkQueue {
     this.#metrics?.depth(this.#waiting.size + this.#again.size);
   }
 
-  /** The longer of the delay of the key and that of the limit of all keys. */
+  /**
+   * Pause before a failed key is processed again: the longer of the backoff of the key and the wait for the retry rate
+   * limit.
+   */
   #retryDelay(key: string): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);

@@ -7,7 +7,7 @@ import { TokenBucket } from '../retry/rate-limits.ts';
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Absent for nodes. */
+  /** Namespace of the object; absent for a node. */
   readonly namespace?: string;
   readonly name: string;
   readonly uid: string;
@@ -22,7 +22,7 @@ export interface EventRecorder {
   record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
-/** For programs without an API server. */
+/** An event recorder that discards all events, for programs without an API server. */
 export const noEvents: EventRecorder = { record: () => {} };
 
 /** Who reports an event. */
@@ -51,7 +51,7 @@ export interface ApiEventRecorderOptions {
 const defaultMaxQueued = 1000;
 const maxTries = 12;
 const retryMs = 10_000;
-/** The server rejects longer messages. */
+/** Maximum length of a message. The server rejects longer ones. */
 const maxMessage = 1024;
 
 const events = { group: '', version: 'v1', resource: 'events' } as const;
@@ -219,7 +219,7 @@ export interface CorrelatedEvent extends Happening {
 
 /** The limits of Kubernetes: see docs/reference/agent-rules.md#events. */
 const limits = {
-  /** Number of events of one subject that pass at once, and the rate of further ones. */
+  /** Burst and rate of the events of one subject. Further events are dropped. */
   spamBurst: 25,
   spamPerSecond: 1 / 300,
   /**
@@ -259,7 +259,7 @@ export class EventCorrelator {
     this.#clock = clock;
   }
 
-  /** Undefined when the event exceeds the limit of its subject. */
+  /** Correlates an event with earlier ones; undefined when the event exceeds the limit of its subject. */
   take(happening: Happening): CorrelatedEvent | undefined {
     const { subject, type, reason } = happening;
     const about = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);

@@ -25,7 +25,9 @@ async function read(transport: HttpTransport, path: string, accept: string): Pro
   }
 }
 
-/** Undefined for a document that does not exist or that the user may not read; discovery continues with the others. */
+/**
+ * Reads a document; undefined when it does not exist or the user may not read it. Discovery then continues without it.
+ */
 async function readIfServed(transport: HttpTransport, path: string, accept: string): Promise<Document | undefined> {
   try {
     return await read(transport, path, accept);

@@ -27,7 +27,7 @@ export interface HttpClientOptions {
   /** Called for the token before every request; takes precedence over `token`. */
   readonly tokenProvider?: () => string | Promise<string>;
   readonly impersonate?: Impersonation;
-  /** Default `keelson-client`. */
+  /** User agent of the requests. Default `keelson-client`. */
   readonly userAgent?: string;
   /** Average number of requests per second, including retries and watches. Default: no limit. */
   readonly qps?: number;
@@ -38,7 +38,7 @@ export interface HttpClientOptions {
    * patches and resources without a declaration use JSON. Default `json`.
    */
   readonly encoding?: 'json' | 'protobuf';
-  /** Names used in media types, for servers with their own. */
+  /** Names used in media types. Default: those of Kubernetes, which most servers use. */
   readonly brand?: Brand;
   /** Request compressed responses, except for watches. Default true. */
   readonly compression?: boolean;

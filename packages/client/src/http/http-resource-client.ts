@@ -242,7 +242,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#scope.metadataOnly ? (metadataOf(object) as Stored<T>) : object;
   }
 
-  /** Adds apiVersion and kind, which other servers require. */
+  /** Encodes an object as a request body with apiVersion and kind, which some servers require. */
   #encoded(object: T): WireBody {
     const { kind, resource, format } = this.#scope;
     return format.encode(kind === undefined ? object : { apiVersion: apiVersionOf(resource), kind, ...object });

@@ -33,7 +33,7 @@ export interface HttpAnswer {
 /** A response that is read while it arrives. */
 export interface HttpStream {
   readonly answer: OpenAnswer;
-  /** Aborted by the caller or when the client is closed. */
+  /** Aborted when the caller aborts the request, or when the client is closed. */
   readonly signal: AbortSignal;
   /** To be called once, when the stream is no longer used. */
   release(): void;

@@ -18,7 +18,7 @@ export interface HttpWatchOptions {
   readonly open: (signal: AbortSignal) => Promise<HttpStream>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Applied to every object. */
+  /** Reduces every received object to the part that the caller wants, such as its metadata. */
   readonly reduce?: ((object: KubeObject) => KubeObject) | undefined;
 }
 

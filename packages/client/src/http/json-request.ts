@@ -9,10 +9,10 @@ import { request as httpsRequest } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from '@keelson/core/runtime';
 
-/** Default limit of an answer. */
+/** Default maximum length of a response in bytes. */
 const defaultAnswerBytes = 1024 * 1024;
 
-/** A request with a document, or without one. */
+/** A request that may contain a JSON document. */
 export interface DocumentRequest {
   readonly url: string;
   /** JSON that is sent with POST. Absent: GET. */
@@ -21,11 +21,11 @@ export interface DocumentRequest {
   readonly tls?: SecureContextOptions & { readonly servername?: string; readonly rejectUnauthorized?: boolean };
   /** Where the connection is made to; default: host and port of the URL. */
   readonly connectTo?: { readonly host: string; readonly port: number };
-  /** Default: a connection of its own. */
+  /** The agent that provides the connection. Default: a new connection for the request. */
   readonly agent?: Agent;
   /** Timeout from the start to the last byte of the answer. */
   readonly timeoutMs: number;
-  /** A longer answer is an error. Default 1 MiB. */
+  /** Maximum length of the response in bytes; a longer one is an error. Default 1 MiB. */
   readonly answerBytes?: number;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
@@ -64,7 +64,7 @@ export class JsonRequestError extends Error {
   }
 }
 
-/** A kept connection was closed by the server before it received the request. */
+/** True when the server closed a keep-alive connection before it received the request. */
 function isStale(request: ClientRequest, error: NodeJS.ErrnoException): boolean {
   return request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }

@@ -13,7 +13,7 @@ function hashOf({ group, version, kind }: GroupVersionKind): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }
 
-/** The group versions whose kinds have the same names as others; only these can share objects with others. */
+/** The group versions of resources whose kind has the name of another resource's kind. Only these can share objects. */
 export function sharingVersions(rows: readonly DiscoveredRow[]): GroupVersion[] {
   const byKind = groupByKind(rows);
   const found = new Map<string, GroupVersion>();

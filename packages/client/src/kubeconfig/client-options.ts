@@ -10,7 +10,7 @@ import { tokenFromFile } from './token-file.ts';
 export interface KubeconfigAccess {
   readonly options: HttpClientOptions;
   readonly context: string;
-  /** Undefined when the context contains none. */
+  /** The default namespace of the context; undefined when the context contains none. */
   readonly namespace?: string;
 }
 

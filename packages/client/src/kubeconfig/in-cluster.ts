@@ -12,7 +12,7 @@ export const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceac
 export interface InClusterOptions {
   /** Environment with `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Default {@link serviceAccountDirectory}. */
+  /** Directory with the files of the service account. Default {@link serviceAccountDirectory}. */
   readonly directory?: string;
   readonly clock?: Clock;
 }

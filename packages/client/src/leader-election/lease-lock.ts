@@ -47,7 +47,7 @@ export class LeaseLock {
    */
   async tryHold(signal: AbortSignal): Promise<LockOutcome> {
     const { identity } = this.#options;
-    // The holder has a cached copy: one request is sufficient unless the object was changed.
+    // The cached copy of a lease that this candidate holds is usually current, so that one request is sufficient.
     if (this.holder === identity && this.#observed !== undefined) {
       if (await this.#write(this.#observed.lease, signal)) return { held: true };
     }

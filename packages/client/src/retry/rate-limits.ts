@@ -42,7 +42,7 @@ export class TokenBucket {
   readonly #clock: Clock;
   readonly #perSecond: number;
   readonly #burst: number;
-  /** Negative: number of tokens promised in advance. */
+  /** Number of available tokens. Negative: tokens that were promised in advance. */
   #tokens: number;
   #at: number;
 
@@ -68,7 +68,7 @@ export class TokenBucket {
     return false;
   }
 
-  /** Takes a token, also one of the future; returns the milliseconds until it may be used. */
+  /** Takes a token, even one that is not available yet. Returns the milliseconds until the token may be used. */
   reserve(): number {
     this.#refill();
     this.#tokens -= 1;
