@@ -1,7 +1,7 @@
 import type { ApiClient, DiscoveredResource, GroupVersionResource } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
 
-/** One row per storage: of versions that show the same objects only the preferred one. */
+/** One resource for each storage. Of several API versions of the same objects, only the preferred one is returned. */
 export function distinctResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const byStorage = new Map<string, DiscoveredResource>();
   for (const resource of resources) {
@@ -11,7 +11,7 @@ export function distinctResources(resources: readonly DiscoveredResource[]): Dis
   return [...byStorage.values()];
 }
 
-/** Names the place where the objects of a resource are kept. */
+/** An identifier for the storage of a resource. Resources with the same stored objects have the same identifier. */
 export function storageId(resource: DiscoveredResource): string {
   return `${resource.storage.group}/${resource.storage.resource}`;
 }
@@ -23,7 +23,7 @@ export function isCollectable(resource: DiscoveredResource): boolean {
 
 const refreshAfterMs = 30_000;
 
-/** The resources of the server. They are discovered again after some time and for an unknown kind. */
+/** The resources of the server, from API discovery. Discovery is repeated after some time and for an unknown kind. */
 export class ResourceMap {
   readonly #client: ApiClient;
   readonly #clock: Clock;

@@ -27,19 +27,19 @@ const maxConflicts = 5;
 type Spec = autoscalingV2.HorizontalPodAutoscalerSpec;
 type Condition = Omit<autoscalingV2.HorizontalPodAutoscalerCondition, 'lastTransitionTime'>;
 
-/** What is remembered about an autoscaler, by its uid. */
+/** State of one autoscaler that is kept between runs. It is stored by the uid of the autoscaler. */
 interface Memory {
   readonly key: string;
   readonly history: ScalingHistory;
   spec?: Spec;
   /** Monotonic time of the last run. */
   ranAt: number;
-  /** The resource of the scale target, and the reference that it was found by. */
+  /** The resource of the scale target, with the `scaleTargetRef` for which it was discovered. */
   target?: { readonly ref: Spec['scaleTargetRef']; readonly resource: GroupVersionResource };
   selector?: LabelSelector;
 }
 
-/** Changes the number of replicas of workloads by the use of resources. */
+/** Changes the number of replicas of workloads depending on their resource usage. */
 export const autoscalerController: ControllerDefinition<HorizontalPodAutoscaler> = createAutoscalerController();
 
 function createAutoscalerController(): ControllerDefinition<HorizontalPodAutoscaler> {
@@ -55,7 +55,7 @@ function createAutoscalerController(): ControllerDefinition<HorizontalPodAutosca
       const now = run.clock.monotonic();
       const memory = memories.get(uid) ?? { key: run.key, history: new ScalingHistory(), ranAt: now - periodMs };
       memories.set(uid, memory);
-      // The status that a run writes leads to a further one, which must wait for the period.
+      // The status update of a run triggers another run, which must wait until the period has passed.
       const waitMs = memory.ranAt + periodMs - now;
       if (waitMs > 0 && sameJson(memory.spec, autoscaler.spec)) return { againAfterMs: waitMs };
       memory.ranAt = now;
@@ -173,13 +173,13 @@ class AutoscalerRun {
     try {
       return (await client.getSubresource(ref.name, 'scale')) as Scale;
     } catch (error) {
-      // The kind may have been replaced.
+      // The resource may have been replaced by another one, so the next run discovers it again.
       delete this.#memory.target;
       throw error;
     }
   }
 
-  /** The greatest number that a metric calls for; undefined when a failure forbids to scale. */
+  /** The highest number of replicas that a metric requires; undefined when failed metrics forbid scaling. */
   async #recommend(scale: Scale, current: number): Promise<{ replicas: number; metric: string } | undefined> {
     const { metrics = [] } = this.#autoscaler.spec;
     let best: { replicas: number; metric: string } | undefined;
@@ -284,7 +284,7 @@ class AutoscalerRun {
     }
   }
 
-  /** No server of such metrics is known to this program. */
+  /** The error for metrics of the types Pods, Object and External: their metrics APIs are not supported. */
   #unserved({ type, pods, object, external }: autoscalingV2.MetricSpec): ScalingError {
     const name = (pods ?? object ?? external)?.metric.name ?? '';
     const api = type === 'External' ? 'external' : 'custom';

@@ -3,19 +3,19 @@ import { type LabelSelector, parseDuration, quantityMilliValue, timeMs } from '@
 import { type autoscalingV2, Pod, type PodMetrics } from '@keelson/kinds';
 import { textOf } from '../workload/pod-writes.ts';
 
-/** A pod that starts uses more CPU than later: samples of this time after the start are not always used. */
+/** A starting pod uses more CPU than later, so samples within this time after the start may be ignored. */
 const initializationMs = 5 * 60_000;
-/** A pod that has become unready this long after its start has never been ready. */
+/** A pod whose last change to unready was within this time after its start has never been ready. */
 const initialReadinessMs = 30_000;
 const defaultTolerance = 0.1;
 const metricsResource = { group: 'metrics.k8s.io', version: 'v1beta1', resource: 'pods' };
 
-/** A resource that pods, or one container of each, use. */
+/** A query for the usage of one resource by the selected pods, or by one container of each pod. */
 export interface UsageQuery {
   readonly run: ReconcileRun;
   readonly namespace: string;
   readonly selector: LabelSelector;
-  /** The selector as text. */
+  /** The selector in the format of the query parameter `labelSelector`. */
   readonly labelSelector: string;
   readonly resource: string;
   readonly container?: string;
@@ -24,14 +24,14 @@ export interface UsageQuery {
   readonly currentReplicas: number;
 }
 
-/** The number of replicas that the use of a resource calls for, and the present use. */
+/** The number of replicas that the usage of a resource requires, and the current usage. */
 export interface Recommendation {
   readonly replicas: number;
   readonly current: autoscalingV2.MetricValueStatus;
 }
 
 interface Sample {
-  /** Thousandths of the unit. */
+  /** Usage in thousandths of the unit of the resource. */
   readonly value: number;
   readonly timestamp: number;
   readonly windowMs: number;
@@ -40,10 +40,10 @@ interface Sample {
 type Samples = Map<string, number>;
 
 /**
- * Computes the number of replicas at which the use reaches its target. Pods without sample, and those that are not
- * ready, damp the change: they count as idle when it grows, and those without sample as busy when it shrinks.
+ * Computes the number of replicas at which the usage reaches its target. Pods that are not ready or have no sample
+ * reduce the change: when scaling up, both count as idle; when scaling down, pods without a sample count as busy.
  *
- * @throws Error with the text that the conditions of Kubernetes have
+ * @throws Error with the message for the conditions, as in Kubernetes
  */
 export async function recommendedReplicas(query: UsageQuery): Promise<Recommendation> {
   const { run, namespace, selector, resource, target, behavior, currentReplicas } = query;
@@ -79,12 +79,12 @@ export async function recommendedReplicas(query: UsageQuery): Promise<Recommenda
   const damped = ratioOf(used);
   if (isWithin(damped) || (ratio < 1 && damped > 1) || (ratio > 1 && damped < 1)) return unchanged;
   const replicas = ceil(damped * used.size);
-  // Pods that are counted in addition must not reverse the direction of the change.
+  // Counting unready pods and pods without a sample must not reverse the direction of the change.
   if (damped < 1 ? replicas > currentReplicas : replicas < currentReplicas) return unchanged;
   return { replicas, current };
 }
 
-/** Ratios are rounded quotients, so that their products with whole numbers may be slightly too large. */
+/** Rounds up. Ratios are rounded quotients, whose products with integers may be slightly too large. */
 function ceil(value: number): number {
   return Math.ceil(value - 1e-9);
 }

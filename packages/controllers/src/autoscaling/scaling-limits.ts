@@ -1,12 +1,12 @@
 import type { autoscalingV2 } from '@keelson/kinds';
 
-/** Without behaviour the number grows to the double, or to this number, in one step. */
+/** Without `spec.behavior`, one step at most doubles the number of replicas, or raises it to this number. */
 const freeGrowth = 4;
-/** Seconds over which the highest recommendation counts before pods are removed. */
+/** Default of the window in seconds whose highest recommendation applies when scaling down. */
 const scaleDownWindow = 300;
-/** Longest window of a behaviour and longest period of a policy. */
+/** Maximum of `stabilizationWindowSeconds` and of `periodSeconds`, in milliseconds. */
 const longestMs = 3600 * 1000;
-/** More than the number of runs within the longest window. */
+/** Maximum number of recorded entries, which is greater than the number of runs within the longest window. */
 const maxEntries = 500;
 
 interface Entry {
@@ -15,13 +15,13 @@ interface Entry {
   readonly value: number;
 }
 
-/** What is remembered about an autoscaler. */
+/** The recent recommendations of an autoscaler, and its recent changes of the number of replicas. */
 export class ScalingHistory {
   #recommendations: Entry[] = [];
   /** Changes of the number of replicas. */
   #changes: Entry[] = [];
 
-  /** The first recommendation is the number of replicas that the workload has. */
+  /** Records the current number of replicas of the workload as the first recommendation. */
   begin(replicas: number, at: number): void {
     if (this.#recommendations.length === 0) this.#recommendations.push({ at, value: replicas });
   }
@@ -39,7 +39,7 @@ export class ScalingHistory {
     );
   }
 
-  /** The lowest or highest recommendation of the last seconds, and `value`. */
+  /** The minimum or maximum of `value` and the recommendations of the last `seconds`. */
   extreme(pick: (...values: number[]) => number, value: number, seconds: number, now: number): number {
     const since = now - seconds * 1000;
     return this.#recommendations.reduce(
@@ -48,7 +48,7 @@ export class ScalingHistory {
     );
   }
 
-  /** The number of replicas at the beginning of a period. */
+  /** The number of replicas `seconds` ago: the current number without the changes since then. */
   replicasBefore(current: number, seconds: number, now: number): number {
     return this.#changes.reduce((sum, { at, value }) => (at > now - seconds * 1000 ? sum - value : sum), current);
   }
@@ -92,7 +92,7 @@ interface Explained {
   readonly message: string;
 }
 
-/** The recommendation, compared with those of the windows: short peaks and dips are not followed. */
+/** The recommendation within the lowest and highest recommendations of the stabilization windows. */
 function stabilizedReplicas({ spec, history, current, recommended, now }: LimitOptions): Explained {
   const { behavior } = spec;
   const downSeconds = behavior?.scaleDown?.stabilizationWindowSeconds ?? scaleDownWindow;
@@ -142,7 +142,7 @@ function rateLimited(options: LimitOptions): Explained {
   return { replicas: recommended, ...within };
 }
 
-/** How far the policies of one direction permit the number of replicas to change. */
+/** The highest (`up`) or lowest (`down`) number of replicas that the scaling policies permit. */
 function policyLimit({ spec, history, current, now }: LimitOptions, direction: 'up' | 'down'): number {
   const rules = direction === 'up' ? spec.behavior?.scaleUp : spec.behavior?.scaleDown;
   const { selectPolicy = 'Max', policies = [] } = rules ?? {};
@@ -152,7 +152,7 @@ function policyLimit({ spec, history, current, now }: LimitOptions, direction: '
     if (direction === 'up') return type === 'Pods' ? before + value : Math.ceil(before * (1 + value / 100));
     return type === 'Pods' ? before - value : Math.floor(before * (1 - value / 100));
   });
-  // The greatest change is the highest number upwards, and the lowest number downwards.
+  // `Max` selects the greatest change: the highest number for scaling up, the lowest number for scaling down.
   const isHighest = (selectPolicy === 'Max') === (direction === 'up');
   return isHighest ? Math.max(...limits) : Math.min(...limits);
 }

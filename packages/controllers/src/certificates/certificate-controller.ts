@@ -63,7 +63,7 @@ async function decide(request: CertificateSigningRequest, run: ReconcileRun): Pr
           addresses.map(({ address }) => address),
         );
   if (message === undefined) return;
-  // The informer reports the change, and the certificate is issued then.
+  // The update triggers another run, which issues the certificate.
   await write(run, 'approval', addCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
 }
 
@@ -115,8 +115,8 @@ const bootstrappersGroup = 'system:bootstrappers';
 const nodesGroup = 'system:nodes';
 
 /**
- * The reason for approving a request automatically, or undefined. It must be for the client certificate of a node, and
- * come from the bootstrap credential or from that node itself, which renews its certificate.
+ * The reason for approving a request automatically, or undefined. The request must be for the client certificate of a
+ * node. It must have been made with the bootstrap credential or by that node itself, which renews its certificate.
  */
 export function approvalReason({ spec }: CertificateSigningRequest): string | undefined {
   if (spec.signerName !== nodeClientSigner) return undefined;
@@ -139,8 +139,8 @@ function servingNode({ spec }: CertificateSigningRequest): string | undefined {
 }
 
 /**
- * The reason for approving the request of a node for its serving certificate, or undefined. It must contain no names or
- * addresses except those that the node has reported: with others the node could pretend to be another server.
+ * The reason for approving the request of a node for its serving certificate, or undefined. The request may contain
+ * only names and addresses that the node has reported, because the node could otherwise impersonate another server.
  */
 function servingApproval(
   { spec }: CertificateSigningRequest,

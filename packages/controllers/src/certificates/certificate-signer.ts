@@ -2,9 +2,9 @@ import type { CertificateRequest } from '@keelson/certificates';
 
 /** A certificate to be issued; all fields have been checked. */
 export interface CertificateOrder extends CertificateRequest {
-  /** `digital signature`, `key encipherment`, `client auth`, `server auth`. */
+  /** Key usages, a subset of `digital signature`, `key encipherment`, `client auth` and `server auth`. */
   readonly usages: readonly string[];
-  /** Requested validity from now in milliseconds; it ends with the validity of the authority at the latest. */
+  /** Requested validity in milliseconds from now, limited by the validity of the authority. */
   readonly lifetimeMs: number;
 }
 

@@ -23,11 +23,11 @@ import { isNamespaceTerminating, textOf } from '../workload/pod-writes.ts';
 import { dueTime } from './schedule-times.ts';
 
 const timestampAnnotation = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
-/** A run begins this long after its time, so that it does not begin before it by the resolution of clocks. */
+/** Delay after a scheduled time, so that the limited resolution of clocks never starts a run before that time. */
 const paddingMs = 100;
-/** Pause before a local copy that is behind the server is read again, unless it changes earlier. */
+/** Delay before the next run when the local copy is older than the stored object, unless an event comes earlier. */
 const staleMs = 1000;
-/** Longest wait: timers do not last longer than 24 days. */
+/** Longest delay of a timer: one day. Timers of JavaScript are limited to 24.8 days. */
 const maxWaitMs = 24 * 60 * 60_000;
 
 /** Makes jobs at the times of a schedule and deletes old ones. */
@@ -39,7 +39,7 @@ export const cronJobController: ControllerDefinition<CronJob> = {
   reconcile,
 };
 
-/** The fields of the status while a run changes them. */
+/** The fields of the status that a run changes. */
 interface Progress {
   active: coreV1.ObjectReference[];
   lastScheduleTime: string | undefined;
@@ -143,7 +143,7 @@ async function jobOf(run: ReconcileRun, namespace: string, name: string): Promis
   }
 }
 
-/** Makes the job that is due, and waits for the next time. */
+/** Creates the job that is due, and returns the delay until the next scheduled time. */
 async function schedule(cronJob: CronJob, run: ReconcileRun, progress: Progress): Promise<ReconcileResult> {
   const { spec } = cronJob;
   if (spec.suspend) return undefined;
@@ -179,7 +179,7 @@ async function schedule(cronJob: CronJob, run: ReconcileRun, progress: Progress)
     run.event(cronJob, 'Normal', 'JobAlreadyActive', message);
     return again;
   }
-  // The local copy may be behind the status that names the active jobs, and a second job could not be taken back.
+  // The status in the local copy may lack active jobs, and the creation of a second job cannot be undone.
   const { name: own = '', namespace: place = '', resourceVersion: version } = cronJob.metadata ?? {};
   const { metadata } = await run.client.resource(CronJob).namespace(place).get(own);
   if (metadata?.resourceVersion !== version) return { againAfterMs: staleMs };
@@ -202,7 +202,7 @@ function reportMissed(cronJob: CronJob, run: ReconcileRun, time: Date): void {
   run.event(cronJob, 'Warning', 'MissSchedule', `Missed scheduled time to start a job: ${text}`);
 }
 
-/** The schedule; undefined after an event about one that this process cannot evaluate. */
+/** The parsed schedule. When the schedule or time zone is invalid: records an event and returns undefined. */
 function parsed({ spec, ...cronJob }: CronJob, run: ReconcileRun): Schedule | undefined {
   try {
     const times = parseSchedule(spec.schedule);
@@ -220,7 +220,10 @@ function parsed({ spec, ...cronJob }: CronJob, run: ReconcileRun): Schedule | un
   }
 }
 
-/** The job of a time, also when an earlier run has created it; undefined for one that another controller has. */
+/**
+ * Creates the job of a scheduled time, or returns the one that an earlier run has created. Returns undefined when the
+ * name belongs to another owner, or when the namespace is being deleted.
+ */
 async function createJob(cronJob: CronJob, run: ReconcileRun, time: Date): Promise<Job | undefined> {
   const { namespace = '' } = cronJob.metadata ?? {};
   const job = jobAt(cronJob, time);
@@ -239,7 +242,7 @@ async function createJob(cronJob: CronJob, run: ReconcileRun, time: Date): Promi
   }
 }
 
-/** The name follows from the time, so that no time gets two jobs. */
+/** The name of a job is derived from its scheduled time, so that no time gets two jobs. */
 function nameAt({ metadata }: CronJob, time: Date): string {
   return `${metadata?.name}-${Math.floor(time.getTime() / 60_000)}`;
 }
@@ -258,7 +261,7 @@ function jobAt(cronJob: CronJob, time: Date): Job {
   };
 }
 
-/** RFC 3339 with the offset of the time zone. */
+/** A time in RFC 3339 format with the offset of the time zone. */
 function localTime(time: Date, timeZone: string): string {
   const minutes = offsetOf(time.getTime(), timeZone) / 60_000;
   if (minutes === 0) return formatTime(time);

@@ -1,13 +1,13 @@
 import { nextTime, type Schedule } from '@keelson/kinds';
 
 const minuteMs = 60_000;
-/** More missed times than these are reported. */
+/** A greater number of missed times is reported with an event. */
 const manyMissed = 100;
 
 /** The last time at which a job should have been made. */
 export interface DueTime {
   readonly time: Date;
-  /** More than 100 times have passed since the last job. */
+  /** True when more than 100 scheduled times have passed since the last job. */
   readonly tooMany: boolean;
 }
 
@@ -19,7 +19,8 @@ export function dueTime(schedule: Schedule, timeZone: string | undefined, since:
     const passed = Math.floor((now.getTime() - first.getTime()) / schedule.milliseconds);
     return { time: new Date(first.getTime() + passed * schedule.milliseconds), tooMany: passed + 1 > manyMissed };
   }
-  // Later starts have later occurrences, so that the last minute with an occurrence until now is found by bisection.
+  // The next occurrence never decreases with a later start. Bisection finds the last minute whose next occurrence is
+  // not after `now`.
   let [low, high] = [Math.floor(since.getTime() / minuteMs), Math.floor(now.getTime() / minuteMs) + 1];
   let time = first;
   while (high - low > 1) {

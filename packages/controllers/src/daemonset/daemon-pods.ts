@@ -25,7 +25,7 @@ const tolerated: readonly (readonly [key: string, effect: string])[] = [
   ['node.kubernetes.io/unschedulable', 'NoSchedule'],
 ];
 
-/** The tolerations of the template and those of daemon pods. */
+/** The tolerations of the template, and those that every daemon pod has. */
 function tolerationsOf(spec: Partial<PodSpec>): coreV1.Toleration[] {
   const added = [
     ...tolerated,
@@ -36,7 +36,7 @@ function tolerationsOf(spec: Partial<PodSpec>): coreV1.Toleration[] {
   return [...(spec.tolerations ?? []).filter((toleration) => !isAdded(toleration)), ...added];
 }
 
-/** A pod for a node. The scheduler assigns it, because a node affinity by name admits only this node. */
+/** A pod for a node. The pod is assigned by the scheduler, which a node affinity by name restricts to this node. */
 export function daemonPodFor(set: DaemonSet, node: string, hash: string): Pod {
   const pod = podOf(set.spec.template, DaemonSet, set);
   const generation = set.metadata?.annotations?.[templateGenerationAnnotation];
@@ -85,7 +85,7 @@ export function isUpdated({ metadata }: Pod, set: DaemonSet, hash: string): bool
   return generation !== undefined && metadata?.labels?.[templateGenerationLabel] === generation;
 }
 
-/** Whether a node is to have a pod of the set, and whether a present one may stay. */
+/** Whether a node should run a pod of the set, and whether an existing pod may stay. */
 export interface NodeFit {
   readonly shouldRun: boolean;
   readonly mayStay: boolean;
@@ -110,13 +110,13 @@ export function fitOf(set: DaemonSet, node: Node): NodeFit {
   };
 }
 
-/** Nodes that may have an old and a new pod at once. */
+/** The number of nodes that may run an old and a new pod at the same time. */
 export function surgeOf({ spec }: DaemonSet, desired: number): number {
   if (spec.updateStrategy?.type !== 'RollingUpdate') return 0;
   return resolveIntOrPercent(spec.updateStrategy.rollingUpdate?.maxSurge ?? 0, desired, 'up') ?? 0;
 }
 
-/** Nodes that may be without an available pod. */
+/** The number of nodes that may be without an available pod. */
 export function unavailableOf(set: DaemonSet, desired: number): number {
   const { maxUnavailable = 0 } = set.spec.updateStrategy?.rollingUpdate ?? {};
   const resolved = resolveIntOrPercent(maxUnavailable, desired, 'up') ?? 0;

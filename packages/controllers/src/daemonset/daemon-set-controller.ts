@@ -18,10 +18,10 @@ import { managePods } from './manage-pods.ts';
 import { byAssignmentAndAge, NodePods } from './node-pods.ts';
 import { rollOut } from './rolling-update.ts';
 
-/** Keyed by uid and node, so that planes of one process can share it. */
+/** Shared by all control planes of this process, because the keys contain the uid of the DaemonSet and the node. */
 const backoff = new FailedPodBackoff();
 
-/** Keeps a pod on each node that fits. */
+/** Runs one pod of a DaemonSet on each matching node. */
 export const daemonSetController: ControllerDefinition<DaemonSet> = {
   name: 'daemonset-controller',
   kind: DaemonSet,

@@ -21,7 +21,10 @@ export class FailedPodBackoff {
     return entry === undefined ? 0 : Math.max(0, entry.since + entry.pauseMs - now);
   }
 
-  /** Records the deletion of a failed pod. The pause doubles, and is short again after twice the longest one. */
+  /**
+   * Records the deletion of a failed pod. Each deletion doubles the pause up to the longest one. The pause is reset
+   * when no deletion was recorded for twice the longest pause.
+   */
   deleted(key: string, now: number): void {
     const entry = this.#entries.get(key);
     const pauseMs = entry === undefined || isOver(entry, now) ? firstMs : Math.min(2 * entry.pauseMs, maxMs);

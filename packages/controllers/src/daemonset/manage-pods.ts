@@ -6,7 +6,7 @@ import { daemonPodFor, isUpdated, surgeOf } from './daemon-pods.ts';
 import type { FailedPodBackoff } from './failed-pod-backoff.ts';
 import { byAssignmentAndAge, type NodeEntry, type NodePods } from './node-pods.ts';
 
-/** One run for a daemon set. */
+/** The input of one reconcile run for a DaemonSet. */
 export interface DaemonRun {
   readonly run: ReconcileRun;
   readonly set: DaemonSet;
@@ -34,7 +34,7 @@ export async function managePods(
   const { nodes } = options;
   const changes: Changes = { create: [], remove: [], againAfterMs: undefined };
   for (const node of nodes.existing) decide(options, node, changes);
-  // The collector of pods deletes those that were assigned to a node that no longer exists.
+  // Only unassigned pods are deleted here: the pod garbage collector deletes pods that are assigned to missing nodes.
   for (const { pods } of nodes.gone) changes.remove.push(...pods.filter(({ spec }) => !spec.nodeName));
   const { create, remove, againAfterMs } = changes;
   await applyChanges(options, create, remove);
@@ -70,7 +70,7 @@ function decide(options: ManageOptions, { name, fit, pods }: NodeEntry, changes:
   else if (running.length > 1) changes.remove.push(...surplusOf(options, running));
 }
 
-/** True for a pod that has ended. It is deleted; failed ones not faster than the back-off permits. */
+/** True for a pod that has ended, which is added to the pods to delete. The back-off delays this for failed pods. */
 function removeEnded({ run, set, backoff }: ManageOptions, node: string, pod: Pod, changes: Changes): boolean {
   const name = `${pod.metadata?.namespace}/${pod.metadata?.name} on node ${node}`;
   if (pod.status?.phase === 'Succeeded') {
@@ -93,8 +93,8 @@ function removeEnded({ run, set, backoff }: ManageOptions, node: string, pod: Po
 }
 
 /**
- * During a surge a node has the oldest new pod and the oldest old pod, until the new one is available or the old one is
- * not ready.
+ * The surplus pods of a node. During a surge the node keeps its oldest new pod and its oldest old pod, until the new
+ * pod is available or the old pod is not ready.
  */
 function surplusOf({ run, set, hash }: ManageOptions, running: readonly Pod[]): Pod[] {
   const isNew = (pod: Pod) => isUpdated(pod, set, hash);

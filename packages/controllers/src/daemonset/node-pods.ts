@@ -38,7 +38,7 @@ export class NodePods {
   }
 }
 
-/** Assigned pods first, the oldest first. */
+/** Sort order: pods that are assigned to a node first, then by age with the oldest first. */
 export function byAssignmentAndAge(a: Pod, b: Pod): number {
   const assigned = ({ spec }: Pod) => (spec.nodeName ? 0 : 1);
   const created = ({ metadata }: Pod) => timeMs(metadata?.creationTimestamp ?? '') ?? 0;

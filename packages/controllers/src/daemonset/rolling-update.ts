@@ -14,7 +14,7 @@ export async function rollOut(options: DaemonRun): Promise<void> {
   else await surgeNew(options, relevant, surge, desired);
 }
 
-/** The new and the old pod of a node; undefined when it has several of either, until the surplus is deleted. */
+/** The new and the old pod of a node. Undefined while the node has several of either, until the surplus is deleted. */
 function pairOn({ set, hash }: DaemonRun, { pods }: NodeEntry): { old?: Pod; updated?: Pod } | undefined {
   const present = pods.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   const updated = present.filter((pod) => isUpdated(pod, set, hash));
@@ -28,7 +28,7 @@ function availability({ run, set }: DaemonRun): (pod: Pod) => boolean {
   return (pod) => isAvailable(pod, set.spec.minReadySeconds ?? 0, now);
 }
 
-/** Deletes old pods that are unavailable, and as many available ones as may be unavailable. */
+/** Deletes old pods that are unavailable, and old pods that are available as far as `maxUnavailable` permits. */
 async function replaceOld(options: DaemonRun, nodes: readonly NodeEntry[], most: number): Promise<void> {
   const available = availability(options);
   let unavailable = 0;
@@ -55,7 +55,7 @@ async function surgeNew(options: DaemonRun, nodes: readonly NodeEntry[], most: n
   const create: string[] = [];
   const candidates: string[] = [];
   const remove: Pod[] = [];
-  /** Available pods of nodes that should have none: they remain until enough others are available. */
+  /** Available pods on nodes that should not run any. They stay until enough nodes have an available pod. */
   const leaving: Pod[] = [];
   for (const node of nodes) {
     const pair = pairOn(options, node);

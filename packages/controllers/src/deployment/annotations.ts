@@ -41,7 +41,7 @@ export function recordedReplicas(object: KubeObject): number | undefined {
   return integer(object.metadata?.annotations?.[desiredReplicasAnnotation]);
 }
 
-/** The most pods of the deployment when the replica set was scaled last. */
+/** The maximum number of pods of the deployment when the replica set was scaled last. */
 export function recordedMaxReplicas(object: KubeObject): number | undefined {
   return integer(object.metadata?.annotations?.[maxReplicasAnnotation]);
 }
@@ -50,7 +50,10 @@ function integer(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** The record of the size of a deployment, from which replica sets determine their share when it is scaled. */
+/**
+ * Annotations that record the size of a deployment. When the deployment is scaled later, the share of each replica set
+ * is computed from them.
+ */
 export function replicaAnnotations(deployment: Deployment): Record<string, string> {
   const { replicas = 1 } = deployment.spec;
   return {
@@ -59,7 +62,7 @@ export function replicaAnnotations(deployment: Deployment): Record<string, strin
   };
 }
 
-/** The annotations that the present replica set receives from its deployment, and a rollback returns. */
+/** The annotations that a deployment copies to its current replica set, and that a rollback copies back. */
 export function copiedAnnotations({ metadata }: KubeObject): Record<string, string> {
   return Object.fromEntries(Object.entries(metadata?.annotations ?? {}).filter(([name]) => !notCopied.has(name)));
 }
@@ -73,7 +76,10 @@ export function rolledBackAnnotations(deployment: Deployment, set: KubeObject): 
   };
 }
 
-/** The annotations with a revision, if it is greater than the present one, which is added to the history. */
+/**
+ * The annotations with a new revision. The previous revision is appended to the history. Nothing changes if the new
+ * revision is not greater.
+ */
 export function withRevision(annotations: Record<string, string>, revision: bigint): Record<string, string> {
   const present = annotations[revisionAnnotation];
   const before = revisionNumber(present ?? '0');

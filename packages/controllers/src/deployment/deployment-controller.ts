@@ -21,7 +21,7 @@ import { Rollout } from './rollout.ts';
 import { isScaled, scale } from './scale.ts';
 import { revisionHistoryLimit } from './strategy.ts';
 
-/** Replaces the pods of deployments step by step, by replica sets, one for each template. */
+/** Updates the pods of deployments step by step, with one replica set for each version of the pod template. */
 export const deploymentController: ControllerDefinition<Deployment> = {
   name: 'deployment-controller',
   kind: Deployment,
@@ -32,8 +32,8 @@ export const deploymentController: ControllerDefinition<Deployment> = {
 };
 
 /**
- * Both kinds of rollouts start new pods only when old ones have ended. The local copy may show this later than the
- * status of the replica set, so the pod itself must be a reason to reconcile.
+ * Rolling updates and recreations start new pods only when old pods have ended. The local copy may show the end of a
+ * pod later than the status of its replica set, so a change of the pod must trigger a run as well.
  */
 function keysOfRollout(pod: Pod, _before: Pod | undefined, read: ReconcileRun['read']): readonly string[] {
   const isPresent = read(Pod).get(keyOf(pod)) !== undefined;

@@ -43,7 +43,7 @@ export function reportPause(rollout: Rollout): void {
     rollout.setCondition('Progressing', 'Unknown', 'DeploymentResumed', 'Deployment is resumed');
 }
 
-/** True when all pods are of the present template and available, and no others remain. */
+/** True when all replicas are of the present template and available, and no other pods remain. */
 export function isComplete(deployment: Deployment, counts: Counts): boolean {
   const replicas = replicasOf(deployment);
   return (
@@ -131,7 +131,7 @@ function nextCheck(rollout: Rollout, counts: Counts): ReconcileResult {
   return { againAfterMs: Math.max(wait, 0) + 1000 };
 }
 
-/** Takes over the failure of the present replica set, else of another one. */
+/** Copies the condition ReplicaFailure of the present replica set, or else of another one. */
 function setReplicaFailure(rollout: Rollout): void {
   const failureOf = (set: ReplicaSet | undefined) =>
     set?.status?.conditions?.find(({ type }) => type === 'ReplicaFailure');

@@ -8,10 +8,10 @@ import type { Rollout } from './rollout.ts';
 import { maxSurge } from './strategy.ts';
 
 export const hashLabel = 'pod-template-hash';
-/** Longest name of an object; a replica set has the name of its deployment and a hash. */
+/** Maximum length of an object name. A replica set is named after its deployment and a hash. */
 const maxNameLength = 253;
 
-/** The number of pods that the sets request. */
+/** The sum of `spec.replicas` of the replica sets. */
 export function requested(sets: readonly ReplicaSet[]): number {
   return sets.reduce((sum, set) => sum + replicasOf(set), 0);
 }
@@ -20,7 +20,7 @@ export function replicasOf(object: { readonly spec: { readonly replicas?: number
   return object.spec.replicas ?? 1;
 }
 
-/** Pods that will still be available after the set has reached its size. */
+/** The number of available pods of a replica set, limited by its requested size. */
 export function availableOf(set: ReplicaSet): number {
   return Math.min(replicasOf(set), set.status?.availableReplicas ?? 0);
 }

@@ -24,8 +24,8 @@ async function growCurrent(rollout: Rollout, current: ReplicaSet): Promise<boole
 }
 
 /**
- * Shrinks the old replica sets as far as enough pods remain available: first by pods that are unavailable, which also
- * removes what a failed rollout has left, then by available ones.
+ * Shrinks the old replica sets while enough pods remain available. Unavailable pods, for example of a failed rollout,
+ * are removed first.
  */
 async function shrinkOld(rollout: Rollout, current: ReplicaSet): Promise<void> {
   const { deployment, old, all } = rollout;

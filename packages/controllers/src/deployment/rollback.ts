@@ -3,16 +3,13 @@ import { compareRevisions, revisionOf, rollbackToAnnotation, rolledBackAnnotatio
 import { hashLabel, isSameTemplate } from './replica-sets.ts';
 import type { Rollout } from './rollout.ts';
 
-/**
- * The revision to which a deployment is to return, 0 for the one before the present; undefined without such a
- * request.
- */
+/** The revision that a requested rollback restores, or undefined without a request. 0 means the previous revision. */
 export function requestedRevision({ metadata }: Deployment): number | undefined {
   const text = metadata?.annotations?.[rollbackToAnnotation];
   return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Returns the template to a revision, and removes the request, also when it cannot be fulfilled. */
+/** Restores the template of a revision. The request is removed even when the rollback is impossible. */
 export async function rollBack(rollout: Rollout, request: number): Promise<void> {
   const { run, deployment } = rollout;
   const name = deployment.metadata?.name;

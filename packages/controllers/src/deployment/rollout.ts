@@ -19,7 +19,7 @@ import { isRollingUpdate, progressDeadlineSeconds } from './strategy.ts';
 export class Rollout {
   readonly run: ReconcileRun;
   readonly deployment: Deployment;
-  /** Conditions, to which the steps of the run add theirs. */
+  /** Conditions of the new status. The steps of the run add further conditions. */
   conditions: readonly appsV1.DeploymentCondition[];
   /** Annotations of the deployment after the run. */
   annotations: Record<string, string>;
@@ -55,7 +55,7 @@ export class Rollout {
     return this.#sets.filter((set) => replicasOf(set) > 0);
   }
 
-  /** Takes the answer of a write in place of the replica set that was read. */
+  /** Replaces a replica set by the response of its update. */
   replace(set: ReplicaSet): void {
     this.#sets = this.#sets.map((other) => (other.metadata?.uid === set.metadata?.uid ? set : other));
   }
@@ -87,7 +87,7 @@ export class Rollout {
     this.conditions = this.conditions.filter((condition) => condition.type !== type);
   }
 
-  /** Gives the replica set of the present template, if it exists, the greatest revision, and records it. */
+  /** Gives the present replica set, if it exists, the greatest revision. The deployment gets the same one. */
   async syncRevision(): Promise<void> {
     const { current } = this;
     if (current === undefined) return;
@@ -129,7 +129,10 @@ export class Rollout {
     return true;
   }
 
-  /** Continues with a replica set that an earlier run has created without having received the answer. */
+  /**
+   * Adopts a replica set that an earlier run created without receiving the response. For a different set of this name,
+   * returns false and increases the collision count, from which the next name is derived.
+   */
   #adoptCreated(existing: ReplicaSet): boolean {
     if (isControlledBy(existing, this.deployment) && isSameTemplate(existing, this.deployment)) {
       this.#sets.push(existing);
@@ -144,7 +147,9 @@ export class Rollout {
     return last === undefined ? 1n : revisionOf(last) + 1n;
   }
 
-  /** The first size of the replica set of the present template: as many pods as fit beside those of the others. */
+  /**
+   * The initial size of the replica set of the present template, limited by the surge and the pods of the other sets.
+   */
   #firstSize(): number {
     const replicas = replicasOf(this.deployment);
     if (!isRollingUpdate(this.deployment)) return replicas;

@@ -4,7 +4,7 @@ import { availableOf, byAge, mostPods, mostReplicas, replicasOf, requested, resi
 import type { Rollout } from './rollout.ts';
 import { isRollingUpdate, maxUnavailable } from './strategy.ts';
 
-/** True when the deployment has another size than at the last change of a replica set with pods. */
+/** True when the size of the deployment differs from the size that a replica set with pods has recorded. */
 export function isScaled({ deployment, active }: Rollout): boolean {
   if (active.length > 1 && !isRollingUpdate(deployment)) return false;
   return active.some((set) => {
@@ -14,8 +14,8 @@ export function isScaled({ deployment, active }: Rollout): boolean {
 }
 
 /**
- * Brings the replica sets to the size of the deployment without a rollout: the only one with pods receives the whole
- * size, and several ones, during a rollout, receive shares in proportion to their sizes.
+ * Scales the replica sets to the size of the deployment without a rollout. A single set with pods receives the full
+ * size. During a rollout, several sets with pods receive shares in proportion to their sizes.
  */
 export async function scale(rollout: Rollout): Promise<void> {
   const { deployment, active, current } = rollout;
@@ -46,7 +46,7 @@ async function scaleInProportion(rollout: Rollout): Promise<void> {
   const { deployment, run, active, all } = rollout;
   const before = requested(active);
   const total = replicasOf(deployment) > 0 ? mostReplicas(deployment) - before : -before;
-  // Pods beyond the sizes of their sets are still being deleted; growing beside them would exceed the surge.
+  // While surplus pods of the sets are being deleted, additional pods would exceed the surge.
   if (total > 0 && mostPods(run, all) !== requested(all)) return;
   const sets = [...active].sort((a, b) => replicasOf(b) - replicasOf(a) || (total > 0 ? byAge(b, a) : byAge(a, b)));
   let added = 0;
@@ -60,7 +60,7 @@ async function scaleInProportion(rollout: Rollout): Promise<void> {
   for (const [i, set] of sets.entries()) await resize(rollout, set, sizes[i] ?? 0);
 }
 
-/** Moves replicas from sets with unavailable pods to sets that would lose available ones of which too few remain. */
+/** Moves replicas from sets with unavailable pods to sets that would lose available pods, when too few would remain. */
 function keepAvailable(deployment: Deployment, sets: readonly ReplicaSet[], sizes: number[]): void {
   const available = sets.map(availableOf);
   const kept = (i: number) => Math.min(sizes[i] ?? 0, available[i] ?? 0);
@@ -82,7 +82,7 @@ function sum(a: number, b: number): number {
   return a + b;
 }
 
-/** What a replica set receives of a change of the size of its deployment, at most what remains of it. */
+/** The share of a replica set in a change of the deployment's size, limited by what is not yet distributed. */
 function shareOf(deployment: Deployment, set: ReplicaSet, total: number, added: number): number {
   const size = replicasOf(set);
   const rest = total - added;

@@ -17,7 +17,10 @@ export function maxUnavailable(deployment: Deployment): number {
   return Math.min(limits(deployment).unavailable, replicas);
 }
 
-/** Both limits. If percentages round both to 0, one pod may be unavailable, since otherwise no rollout could begin. */
+/**
+ * `maxSurge` and `maxUnavailable` as numbers of pods. If percentages round both to 0, one pod may be unavailable, since
+ * otherwise no rollout could begin.
+ */
 function limits({ spec }: Deployment): { surge: number; unavailable: number } {
   const { replicas = 1 } = spec;
   const pace = spec.strategy?.rollingUpdate ?? {};

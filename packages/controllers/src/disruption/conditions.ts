@@ -2,7 +2,7 @@ import type { PodDisruptionBudget } from '@keelson/kinds';
 
 type Conditions = NonNullable<NonNullable<PodDisruptionBudget['status']>['conditions']>;
 
-/** The conditions of a budget after its number of permitted evictions was set. `at`: the time now. */
+/** The conditions of a disruption budget for a number of permitted evictions. `at` is the current time. */
 export function disruptionConditions(
   conditions: Conditions | undefined,
   disruptionsAllowed: number,

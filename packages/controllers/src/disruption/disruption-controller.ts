@@ -19,7 +19,7 @@ import { Deployment, Pod, PodDisruptionBudget, ReplicaSet, ReplicationController
 import { isReady } from '../workload/pod-state.ts';
 import { disruptionConditions } from './conditions.ts';
 
-/** Time in which an evicted pod must be deleted; after it the pod counts as healthy again. */
+/** An evicted pod that is not being deleted after this time counts as healthy again. */
 const deletionMs = 2 * 60_000;
 
 type Read = ReconcileRun['read'];
@@ -99,7 +99,7 @@ async function reconcile(budget: PodDisruptionBudget, run: ReconcileRun): Promis
   return againAfterMs === undefined ? undefined : { againAfterMs };
 }
 
-/** Without a known scale no eviction is permitted. */
+/** Permits no evictions, because the scale of the workload is unknown. */
 async function setFailed(budget: PodDisruptionBudget, run: ReconcileRun, message: string): Promise<void> {
   const at = formatTime(new Date(run.clock.now()));
   const conditions = disruptionConditions(budget.status?.conditions, 0, budget.status?.observedGeneration, at).map(
@@ -108,7 +108,9 @@ async function setFailed(budget: PodDisruptionBudget, run: ReconcileRun, message
   await patchStatus(run, PodDisruptionBudget, budget, { disruptionsAllowed: 0, conditions });
 }
 
-/** Evicted pods that still exist, and the time after which the next one counts again. */
+/**
+ * Evicted pods whose deletion is still expected, and the milliseconds until the next of them counts as healthy again.
+ */
 function disrupted({ status, metadata }: PodDisruptionBudget, pods: readonly Pod[], run: ReconcileRun) {
   const nowMs = run.clock.now();
   const disruptedPods: Record<string, string> = {};
@@ -171,7 +173,10 @@ interface Scale {
   readonly replicas: number;
 }
 
-/** The scale of a controller of a built-in kind; that of a Deployment for its ReplicaSets. */
+/**
+ * The scale of a controller of a built-in kind, from local copies. ReplicaSets of a Deployment have the scale of the
+ * Deployment.
+ */
 function scaleInCopies(namespace: string, owner: OwnerReference, read: Read): Scale | undefined {
   const key = `${namespace}/${owner.name}`;
   const group = owner.apiVersion.split('/').at(-2) ?? '';

@@ -6,7 +6,7 @@ import { type PortOfEndpoints, triggerTime } from './pod-endpoints.ts';
 
 export const serviceNameLabel = 'kubernetes.io/service-name';
 export const managedByLabel = 'endpointslice.kubernetes.io/managed-by';
-/** As in Kubernetes: small enough that a change of one endpoint is a small write. */
+/** Maximum number of endpoints of a slice, as in Kubernetes. A change of one endpoint thus remains a small write. */
 const maxEndpoints = 100;
 
 export type Endpoint = EndpointSlice['endpoints'][number];
@@ -63,12 +63,12 @@ function groupKey(addressType: string, ports: EndpointSlice['ports'] | readonly 
   return JSON.stringify([addressType, texts.map((text) => JSON.stringify(text)).sort()]);
 }
 
-/** What identifies an endpoint while its state changes. */
+/** The identity of an endpoint, which does not depend on its state. */
 function identity({ addresses, targetRef }: Endpoint): string {
   return `${targetRef?.uid ?? ''}/${addresses.join()}`;
 }
 
-/** The next endpoints of one existing slice, or of a new one. */
+/** The planned endpoints of an existing or a new slice. */
 interface Plan {
   readonly existing: EndpointSlice | undefined;
   readonly endpoints: Endpoint[];
@@ -152,7 +152,7 @@ function sliceMeta(wanted: WantedSlices, slice: EndpointSlice | undefined): Obje
   };
 }
 
-/** Compares what a controller writes, except for the time of the change. */
+/** Compares the fields that a controller writes to a slice, except for the time of the last change. */
 function isSame(a: EndpointSlice, b: EndpointSlice): boolean {
   const form = ({ metadata, endpoints, ports }: EndpointSlice) => {
     const { [triggerTime]: _, ...annotations } = metadata?.annotations ?? {};
@@ -167,7 +167,7 @@ function isSame(a: EndpointSlice, b: EndpointSlice): boolean {
   return isDeepStrictEqual(plain(form(a)), plain(form(b)));
 }
 
-/** Without properties that are undefined. */
+/** A copy of a JSON value without properties that are undefined. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }

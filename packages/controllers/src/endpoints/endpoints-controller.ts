@@ -18,7 +18,9 @@ import {
   triggerTime,
 } from './pod-endpoints.ts';
 
-/** Larger objects are slow to write and to read; EndpointSlices have no such limit. */
+/**
+ * Maximum number of addresses, because larger objects are slow to write and to read. EndpointSlices have no such limit.
+ */
 const maxAddresses = 1000;
 const overCapacity = 'endpoints.kubernetes.io/over-capacity';
 const managedByLabel = 'endpoints.kubernetes.io/managed-by';
@@ -36,7 +38,8 @@ export const endpointsController: ControllerDefinition<Service> = {
     relatedKind(Pod, servicesOf),
     relatedKind(Endpoints, ({ metadata }, _before, read) => {
       const key = `${metadata?.namespace}/${metadata?.name}`;
-      // Users may write Endpoints before their service; those of this controller are left behind by a deleted one.
+      // Users may create Endpoints before their service. Endpoints without a service trigger a run only if this
+      // controller has written them, and the run deletes them.
       const concerns = read(Service).get(key) !== undefined || metadata?.labels?.[managedByLabel] === managedBy;
       return concerns ? [key] : [];
     }),
@@ -72,7 +75,7 @@ async function reconcile(service: Service, run: ReconcileRun): Promise<undefined
   else await endpoints.update(next);
 }
 
-/** Endpoints have no owner, because users may create them before the service. */
+/** Deletes the Endpoints of a deleted service. They have no owner, because users may create them before the service. */
 async function deleted({ key, client, read }: ReconcileRun): Promise<undefined> {
   if (read(Endpoints).get(key) === undefined) return;
   const [namespace = '', name = ''] = key.split('/');

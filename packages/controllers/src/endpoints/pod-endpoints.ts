@@ -2,13 +2,13 @@ import { isIPv6 } from 'node:net';
 import type { ReconcileRun } from '@keelson/controller-kit';
 import { type Pod, Service } from '@keelson/kinds';
 
-/** The last change that led to the current endpoints, for measuring how long it takes until they are used. */
+/** Annotation with the time of the last change that led to the current endpoints, for measuring propagation delays. */
 export const triggerTime = 'endpoints.kubernetes.io/last-change-trigger-time';
 const headlessLabel = 'service.kubernetes.io/headless';
 
 export type ServicePort = NonNullable<Service['spec']['ports']>[number];
 
-/** A port of endpoints, in the form of both kinds. */
+/** A port in the form that Endpoints and EndpointSlices share. */
 export interface PortOfEndpoints {
   readonly name: string;
   readonly port: number;
@@ -39,7 +39,7 @@ export function selects(selector: Readonly<Record<string, string>>, labels: Read
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** True for services whose endpoints are pods; those of others are managed by their users. */
+/** True for services whose endpoints are pods. The endpoints of other services are managed by users. */
 export function hasSelector({ spec }: Service): boolean {
   return spec.type !== 'ExternalName' && Object.keys(spec.selector ?? {}).length > 0;
 }
@@ -49,7 +49,7 @@ export function podsOf(service: Service, pods: readonly Pod[]): Pod[] {
   return pods.filter((pod) => selects(selector, pod.metadata?.labels ?? {}) && hasEndpoint(pod));
 }
 
-/** The port of a pod to which a port of a service leads; undefined when the pod has no port of that name. */
+/** The port of a pod that is the target of a service port; undefined when the pod has no port of that name. */
 export function targetPortOf(pod: Pod, { targetPort, port, protocol = 'TCP' }: ServicePort): number | undefined {
   if (targetPort === undefined) return port;
   if (typeof targetPort === 'number') return targetPort;
@@ -60,7 +60,7 @@ export function targetPortOf(pod: Pod, { targetPort, port, protocol = 'TCP' }: S
   return undefined;
 }
 
-/** The ports of a service at a pod. Ports whose name the pod does not declare are left out. */
+/** The ports of a service with the port numbers of a pod. Ports whose name the pod does not declare are left out. */
 export function portsAt(pod: Pod, { spec }: Service): PortOfEndpoints[] {
   return (spec.ports ?? []).flatMap((port) => {
     const number = targetPortOf(pod, port);
@@ -81,7 +81,7 @@ export function podReference({ metadata }: Pod): { kind: string; namespace: stri
   return { kind: 'Pod', namespace, name, uid };
 }
 
-/** What of a pod appears in endpoints. */
+/** The fields of a pod that affect endpoints, as text for comparisons. */
 function relevant(pod: Pod): string {
   const { metadata, spec, status } = pod;
   return JSON.stringify([
@@ -108,7 +108,7 @@ export function servicesOf(pod: Pod, before: Pod | undefined, read: ReconcileRun
     .map(({ metadata }) => `${namespace}/${metadata?.name}`);
 }
 
-/** The newest change among a service and its pods. */
+/** The time of the latest change of a service or its pods. */
 export function lastChange(service: Service, pods: readonly Pod[]): string | undefined {
   const times = pods.flatMap(({ metadata, status }) => [
     status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime,
@@ -120,7 +120,7 @@ export function lastChange(service: Service, pods: readonly Pod[]): string | und
     .at(-1);
 }
 
-/** The labels of a service for its endpoints. */
+/** The labels that endpoints inherit from their service, with the label of headless services where it applies. */
 export function labelsOfEndpoints({ metadata, spec }: Service): Record<string, string> {
   const { [headlessLabel]: _, ...labels } = metadata?.labels ?? {};
   return spec.clusterIP === 'None' ? { ...labels, [headlessLabel]: '' } : labels;

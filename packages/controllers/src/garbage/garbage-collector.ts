@@ -21,10 +21,10 @@ interface Followed {
 
 /**
  * Deletes objects whose owners no longer exist, delays foreground deletions until the dependents are deleted, and
- * removes references to orphaning owners: see docs/reference/api-rules.md#garbage-collection. It watches the metadata
- * of every kind that can be listed, watched and deleted, and reads from the server again before it acts. Objects
- * without owner that are not being deleted are the majority in a cluster and occupy no memory here: whether such an
- * object exists as an owner is requested once.
+ * removes references to orphaning owners: see docs/reference/api-rules.md#garbage-collection. The collector watches the
+ * metadata of every kind that can be listed, watched and deleted, and reads objects from the server again before it
+ * changes them. Most objects in a cluster have no owner and are not being deleted. They are not cached; the collector
+ * asks the server once whether such an object exists as an owner.
  */
 export class GarbageCollector implements Service {
   readonly name = 'garbage-collector-controller';
@@ -36,7 +36,7 @@ export class GarbageCollector implements Service {
   readonly #queue: WorkQueue;
   #cancelResync: () => void = () => {};
   #stopped = false;
-  /** False until every kind has been listed once; before that, an owner that is not cached may exist. */
+  /** False until the first lists of all kinds or a timeout. Before that, an owner that is not cached may exist. */
   #complete = false;
 
   constructor(options: ControllerOptions) {
@@ -50,7 +50,7 @@ export class GarbageCollector implements Service {
     const timeout = new Promise<void>((resolve) => {
       cancel = this.#options.clock.after(firstListsMs, resolve);
     });
-    // A kind that cannot be listed must not delay the others: the server is asked for owners in any case.
+    // A kind that cannot be listed must not delay the start. Owners are read from the server in any case.
     await Promise.race([this.#followKinds(), timeout]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
@@ -257,7 +257,10 @@ function unblocked(object: KubeObject, owner: string): Record<string, unknown> |
   };
 }
 
-/** Foreground when dependents wait; otherwise the policy of the object's own finalizers, or Background. */
+/**
+ * The propagation policy for a delete: Foreground if `foreground` is set, otherwise the policy that the finalizers of
+ * the object state, or Background.
+ */
 function policyFor(
   finalizers: readonly string[],
   foreground: boolean,

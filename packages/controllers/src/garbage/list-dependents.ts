@@ -4,9 +4,9 @@ import { nodeOf, type ObjectNode } from './object-graph.ts';
 const pageSize = 500;
 
 /**
- * Lists all dependents of an owner from the server. The cached state is not sufficient before an owner is released: the
- * kinds are watched separately, so the deletion of an owner may be observed before an older dependent, which would then
- * be deleted or not be waited for.
+ * Lists all dependents of an owner from the server. The cached state is not sufficient before an owner is released:
+ * because kinds are watched separately, the deletion of an owner may be observed before the creation of a dependent.
+ * Such a dependent would be deleted instead of orphaned, or the owner would not wait for it.
  */
 export async function listDependents(
   client: ApiClient,

@@ -20,7 +20,7 @@ export const orphanFinalizer = 'orphan';
 const none: readonly OwnerReference[] = [];
 const noFinalizers: readonly string[] = [];
 
-/** The node of an object; undefined without a uid. */
+/** The graph node of an object; undefined for an object without a uid. */
 export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObject): ObjectNode | undefined {
   if (metadata.uid === undefined) return undefined;
   const deleting = metadata.deletionTimestamp !== undefined;
@@ -78,7 +78,7 @@ export class ObjectGraph {
     return node;
   }
 
-  /** Objects that name this one as an owner. */
+  /** Objects that have the object with this uid as an owner. */
   dependents(uid: string): ObjectNode[] {
     const uids = this.#dependents.get(uid);
     if (uids === undefined) return [];
@@ -86,8 +86,8 @@ export class ObjectGraph {
   }
 
   /**
-   * UIDs of the objects whose foreground deletion waits for this one: its owners through references that block, their
-   * owners, and so on. The object itself is among them when it is its own owner, directly or through others.
+   * UIDs of the objects whose foreground deletion waits for the given object: its owners through blocking references,
+   * their owners, and so on. The object itself is included when it is its own owner, directly or indirectly.
    */
   waitingOwners(node: ObjectNode): ReadonlySet<string> {
     const found = new Set<string>();

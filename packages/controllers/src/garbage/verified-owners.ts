@@ -6,7 +6,7 @@ import type { ClassifiedOwners } from './classify-owners.ts';
  */
 export class VerifiedOwners {
   readonly #uids = new Set<string>();
-  /** Owners deleted while a read was in progress: its result may be older than the deletion. */
+  /** Owners deleted while a read was in progress. The result of that read may be older than the deletion. */
   readonly #deletedMeanwhile = new Set<string>();
   #asking = 0;
   #clearings = 0;
@@ -15,7 +15,7 @@ export class VerifiedOwners {
     return this.#uids.has(uid);
   }
 
-  /** Records the owners that `ask` has read. */
+  /** Calls `ask`, which reads owners, and records the owners that exist and were not deleted in the meantime. */
   async during(ask: () => Promise<ClassifiedOwners>): Promise<ClassifiedOwners> {
     this.#asking += 1;
     const clearings = this.#clearings;

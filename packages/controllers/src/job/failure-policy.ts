@@ -1,6 +1,6 @@
 import type { batchV1, coreV1, Job, Pod } from '@keelson/kinds';
 
-/** What the first rule that matches a failed pod requests. */
+/** The action of the first rule of the pod failure policy that matches a failed pod. */
 export interface FailureDecision {
   readonly action: string;
   /** Why the job fails; present for the action FailJob. */

@@ -17,7 +17,7 @@ export const ttlAfterFinishedController: ControllerDefinition<Job> = {
     const { name = '', namespace = '' } = job.metadata ?? {};
     const jobs = run.client.resource(Job).namespace(namespace);
     try {
-      // The time may have been extended in the meantime.
+      // The local copy may be outdated: the TTL of the stored job may have been extended.
       const fresh = await jobs.get(name);
       const leftNow = timeLeft(fresh, run.clock.now());
       if (leftNow === undefined || leftNow > 0) return again(leftNow);
@@ -45,14 +45,17 @@ function timeLeft(job: Job, now: number): number | undefined {
   return endedAt === undefined ? undefined : Math.max(0, endedAt + ttlSecondsAfterFinished * 1000 - now);
 }
 
-/** Frees pods whose job no longer counts them, because it is gone or has finished; they could not be removed. */
+/**
+ * Removes the tracking finalizer from pods whose job is deleted or finished. Such pods could otherwise never be
+ * removed.
+ */
 export const jobOrphanPods: ControllerDefinition<Pod> = {
   name: 'job-orphan-pods',
   kind: Pod,
   workers: 5,
   related: [
     relatedKind(Job, (job, before, read) => {
-      // A job without an earlier state is new or deleted; a new one has no pods yet.
+      // An event without a previous state is about a new or a deleted job. A new job has no pods yet.
       if (before !== undefined && isFinished(before) === isFinished(job)) return [];
       return read(Pod)
         .controlledBy(job)

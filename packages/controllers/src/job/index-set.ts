@@ -14,7 +14,10 @@ export class IndexSet {
     this.size = intervals.reduce((sum, { first, last }) => sum + last - first + 1, 0);
   }
 
-  /** Parses the text of a status or a spec. Indexes from `completions` on and parts without numbers are left out. */
+  /**
+   * Parses a list of indexes such as `1,3-5,7`. Indexes that are not below `completions` and parts that are not numbers
+   * are left out.
+   */
   static parse(text: string | undefined, completions: number): IndexSet {
     const intervals: Interval[] = [];
     for (const part of text ? text.split(',') : []) {

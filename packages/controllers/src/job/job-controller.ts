@@ -16,7 +16,7 @@ import { deleteActivePods, managePods, PodCounts } from './manage-pods.ts';
 import { afterEnds, type FailureRun } from './pod-backoff.ts';
 import { type StatusFields, trackPods, withJobCondition } from './track-pods.ts';
 
-/** Value of `managedBy` that means this controller. */
+/** Value of `spec.managedBy` for jobs that this controller runs. */
 const controllerName = 'kubernetes.io/job-controller';
 const completionsReached: Verdict = {
   outcome: 'Complete',
@@ -24,7 +24,9 @@ const completionsReached: Verdict = {
   message: 'Reached expected number of succeeded pods',
 };
 
-/** Failures of unfinished jobs by uid of the job, which the pause before the next pod depends on. */
+/**
+ * The recorded failures of unfinished jobs by uid of the job. They determine the pause before the next pod is created.
+ */
 type Failures = Map<string, { readonly key: string; readonly run: FailureRun }>;
 
 /** True for jobs that another controller runs. */
@@ -78,7 +80,7 @@ async function reconcile(job: Job, run: ReconcileRun, known: Failures): Promise<
     else if (!isDeleting) pauses.push((await managePods(run, state, counts, failures)) ?? Number.POSITIVE_INFINITY);
   } catch (error) {
     failure = { error };
-    // The job has not ended before all its pods are deleted.
+    // The job is not finished until all its pods are deleted.
     verdict = undefined;
   }
   if (run.signal.aborted) return undefined;
@@ -94,7 +96,7 @@ async function reconcile(job: Job, run: ReconcileRun, known: Failures): Promise<
   return verdict === undefined && Number.isFinite(againAfterMs) && !isDeleting ? { againAfterMs } : undefined;
 }
 
-/** Without knowledge of earlier runs the pods that exist show the failures. */
+/** The failures of a job. Without a record of earlier runs, they are derived from the existing pods. */
 function failuresOf(state: JobState, known: FailureRun | undefined): FailureRun {
   const { job, pods, newSucceeded, newFailed } = state;
   if (known !== undefined) return afterEnds(known, newSucceeded, newFailed);
@@ -112,7 +114,10 @@ function isComplete({ job, succeeded }: JobState, { active }: PodCounts): boolea
   return completions === undefined ? succeeded > 0 : succeeded >= completions;
 }
 
-/** The fields that do not depend on which pods are counted. `isManaged`: this run could create and delete pods. */
+/**
+ * The status fields that do not depend on which pods are counted. `isManaged` is true when the run could create and
+ * delete pods.
+ */
 function statusFields(
   run: ReconcileRun,
   { job }: JobState,
@@ -133,7 +138,7 @@ function statusFields(
         : { type: 'Suspended', status: 'False', reason: 'JobResumed', message: 'Job resumed' },
     );
     const suspended = conditionOf(conditions, 'Suspended')?.status;
-    // The active deadline counts from the last start.
+    // The active deadline is measured from the start or the last resumption.
     if (suspended !== conditionOf(before, 'Suspended')?.status && !suspend) startTime = timeOf(run);
   }
   return {
@@ -152,7 +157,9 @@ function recordSuspension(run: ReconcileRun, before: Job, after: Job): void {
   else run.event(after, 'Normal', 'Resumed', 'Job resumed');
 }
 
-/** Writes the counts, with the last condition when all pods have ended and are counted, and records the events. */
+/**
+ * Writes the counts. When all pods have ended and are counted, also writes the final condition and records the events.
+ */
 async function finish(
   run: ReconcileRun,
   { job, status, complete }: Awaited<ReturnType<typeof trackPods>>,

@@ -20,7 +20,7 @@ export function isTracked({ metadata }: Pod): boolean {
   return metadata?.finalizers?.includes(trackingFinalizer) ?? false;
 }
 
-/** True when a replacement is only created after the end of a pod, not already while it is being deleted. */
+/** True when a pod is replaced only after its end, not already when its deletion begins. */
 export function replacesOnlyFailed({ spec }: Job): boolean {
   return spec.podReplacementPolicy === 'Failed' || spec.podFailurePolicy !== undefined;
 }
@@ -38,12 +38,12 @@ export function indexOf({ metadata }: Pod, { spec }: Job): number | undefined {
   return Number(text);
 }
 
-/** Failures of the pods that this one replaces which count towards the limit of its index. */
+/** The number of earlier failed pods of the same index that count towards `backoffLimitPerIndex`. */
 export function countedFailures(pod: Pod): number {
   return count(pod, failuresAnnotation);
 }
 
-/** All failures of the pods that this one replaces. */
+/** The number of all earlier failed pods of the same index. */
 export function allFailures(pod: Pod): number {
   return count(pod, failuresAnnotation) + count(pod, ignoredFailuresAnnotation);
 }
@@ -73,10 +73,10 @@ export function endedAt({ metadata, spec, status }: Pod): number {
 }
 
 /**
- * A pod of a job.
+ * The pod of a job to be created.
  *
  * @param index completion index of an indexed job
- * @param replaced the failed pod of the index, whose failures the new pod carries on
+ * @param replaced the failed pod of the same index; the new pod continues its failure counts
  */
 export function jobPod(job: Job, index?: number, replaced?: Pod): Pod {
   const pod = podOf(job.spec.template, Job, job);

@@ -23,16 +23,19 @@ export class JobState {
   readonly pods: readonly Pod[];
   readonly active: readonly Pod[];
   readonly terminating: readonly Pod[];
-  /** Pods that have ended and are in no count and in no list of the status. */
+  /** Pods that have ended and are neither counted nor listed in the status. */
   readonly newSucceeded: readonly Pod[];
   readonly newFailed: readonly Pod[];
   readonly uncounted: { readonly succeeded: ReadonlySet<string>; readonly failed: ReadonlySet<string> };
-  /** Counts with the new pods. */
+  /** The counts of the status increased by the newly ended pods. */
   readonly succeeded: number;
   readonly failed: number;
-  /** Present for indexed jobs: indexes of the status, those with the new pods, and those that have failed. */
+  /**
+   * The completion indexes of an indexed job: succeeded ones of the status, succeeded ones including new pods, and
+   * failed ones.
+   */
   readonly indexes: { readonly before: IndexSet; readonly succeeded: IndexSet; readonly failed?: IndexSet } | undefined;
-  /** Failed pods by index that wait for their replacement, which carries on the number of failures. */
+  /** Failed pods that wait for their replacement, by index. The replacement continues their failure counts. */
   readonly awaitingReplacement: ReadonlyMap<number, Pod>;
 
   constructor(job: Job, pods: readonly Pod[]) {
@@ -73,7 +76,7 @@ export class JobState {
       return action === 'FailIndex' || (action !== 'Ignore' && countedFailures(pod) >= backoffLimitPerIndex);
     });
     const failed = IndexSet.parse(job.status?.failedIndexes, completions);
-    // An index whose pod succeeded does not fail by another pod of the same index.
+    // An index with a succeeded pod does not fail because of another pod of the same index.
     const newly = indexesOf(exhausted.filter((pod) => !succeeded.has(indexOf(pod, job) ?? 0)));
     return { before, succeeded, failed: failed.with(newly) };
   }
@@ -94,7 +97,7 @@ export class JobState {
     return found;
   }
 
-  /** Why the job ends, apart from the number of completions. */
+  /** The outcome of a job that must end, without regard to the number of completions; undefined when it continues. */
   verdict(now: number): Verdict | undefined {
     const { job, indexes } = this;
     const { spec, status } = job;

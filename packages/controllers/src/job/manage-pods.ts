@@ -8,7 +8,7 @@ import { allFailures, endedAt, indexOf, isIndexed, jobPod, replacesOnlyFailed, s
 import type { JobState } from './job-state.ts';
 import { type FailureRun, pauseAfter } from './pod-backoff.ts';
 
-/** The pods of a job after a run has created and deleted some. */
+/** The number of pods of a job, updated when a run creates or deletes pods. */
 export class PodCounts {
   active: number;
   ready: number;
@@ -35,7 +35,7 @@ export async function deleteActivePods(run: ReconcileRun, state: JobState, count
   });
 }
 
-/** Creates or deletes pods. Returns the milliseconds until the next pod may be created, if that is what remains. */
+/** Creates or deletes pods. Returns the milliseconds until the next pod may be created, if a creation is delayed. */
 export async function managePods(
   run: ReconcileRun,
   state: JobState,
@@ -47,7 +47,7 @@ export async function managePods(
   const surplus = surplusPods(state, Math.max(0, active.length - wanted), run.clock.now()).slice(0, burstReplicas);
   if (surplus.length > 0) {
     await inParallel(surplus, async (pod) => {
-      // A pod that the job no longer needs is not a failure.
+      // The finalizer is removed first, because the deletion of a surplus pod must not count as a failure.
       await stopTracking(run, pod);
       await deletePod(run, job, pod);
       counts.deleted(pod);
@@ -84,14 +84,14 @@ function wantedPods({ job, active, succeeded }: JobState): number {
   return Math.max(0, Math.min(completions - succeeded, parallelism));
 }
 
-/** Pods to delete: of an indexed job those without a valid index and those of an index that another one has. */
+/** Pods to delete. Of an indexed job, these are first the pods without a valid index and duplicates of an index. */
 function surplusPods({ job, active }: JobState, least: number, now: number): Pod[] {
   const ranked = () => rankedForDeletion(active, { related: [], minReadySeconds: 0, now });
   if (!isIndexed(job)) return least === 0 ? [] : ranked().slice(0, least);
   const seen = new Set<number>();
   const surplus: Pod[] = [];
   const rest: Pod[] = [];
-  // The last in the order of deletion is kept.
+  // Of several pods with one index, the last in the order of deletion is kept.
   for (const pod of ranked().reverse()) {
     const index = indexOf(pod, job);
     if (index === undefined || seen.has(index)) surplus.push(pod);

@@ -5,14 +5,14 @@ import { endedAt } from './job-pods.ts';
 const firstMs = 10_000;
 const maxMs = 6 * 60_000;
 
-/** Failures of the pods of a job since the last success. */
+/** The number of failed pods of a job since the last success. */
 export interface FailureRun {
   readonly failures: number;
   /** Epoch milliseconds. */
   readonly lastAt: number;
 }
 
-/** The failures after further pods have ended. */
+/** The failures of a job after further pods have ended. A success resets them. */
 export function afterEnds(
   before: FailureRun | undefined,
   succeeded: readonly Pod[],
@@ -32,7 +32,7 @@ function latest(times: readonly number[]): number {
 /** Milliseconds until the next pod may be created; 0: now. */
 export function pauseAfter({ failures, lastAt }: FailureRun, now: number): number {
   if (failures === 0) return 0;
-  // Beyond a few doublings the pause is the longest one in any case.
+  // The exponent is limited against overflow: the pause reaches its maximum after a few doublings.
   const pause = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 20));
   return Math.max(0, lastAt + pause - now);
 }

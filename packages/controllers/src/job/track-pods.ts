@@ -7,25 +7,25 @@ import { IndexSet } from './index-set.ts';
 import { indexOf, isFailed, isTracked, stopTracking } from './job-pods.ts';
 import type { JobState, Verdict } from './job-state.ts';
 
-/** Most uids in the status: it remains below about 20 KB. */
+/** Maximum number of uids in the status, which limits their size to about 20 KB. */
 const maxUncounted = 500;
 
 export type StatusFields = { [F in keyof batchV1.JobStatus]?: batchV1.JobStatus[F] | undefined };
 
-/** A pod counts exactly once, also when the process ends at any of these steps. */
+/** The planned status and finalizer changes. Each pod is counted exactly once, even if the process ends at any step. */
 interface Tracked {
-  /** Pods that may lose the finalizer once `status` is written. */
+  /** Pods whose finalizer may be removed after `status` is written. */
   readonly release: readonly Pod[];
   readonly status: StatusFields;
-  /** False when further pods remain. */
+  /** False when some ended pods must be counted in another step. */
   readonly complete: boolean;
 }
 
 /**
- * Counts the pods that have ended: their uids are written to the status, their finalizers are removed, and their uids
- * are replaced by counts. A pod that has a finalizer and is not listed is thereby one that was never counted, and a
- * listed one without finalizer must still be counted. Returns the job as it is then, and the last fields of the status,
- * which the caller writes.
+ * Counts the pods that have ended in three steps: their uids are written to the status, their finalizers are removed,
+ * and their uids are replaced by counts. Thus, a pod with a finalizer whose uid is not listed was never counted, and a
+ * listed uid of a pod without a finalizer must still be counted. Returns the updated job and the last fields of the
+ * status, which the caller writes.
  *
  * @param written called when the uids are in the status
  */
@@ -90,7 +90,10 @@ function tracked(run: ReconcileRun, state: JobState, verdict: Verdict | undefine
   return { release, status, complete };
 }
 
-/** The conditions with one of them set, at the present time if it changes. False is not added, only set. */
+/**
+ * The conditions with one condition set. A change of its status, reason or message also sets its times. A missing
+ * condition with the status False is not added.
+ */
 export function withJobCondition(
   run: ReconcileRun,
   conditions: readonly batchV1.JobCondition[] = [],

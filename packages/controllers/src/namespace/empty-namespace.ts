@@ -12,13 +12,13 @@ export interface Emptied {
   readonly failures: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/** The response lists the deleted objects, so that large collections are deleted in parts. */
+/** Maximum number of objects deleted by one request, because the response lists all deleted objects. */
 const objectsPerCall = 500;
 
 /**
- * Deletes every object of a namespace and reports those that remain because of a grace period or a finalizer. All other
- * objects are deleted after the pods have ended, as in Kubernetes: a pod never runs without the network policies and
- * quotas that applied to it.
+ * Deletes every object of a namespace and reports those that remain because of a grace period or a finalizer. As in
+ * Kubernetes, the pods are deleted first and other objects only after the pods have ended, so that a pod never runs
+ * without its network policies and quotas.
  */
 export async function emptyNamespace(
   client: ApiClient,

@@ -3,9 +3,12 @@ import { isStatusError, type KubeObject, type ResourceClient, StatusReason } fro
 import { ConfigMap, Namespace, ServiceAccount } from '@keelson/kinds';
 
 const accountName = 'default';
-/** Name of the config map with the authority, in every namespace. */
+/** Name of the config map in every namespace that contains the certificate authority of the server. */
 export const rootAuthorityMap = 'kube-root-ca.crt';
-/** Interval at which each namespace is compared with the authority, which may change. Only local copies are read. */
+/**
+ * Interval at which the config maps are compared with the certificate authority, which may change. Only local copies
+ * are read.
+ */
 export const authorityCheckMs = 60_000;
 const mapDescription =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the ' +
@@ -13,9 +16,10 @@ const mapDescription =
 
 /**
  * Keeps two objects in every namespace that is not being deleted: the service account `default`, and the config map
- * `kube-root-ca.crt`, with which pods verify the server. Pods mount both.
+ * `kube-root-ca.crt`, with which pods verify the server. Pods mount the config map together with a token of the
+ * account.
  *
- * @param certificateAuthority the present authorities of the server's certificate, PEM; undefined: they are not
+ * @param certificateAuthority the current certificate authorities of the server in PEM format; undefined: they are not
  *   published
  */
 export function namespaceDefaults(certificateAuthority: (() => string) | undefined): ControllerDefinition<Namespace> {
@@ -54,7 +58,7 @@ async function publish({ key: namespace, client, read }: ReconcileRun, data: Rec
     await maps.update({ ...existing, data });
 }
 
-/** Does nothing when the object exists, or when its namespace has been deleted in the meantime. */
+/** Creates an object unless it exists already or its namespace has been deleted in the meantime. */
 async function createMissing<T extends KubeObject>(objects: ResourceClient<T>, object: T): Promise<void> {
   try {
     await objects.create(object);

@@ -22,14 +22,14 @@ import { Zones, zoneOf } from './zones.ts';
 
 /** A node without a heartbeat for this time is unreachable. */
 const gracePeriodMs = 40_000;
-/** The same for a node that has never reported its state. */
+/** A node that has never reported its state is unreachable after this time without a heartbeat. */
 const startupGracePeriodMs = 60_000;
 /** Period in which nodes that are not ready are examined again. */
 const monitorPeriodMs = 5_000;
 const leaseNamespace = 'kube-node-lease';
 const heartbeatTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
-/** What this process has observed of a node. Its own clock decides, because those of nodes differ. */
+/** Observations of a node by this process. Times are those of the local clock, because the clocks of nodes differ. */
 interface Observation {
   readonly uid: string;
   heartbeat: string;
@@ -45,7 +45,7 @@ interface State {
   readonly zones: Zones;
 }
 
-/** One state for each running controller. */
+/** The state of each running controller, by its node reader. */
 const states = new WeakMap<ObjectReader<Node>, State>();
 
 function stateOf(run: ReconcileRun): State {
@@ -89,13 +89,13 @@ async function reconcile(node: Node, run: ReconcileRun): Promise<ReconcileResult
     const known = readyStatus(node) !== undefined;
     const silentMs = run.clock.monotonic() - observed.seenAt;
     const remainingMs = (known ? gracePeriodMs : startupGracePeriodMs) - silentMs;
-    // The write leads to the next run.
+    // The update of the status triggers the next run.
     if (remainingMs <= 0 && (await reportUnknown(node, run))) return undefined;
     await reportPods(node, observed, run);
     await taint(node, observed, state, run);
     return { againAfterMs: remainingMs > 0 && readyStatus(node) === 'True' ? remainingMs : monitorPeriodMs };
   } catch (error) {
-    // The agent has written the node in the meantime.
+    // Another client, usually the node agent, has updated the node in the meantime.
     if (isStatusError(error, StatusReason.Conflict)) return { againAfterMs: 0 };
     throw error;
   }
@@ -105,7 +105,7 @@ function report(run: ReconcileRun, node: Node, reason: string, what: string): vo
   run.event(node, 'Normal', reason, `Node ${node.metadata?.name} event: ${what}`);
 }
 
-/** Records whether the node has given a sign of life: a renewed lease, or a status with a new time. */
+/** Records the last heartbeat of a node: a renewed lease, or a status with a new heartbeat time. */
 function observe(node: Node, run: ReconcileRun, { nodes }: State): Observation {
   const { name = '', uid = '' } = node.metadata ?? {};
   const renewed = run.read(Lease).get(`${leaseNamespace}/${name}`)?.spec?.renewTime ?? '';
@@ -124,7 +124,7 @@ function observe(node: Node, run: ReconcileRun, { nodes }: State): Observation {
   return observed;
 }
 
-/** Sets the conditions that the agent reports to Unknown. False when they are already. */
+/** Sets the conditions that the agent reports to Unknown. Returns false when they are Unknown already. */
 async function reportUnknown(node: Node, { client, clock }: ReconcileRun): Promise<boolean> {
   const now = formatTime(new Date(clock.now()));
   const conditions: readonly coreV1.NodeCondition[] = node.status?.conditions ?? [];
@@ -155,12 +155,12 @@ async function reportUnknown(node: Node, { client, clock }: ReconcileRun): Promi
   return true;
 }
 
-/** Records when a node stops being ready, and reports its pods as not ready, so that no service uses them. */
+/** Records when a node stops being ready, and marks its pods as not ready, so that services do not use them. */
 async function reportPods(node: Node, observed: Observation, run: ReconcileRun): Promise<void> {
   const ready = readyStatus(node);
   const { name = '' } = node.metadata ?? {};
   const lost = ready !== 'True' && observed.ready === 'True';
-  // An agent that reports NotReady reports its pods itself; a silent one does not.
+  // An agent that reports NotReady also reports the state of its pods. An unreachable agent reports nothing.
   if (lost || ready === 'Unknown') {
     if (lost) run.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
     for (const pod of run.read(Pod).by(podsByNode, name)) if (isReady(pod)) await reportNotReady(pod, run);
@@ -183,17 +183,19 @@ async function reportNotReady(pod: Pod, run: ReconcileRun): Promise<void> {
   }
 }
 
-/** Sets the taints of the node's conditions. The one that evicts pods is added at the rate of the zone. */
+/**
+ * Sets the taints for the conditions of a node. The taint that evicts pods is limited by the eviction rate of the zone.
+ */
 async function taint(node: Node, observed: Observation, { nodes, zones }: State, run: ReconcileRun): Promise<void> {
   const now = run.clock.monotonic();
   let evicting = evictionTaint(node);
   const isEvicting = node.spec?.taints?.some(({ key, effect }) => effect === 'NoExecute' && nodeTaints.includes(key));
   if (evicting !== undefined || isEvicting || zones.disrupted) {
     if (zones.update(run.read(Node).list())) {
-      // After a disruption of all zones, each node again has the whole time to report.
+      // After a disruption of all zones, the grace period of each node starts again.
       for (const other of nodes.values()) other.seenAt = now;
     }
-    // Of nodes that fail at the same time the first is not drained before the others are counted.
+    // When several nodes fail at the same time, all of them are counted before the first one is drained.
     const isCounted = now - (observed.lostAt ?? now) >= monitorPeriodMs;
     const mayEvict = () => isEvicting || (isCounted && zones.tryEvict(zoneOf(node), now));
     if (zones.disrupted || (evicting !== undefined && !mayEvict())) evicting = undefined;

@@ -18,7 +18,7 @@ const disruption = {
   message: 'Taint manager: deleting due to NoExecute taint',
 } as const;
 
-/** The pods that are going to be evicted, by key, and since when; one map for each running controller. */
+/** The time since which the eviction of a pod is planned, by key of the pod; one map for each running controller. */
 const planned = new WeakMap<ObjectReader<Pod>, Map<string, number>>();
 
 function plannedOf(run: ReconcileRun): Map<string, number> {
@@ -29,8 +29,8 @@ function plannedOf(run: ReconcileRun): Map<string, number> {
 }
 
 /**
- * Deletes pods from nodes with taints of the effect NoExecute that they do not tolerate, or no longer do. The time runs
- * from when the taint was added.
+ * Deletes pods that do not tolerate a NoExecute taint of their node. `tolerationSeconds` delays the deletion, measured
+ * from the time at which the taint was added.
  */
 export const taintEvictionController: ControllerDefinition<Pod> = {
   name: 'taint-eviction-controller',

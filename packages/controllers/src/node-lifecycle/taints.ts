@@ -9,7 +9,7 @@ export const notReadyTaint = `${prefix}not-ready`;
 export const unreachableTaint = `${prefix}unreachable`;
 export const nodeTaints: readonly string[] = [notReadyTaint, unreachableTaint];
 
-/** The taint for each state of a condition that keeps pods away. */
+/** The taint keys by condition type and status of the condition. */
 const conditionTaints: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Ready: { False: notReadyTaint, Unknown: unreachableTaint },
   MemoryPressure: { True: `${prefix}memory-pressure` },
@@ -23,7 +23,7 @@ const managed = new Set([
   unschedulableTaint,
 ]);
 
-/** Keys of the taints with which new pods are kept off a node in this state. */
+/** Keys of the taints that keep new pods away from a node with this spec and status. */
 export function schedulingTaints({ spec, status }: Node): string[] {
   const keys = (status?.conditions ?? []).flatMap(({ type, status: state }) => conditionTaints[type]?.[state] ?? []);
   return spec?.unschedulable === true ? [...keys, unschedulableTaint] : keys;
@@ -40,8 +40,8 @@ export function readyStatus({ status }: Node): string | undefined {
 }
 
 /**
- * The taints of a node with exactly these of the controller; other taints are unchanged. Undefined when nothing
- * changes.
+ * The taints of a node after replacing the controller's taints by the given ones. Other taints remain. Undefined when
+ * nothing changes.
  */
 export function withTaints(
   { spec }: Node,
@@ -74,9 +74,10 @@ export function evictingTaints({ spec }: Node): Taint[] {
 }
 
 /**
- * When a pod has to leave a node with these taints, in epoch milliseconds: -Infinity for at once, Infinity for never.
+ * The time in epoch milliseconds when a pod must leave a node with these taints. -Infinity means at once, Infinity
+ * means never.
  *
- * @param since when the taints without a time were observed
+ * @param since time at which taints without `timeAdded` were observed
  */
 export function evictionTime({ spec }: Pod, taints: readonly Taint[], since: number): number {
   let time = Number.POSITIVE_INFINITY;

@@ -1,10 +1,10 @@
 import type { Node } from '@keelson/kinds';
 import { readyStatus } from './taints.ts';
 
-/** Nodes of a zone that are ready: enough, too few, or none. */
+/** State of a zone: enough nodes are ready, too few are, or none is. */
 type ZoneState = 'normal' | 'partial' | 'full';
 
-/** The times and limits of kube-controller-manager. */
+/** Rates and thresholds as in kube-controller-manager. */
 const evictionsPerSecond = 0.1;
 const secondaryPerSecond = 0.01;
 const unhealthyShare = 0.55;
@@ -22,8 +22,9 @@ export function zoneOf({ metadata }: Node): string {
 }
 
 /**
- * Limits how fast nodes are drained after they failed, by zone. When many nodes of a zone fail at once, the network or
- * the controller itself is a more likely cause than the nodes; when all nodes of all zones fail, nothing is evicted.
+ * Limits the rate at which failed nodes of a zone are drained. When many nodes of a zone fail at the same time, a
+ * failure of the network or of the controller itself is more likely than a failure of the nodes. When all nodes of all
+ * zones fail, nothing is evicted.
  */
 export class Zones {
   #zones: ReadonlyMap<string, Zone> = new Map();
@@ -57,7 +58,7 @@ export class Zones {
     return this.#disrupted;
   }
 
-  /** Whether a node of the zone may be drained now; the next one may only after a pause. */
+  /** Returns whether a node of the zone may be drained now. If so, the next node may be drained only after a pause. */
   tryEvict(zone: string, now: number): boolean {
     const rate = this.#rate(this.#zones.get(zone));
     if (rate === 0 || now < (this.#next.get(zone) ?? 0)) return false;

@@ -8,16 +8,16 @@ import {
 import { formatTime, isStatusError, StatusReason } from '@keelson/core';
 import { Lease, Node, Pod, type PodCondition } from '@keelson/kinds';
 
-/** Interval at which conditions are checked again that no change reports. */
+/** Interval for checking conditions whose change triggers no event, such as elapsed time. */
 const recheckMs = 20_000;
-/** Time for which a missing node may still register. */
+/** Time that a missing node is given to register before its pods are deleted. */
 const quarantineMs = 40_000;
 /** A node whose Lease was not renewed for this time is not ready, regardless of its last reported conditions. */
 const nodeGracePeriodMs = 40_000;
 const concurrentDeletes = 8;
 const nodeGone = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' } as const;
 
-/** Key of the pods that are bound to no node, and of the ended pods; no node has this name. */
+/** Work queue key for unbound pods and for ended pods. No node has an empty name. */
 const noNode = '';
 
 const isDeleting = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;

@@ -45,8 +45,8 @@ export function increases(a: Amounts, b: Amounts): Amounts {
 const podLevelResources = ['cpu', 'memory'];
 
 /**
- * What a pod requests, or may use: its containers together, or its init containers at the moment at which they need
- * more. Amounts of the pod itself replace those of its containers.
+ * The requests or limits of a pod: the sum over its containers, or the peak of its init containers if that is greater.
+ * Pod-level amounts replace those of the containers.
  */
 export function podAmounts({ spec }: Pod, field: 'requests' | 'limits', overhead = false): Amounts {
   const of = ({ resources }: Container): Amounts => resources?.[field] ?? {};
@@ -66,7 +66,7 @@ export function podAmounts({ spec }: Pod, field: 'requests' | 'limits', overhead
     if (podLevelResources.includes(name)) result[name] = amount;
   }
   if (!overhead) return result;
-  // Limits that no container has remain unlimited.
+  // Pod overhead is added to a limit only if a container has this limit, since a missing limit means unlimited.
   for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
     const known = amountOf(result, name);
     if (known !== undefined) result[name] = addQuantities(known, amount);

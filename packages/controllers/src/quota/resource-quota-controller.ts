@@ -11,21 +11,21 @@ import { type Amounts, addAmounts, amountOf } from './amounts.ts';
 import { scopesOf, usageOfKind } from './usage.ts';
 
 const resyncMs = 5 * 60_000;
-/** Interval at which kinds are counted whose changes the controller does not watch. */
+/** Interval for counting objects of kinds that the controller does not watch. */
 const countMs = 10_000;
 /**
- * The use of a quota is lowered when the quota has not been charged for this time: a server charges an object before it
- * stores it, so that an object may be missing that has been charged.
+ * The usage of a quota is lowered only when the quota has not been charged for this time. A server charges a quota
+ * before it stores the object, so a charged object may still be missing from the list.
  */
 const settledMs = 1_000;
 
-/** Kinds whose use depends on their fields; all others are only counted. */
+/** Kinds whose usage depends on their fields. Objects of all other kinds are only counted. */
 const measured: readonly KindDefinition[] = [Pod, Service, PersistentVolumeClaim];
 
 const countPrefix = 'count/';
 const plainCounts = ['configmaps', 'replicationcontrollers', 'resourcequotas', 'secrets'];
 
-/** Keeps the status of quotas: the limits that are enforced, and what the objects of the namespace use. */
+/** Keeps the status of quotas: the enforced limits, and the usage by the objects of the namespace. */
 export function resourceQuotaController(): ControllerDefinition<ResourceQuota> {
   /** The last seen state of each quota, and the monotonic time since which it is unchanged. */
   const unchangedSince = new Map<string, { readonly version: string; readonly sinceMs: number }>();
@@ -81,7 +81,9 @@ function zero(hard: Amounts): Amounts {
   return Object.fromEntries(Object.keys(hard).map((name) => [name, '0']));
 }
 
-/** True for resources that are objects of one kind, of which only the number matters. */
+/**
+ * True for resources such as `secrets` and `count/deployments.apps` that are measured only by the number of objects.
+ */
 function isCounted(resource: string): boolean {
   if (plainCounts.includes(resource)) return true;
   return (
@@ -104,7 +106,10 @@ function measuredUse(quota: ResourceQuota, run: ReconcileRun): Amounts {
   return Object.fromEntries(Object.entries(used).filter(([name]) => Object.hasOwn(hard, name)));
 }
 
-/** Numbers of objects, from lists with one item. Objects of these kinds are in no scope. */
+/**
+ * Counts objects without reading all of them: the response to a list with `limit=1` contains the number of remaining
+ * items. Objects of these kinds belong to no quota scope.
+ */
 async function counts(quota: ResourceQuota, resources: readonly string[], run: ReconcileRun): Promise<Amounts> {
   if (resources.length === 0 || scopesOf(quota).length > 0) return {};
   const served = await run.client.discover();

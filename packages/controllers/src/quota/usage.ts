@@ -12,21 +12,21 @@ import {
 } from '@keelson/kinds';
 import { type Amounts, amountOf, podAmounts } from './amounts.ts';
 
-/** What the objects of a kind use, in the units of quotas. */
+/** The usage of quotas by objects of a kind. */
 export interface UsageOfKind {
-  /** True for the resources that objects of the kind use. */
+  /** True for the quota resources that objects of the kind use. */
   readonly counts: (resource: string) => boolean;
   readonly usageOf: (object: KubeObject, now: Date) => Amounts;
-  /** Why an object that a quota limits by `resources` cannot be counted, or undefined. */
+  /** The reason why an object lacks values that a quota on `resources` requires, or undefined. */
   readonly missing: (object: KubeObject, resources: readonly string[]) => string | undefined;
-  /** True when a change of an existing object is charged. */
+  /** True when an update of an existing object must be charged to quotas. */
   readonly charges: (object: KubeObject, old: KubeObject) => boolean;
   readonly inScope: (object: KubeObject, scope: Scope) => boolean;
 }
 
 type Scope = coreV1.ScopedResourceSelectorRequirement;
 
-/** Resources that are counted under a name without `count/` too. */
+/** Resources that quotas also count under a name without the prefix `count/`. */
 const aliases: Readonly<Record<string, string>> = {
   configmaps: 'configmaps',
   persistentvolumeclaims: 'persistentvolumeclaims',
@@ -45,7 +45,7 @@ function resourceName({ group, names }: KindDefinition): string {
   return group === '' ? names.plural : `${names.plural}.${group}`;
 }
 
-/** Names under which objects of a kind are counted; kinds that share storage have the same objects. */
+/** Names under which quotas count objects of a kind, including those of kinds that share its storage. */
 function countNames(kind: KindDefinition): string[] {
   const stored = storageKindOf(kind);
   const twins = builtinKinds.filter((other) => storageKindOf(other) === stored);
@@ -53,7 +53,7 @@ function countNames(kind: KindDefinition): string[] {
   return [...names.map((name) => `count/${name}`), ...names.flatMap((name) => aliases[name] ?? [])];
 }
 
-/** How quotas count the objects of a kind; undefined when they do not. */
+/** The usage rules for a kind; undefined for kinds that quotas do not count. */
 export function usageOfKind(kind: KindDefinition): UsageOfKind | undefined {
   if (kind.scope !== 'Namespaced' || kind.virtual || ignored.has(resourceName(kind))) return undefined;
   const names = countNames(kind);
@@ -84,7 +84,7 @@ const podResources: ReadonlySet<string> = new Set([
   'pods',
   ...computed.flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 ]);
-/** Every container must state these when a quota limits them. */
+/** Every container must specify these resources when a quota limits them. */
 const stated: ReadonlySet<string> = new Set(
   ['cpu', 'memory'].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
 );
@@ -108,7 +108,7 @@ function podUsage(count: Amounts): UsageOfKind {
   };
 }
 
-/** A pod that has ended, or should have, uses no resources. */
+/** Ended pods, and pods whose deletion is overdue, use no resources. */
 function hasEnded({ metadata, status }: Pod, now: Date): boolean {
   if (status?.phase === 'Failed' || status?.phase === 'Succeeded') return true;
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata ?? {};

@@ -6,7 +6,7 @@ const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost';
 const phaseRank: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
 export interface RankOptions {
-  /** Pods of all replica sets of the same owner, which should be spread over nodes together. */
+  /** Pods of all replica sets with the same owner. Pods on nodes with many of these are deleted first. */
   readonly related: readonly Pod[];
   readonly minReadySeconds: number;
   /** Epoch milliseconds. */
@@ -55,7 +55,7 @@ export function rankedForDeletion(pods: readonly Pod[], { related, minReadySecon
   return ranks.map(({ pod }) => pod);
 }
 
-/** Negative when the first time is unknown or later by magnitude. */
+/** Compares by age in orders of magnitude. Negative when `a` is unknown or has the smaller age. */
 function compareAges(a: number | undefined, b: number | undefined, now: number): number {
   if (a === undefined || b === undefined) return (a === undefined ? 0 : 1) - (b === undefined ? 0 : 1);
   return magnitude(now - a) - magnitude(now - b);

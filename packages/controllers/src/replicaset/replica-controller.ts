@@ -13,7 +13,7 @@ import { burstReplicas, createPod, deletePod, inParallel, podOf, slowStart, text
 import { relatedOrphans } from '../workload/selector.ts';
 import { rankedForDeletion } from './deletion-rank.ts';
 
-/** What replica sets and replication controllers have in common. */
+/** The fields that replica sets and replication controllers share. */
 export interface Replicated extends KubeObject {
   spec: { replicas?: number; minReadySeconds?: number; template?: PodTemplateSpec };
   status?: appsV1.ReplicaSetStatus;
@@ -24,9 +24,9 @@ export interface ReplicaControllerOptions<T extends Replicated> {
   readonly eventSource?: string;
   readonly kind: KindDefinition<T>;
   readonly selectorOf: (object: T) => LabelSelector;
-  /** Objects with the same owner, among whose pods those on full nodes are deleted first. */
+  /** Objects with the same owner. Pods on nodes that run many of their pods are deleted first. */
   readonly siblings?: (object: T, run: ReconcileRun) => readonly T[];
-  /** Whether the status states the number of terminating pods. */
+  /** Whether the status contains the number of terminating pods. */
   readonly countsTerminating: boolean;
 }
 
@@ -53,7 +53,7 @@ async function reconcile<T extends Replicated>(
   const selector = selectorOf(object);
   const claimed = await claim(run, {
     ...{ owner: kind, object, kind: Pod, selector },
-    // Pods that have ended are not adopted, and those that the set has are not released.
+    // Ended pods are not adopted, but ended pods that are already controlled are not released.
     matches: (pod) => isActive(pod) || isControlledBy(pod, object),
   });
   const found = claimed.filter(isActive);
@@ -69,7 +69,7 @@ async function reconcile<T extends Replicated>(
   if (run.signal.aborted) return undefined;
   const now = run.clock.now();
   const minReadySeconds = object.spec.minReadySeconds ?? 0;
-  // A deployment that reads this status must not count pods as available that this run has deleted.
+  // The status excludes pods that this run has deleted, so that a deployment does not count them as available.
   const pods = found.filter((pod) => !deleted.has(pod));
   const terminating = countsTerminating ? run.read(Pod).controlledBy(object).filter(isTerminating).length : undefined;
   const status: appsV1.ReplicaSetStatus = {
@@ -133,7 +133,7 @@ function conditionsOf(object: Replicated, count: number, failure: unknown, run: 
   return [...conditions, failed];
 }
 
-/** Counts of zero are absent in the stored form, except `replicas` and `terminatingReplicas`. */
+/** In the stored status, counts of zero are omitted except for `replicas` and `terminatingReplicas`. */
 function withoutZeros(status: appsV1.ReplicaSetStatus): appsV1.ReplicaSetStatus {
   const { fullyLabeledReplicas, readyReplicas, availableReplicas, ...rest } = status;
   return {

@@ -17,7 +17,7 @@ export const replicaSetController: ControllerDefinition<ReplicaSet> = replicaCon
   countsTerminating: true,
 });
 
-/** Keeps the pods of replication controllers, as that of replica sets does. Their selectors are sets of labels. */
+/** Keeps the number of pods of replication controllers like that of replica sets. Their selector is a map of labels. */
 export const replicationController: ControllerDefinition<ReplicationController> =
   replicaController<ReplicationController>({
     name: 'replicationcontroller-controller',

@@ -2,14 +2,14 @@ import { type ControllerDefinition, type ObjectReader, relatedKind } from '@keel
 import { isStatusError, labelSelectorOf, StatusReason } from '@keelson/core';
 import { ClusterRole, type PolicyRule } from '@keelson/kinds';
 
-/** Index of the roles that collect rules. */
+/** Index of the cluster roles with an aggregation rule. */
 const collecting = ({ aggregationRule }: ClusterRole) => (aggregationRule ? ['yes'] : []);
 
 /** Sets the rules of every cluster role with an aggregation rule to those of the cluster roles that it selects. */
 export const clusterRoleAggregation: ControllerDefinition<ClusterRole> = {
   name: 'clusterrole-aggregation-controller',
   kind: ClusterRole,
-  // Most roles are collected by none, so that their changes cost a few comparisons of labels.
+  // Only roles with an aggregation rule are compared, so a change of any other role is cheap.
   related: [
     relatedKind(ClusterRole, (role, before, read) =>
       read(ClusterRole)
@@ -36,7 +36,7 @@ function selects({ aggregationRule }: ClusterRole, { metadata }: ClusterRole): b
   return selectors.some((entry) => labelSelectorOf(entry).matches(metadata?.labels));
 }
 
-/** The rules in the order of selectors and names, each once. */
+/** The aggregated rules without duplicates, in the order of the selectors and of the role names. */
 function collectedBy(role: ClusterRole, roles: ObjectReader<ClusterRole>): PolicyRule[] {
   const nameOf = ({ metadata }: ClusterRole) => metadata?.name ?? '';
   const collected = new Map<string, PolicyRule>();

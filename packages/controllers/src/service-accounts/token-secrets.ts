@@ -3,7 +3,7 @@ import { isStatusError, StatusReason } from '@keelson/core';
 import { ConfigMap, Secret, ServiceAccount } from '@keelson/kinds';
 import { rootAuthorityMap } from '../namespace/namespace-defaults.ts';
 
-/** The account of a token that does not expire. */
+/** The service account of a token without expiration. */
 export interface TokenAccount {
   readonly namespace: string;
   readonly name: string;
@@ -11,7 +11,7 @@ export interface TokenAccount {
 }
 
 export interface TokenSecretsOptions {
-  /** Signs a token that is valid as long as the Secret of that name contains it. */
+  /** Signs a token that is valid as long as the Secret named `secretName` contains it. */
   readonly sign: (account: TokenAccount, secretName: string) => Promise<string>;
   /** The present authorities of the server's certificate, PEM. Absent: `ca.crt` is not written. */
   readonly authority?: (() => string) | undefined;
@@ -40,7 +40,7 @@ export function tokenSecrets(options: TokenSecretsOptions): ControllerDefinition
       relatedKind(ServiceAccount, ({ metadata }, _before, read) =>
         read(Secret).by(byAccount, `${metadata?.namespace}/${metadata?.name}`).map(keyOf),
       ),
-      // It changes in every namespace after the authority.
+      // The config map with the certificate authority is updated in every namespace when the authority changes.
       relatedKind(
         ConfigMap,
         ({ metadata }, _before, read) =>
@@ -63,7 +63,10 @@ export function tokenSecrets(options: TokenSecretsOptions): ControllerDefinition
   };
 }
 
-/** The account, with the UID if there is one. One that the local copy does not contain may be newer than the copy. */
+/**
+ * The service account with this name, and with the UID if one is given. An account that is missing in the local copy is
+ * read from the server, because the copy may be outdated.
+ */
 async function accountOf({ client, read }: ReconcileRun, namespace: string, name: string, uid: string | undefined) {
   const isMeant = (account: ServiceAccount | undefined) => !uid || account?.metadata?.uid === uid;
   const known = read(ServiceAccount).get(`${namespace}/${name}`);
@@ -83,7 +86,7 @@ async function remove({ metadata }: Secret, { client }: ReconcileRun): Promise<v
     const preconditions = { uid, resourceVersion };
     await client.resource(Secret).namespace(namespace).delete(name, { preconditions });
   } catch (error) {
-    // After a conflict the changed Secret leads to another run.
+    // A conflict means that the Secret has changed; the change triggers another run.
     if (!isStatusError(error, StatusReason.NotFound) && !isStatusError(error, StatusReason.Conflict)) throw error;
   }
 }
@@ -109,7 +112,7 @@ async function fill(
   try {
     await client.resource(Secret).namespace(account.namespace).update(filled);
   } catch (error) {
-    // The Secret was changed or deleted in the meantime; its newer state leads to another run.
+    // The Secret was changed or deleted in the meantime, which triggers another run.
     if (!isStatusError(error, StatusReason.NotFound) && !isStatusError(error, StatusReason.Conflict)) throw error;
   }
 }

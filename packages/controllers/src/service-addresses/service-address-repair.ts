@@ -3,28 +3,28 @@ import type { Service as RunningService } from '@keelson/core/runtime';
 import { Service } from '@keelson/kinds';
 import type { ControllerOptions } from '../controller-options.ts';
 
-/** What is allocated for services: cluster addresses, or node ports. */
+/** The allocated resource of a service: a cluster IP, or a node port. */
 export type AddressKind = 'address' | 'port';
 
-/** The service that has an address or a port. */
+/** The service to which a cluster IP or a node port is allocated. */
 export interface ServiceAddressOwner {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** The record that an address or a port is allocated. */
+/** The allocation record of a cluster IP or a node port. */
 export interface ServiceAddressClaim extends ServiceAddressOwner {
   readonly kind: AddressKind;
   readonly value: string;
-  /** Changes when the record is written again. */
+  /** Revision of the record, which changes with each write. */
   readonly revision: number;
 }
 
-/** The records of a server, and the values that its services have. */
+/** Access to the allocation records of a server, and to the addresses and ports of services. */
 export interface ServiceAddressRecords {
   list(kind: AddressKind): Promise<readonly ServiceAddressClaim[]>;
-  /** False when the value is allocated already. */
+  /** Records an allocation. Returns false when the value is already allocated. */
   claim(kind: AddressKind, value: string, owner: ServiceAddressOwner): Promise<boolean>;
   /** Removes a record unless it has changed. */
   remove(claim: ServiceAddressClaim): Promise<void>;
@@ -69,16 +69,16 @@ const reports = {
 type Problem = keyof (typeof reports)['address'];
 
 /**
- * Compares the allocated addresses and node ports with the services: records the values of services that have no
- * record, reports values that two services have and values outside of the configured ranges, and releases values
- * without a service. A value is released when two passes found the same record, because the service of a young one may
- * not be stored yet. All servers of a store may run it at the same time.
+ * Compares the allocation records of cluster IPs and node ports with the services. Values of services without a record
+ * are recorded. Duplicate values and values outside of the configured ranges are reported. Values without a service are
+ * released when two passes have found the same record, because the service of a new record may not be stored yet. All
+ * servers of a store may run this comparison at the same time.
  */
 export class ServiceAddressRepair implements RunningService {
   readonly name = 'service-address-repair';
   readonly #options: ServiceAddressRepairOptions;
   readonly #events: ApiEventRecorder;
-  /** Revisions of records without a service in the pass before, by kind and value. */
+  /** Revisions of the records that had no service in the previous pass, by kind and value. */
   #unused = new Map<string, number>();
   /** Reported problems, so that an event is not repeated by each pass. */
   #reported = new Set<string>();
@@ -114,10 +114,10 @@ export class ServiceAddressRepair implements RunningService {
       });
   }
 
-  /** One pass. */
+  /** Compares all records with all services once. */
   async repair(): Promise<void> {
     const { records, logger } = this.#options;
-    // Records are read before services: the service of each record was stored, or is being stored.
+    // Records are read before services. The service of each record is therefore stored already, or still being stored.
     const claims = new Map<string, ServiceAddressClaim>();
     for (const kind of ['address', 'port'] as const)
       for (const claim of await records.list(kind)) claims.set(`${kind}/${claim.value}`, claim);
@@ -164,7 +164,7 @@ export class ServiceAddressRepair implements RunningService {
     if (!records.inRange(kind, value))
       for (const { service } of holders) await this.#report('outside', kind, value, service, reported);
     else if (claim?.uid !== owner.service.metadata?.uid) {
-      // The service of the record does not exist, or has other values now.
+      // The service that the record names does not exist, or no longer has this value.
       if (claim !== undefined) await records.remove(claim);
       const { namespace = '', name = '', uid = '' } = owner.service.metadata ?? {};
       if (await records.claim(kind, value, { namespace, name, uid }))

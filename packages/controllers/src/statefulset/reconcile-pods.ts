@@ -14,22 +14,22 @@ import {
 } from './stateful-pods.ts';
 import { createClaims, hasStaleClaim, retainClaims } from './volume-claims.ts';
 
-/** One run for a stateful set. */
+/** The input of one reconcile run for a StatefulSet. */
 export interface StatefulRun {
   readonly run: ReconcileRun;
   readonly set: StatefulSet;
   readonly pods: readonly Pod[];
   /** Name of the revision of the present template. */
   readonly updateRevision: string;
-  /** The pod of an ordinal for which none exists. */
+  /** Returns the pod object to create for an ordinal. */
   readonly newPod: (ordinal: number) => Pod;
-  /** Receives the pods that this run has deleted. */
+  /** Collects the pods that this run has deleted. */
   readonly deleted: Set<Pod>;
 }
 
 /**
- * Brings the pods of a stateful set closer to its spec: creates missing ones, removes those beyond its size, and
- * replaces those of old revisions. With the policy OrderedReady each step waits until the steps before are complete.
+ * Creates missing pods of a StatefulSet, removes pods beyond its size, and replaces pods of old revisions. With the
+ * policy OrderedReady, each step waits until the previous steps are complete.
  */
 export async function reconcilePods(options: StatefulRun): Promise<void> {
   const { set, pods } = options;
@@ -67,7 +67,7 @@ async function retainAll({ run, set, pods }: StatefulRun, condemned: readonly Po
 /**
  * Creates or repairs the pod of an ordinal.
  *
- * @returns true when it is healthy, so that the next one may be handled.
+ * @returns true when the pod is healthy, so that the run may continue with the next ordinal.
  */
 async function completeReplica(options: StatefulRun, ordinal: number, pod: Pod | undefined): Promise<boolean> {
   const { run, set } = options;
@@ -112,9 +112,9 @@ async function create(options: StatefulRun, ordinal: number): Promise<void> {
 }
 
 /**
- * Deletes the pod of the highest ordinal beyond the size of the set, when all others are healthy.
+ * Deletes the pod of the highest ordinal beyond the size of the set, when all other pods are healthy.
  *
- * @returns true when none remains.
+ * @returns true when no pod beyond the size remains.
  */
 async function removeNext(
   options: StatefulRun,
@@ -134,8 +134,8 @@ async function removeNext(
 }
 
 /**
- * Deletes pods of old revisions, from the highest ordinal down to the partition, so that at most `maxUnavailable` pods
- * are unavailable. Those that are unavailable anyway are deleted in any case.
+ * Deletes pods of old revisions, from the highest ordinal down to the partition. At most `maxUnavailable` pods become
+ * unavailable. Old pods that are unavailable already are always deleted.
  */
 async function replaceOld(
   options: StatefulRun,
@@ -170,7 +170,7 @@ async function remove(options: StatefulRun, pod: Pod): Promise<void> {
   options.deleted.add(pod);
 }
 
-/** Performs a write of a pod with its event: SuccessfulCreate, FailedDelete and so on. */
+/** Calls `write` for a pod and records the event for its result, such as SuccessfulCreate or FailedDelete. */
 async function recorded(
   { run, set }: StatefulRun,
   verb: 'create' | 'update' | 'delete',

@@ -35,7 +35,7 @@ export function isHealthy(pod: Pod, set: StatefulSet, now: number): boolean {
   return isRunningAndReady(pod) && !isTerminating(pod) && isAvailable(pod, set.spec.minReadySeconds ?? 0, now);
 }
 
-/** The pod of an ordinal, with the template of the set and its identity. */
+/** The pod object for an ordinal, made of the pod template with the name and volumes of the ordinal. */
 export function statefulPod(set: StatefulSet, ordinal: number, revision: string): Pod {
   const { generateName: _, ...metadata } = podOf(set.spec.template, StatefulSet, set).metadata ?? {};
   const name = `${set.metadata?.name}-${ordinal}`;
@@ -71,7 +71,7 @@ export function claimName(set: StatefulSet, template: coreV1.PersistentVolumeCla
   return `${template.metadata?.name}-${set.metadata?.name}-${ordinal}`;
 }
 
-/** The volumes of the template. Each claim template takes the place of the volume of its name. */
+/** The volumes of the template. A volume with the name of a claim template is replaced by the claim. */
 function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]): Volume[] {
   const claims = (set.spec.volumeClaimTemplates ?? []).map((template) => ({
     name: template.metadata?.name ?? '',

@@ -23,7 +23,7 @@ import { setsOf } from './volume-claims.ts';
 
 const hashLabel = 'controller.kubernetes.io/hash';
 
-/** Keeps pods with names and storage of their own. */
+/** Keeps the pods of StatefulSets, which have stable names and storage. */
 export const statefulSetController: ControllerDefinition<StatefulSet> = {
   name: 'statefulset-controller',
   kind: StatefulSet,
@@ -75,7 +75,10 @@ async function reconcile(set: StatefulSet, run: ReconcileRun): Promise<Reconcile
     : undefined;
 }
 
-/** True for a missing pod below the partition of a rolling update, or below the pods that were not yet replaced. */
+/**
+ * True when a missing pod must be created from the old template: its ordinal is below the partition, or, without a
+ * partition, below the number of pods that are not yet replaced.
+ */
 function keepsOldTemplate(set: StatefulSet, ordinal: number): boolean {
   if (set.spec.updateStrategy?.type !== 'RollingUpdate') return false;
   const { rollingUpdate } = set.spec.updateStrategy;

@@ -6,7 +6,7 @@ import { textOf } from '../workload/pod-writes.ts';
 import { sameJson } from '../workload/template.ts';
 import { claimName } from './stateful-pods.ts';
 
-/** A pod of the set, or one that is about to be created. */
+/** An existing pod of the set, or one that is about to be created. */
 interface Member {
   readonly run: ReconcileRun;
   readonly set: StatefulSet;
@@ -36,8 +36,9 @@ export async function createClaims({ run, set, pod, ordinal }: Member): Promise<
 }
 
 /**
- * Sets the owners of the claims of a pod so that the garbage collector deletes the claims when the policy requests it:
- * the set while the pod is to exist, and the pod when it is removed by scaling.
+ * Sets the owner references of the claims of a pod, so that the garbage collector deletes the claims as the retention
+ * policy requires. With `whenDeleted`, the set owns the claims; with `whenScaled`, the pod owns them once it is being
+ * removed by scaling.
  */
 export async function retainClaims(member: Member & { readonly condemned: boolean }): Promise<void> {
   const { run, set, pod, ordinal, condemned } = member;
@@ -68,7 +69,7 @@ export async function retainClaims(member: Member & { readonly condemned: boolea
   }
 }
 
-/** True when a claim of an earlier pod of this name is about to be deleted, so that the pod must not use it. */
+/** True when a claim is about to be deleted with an earlier pod of the same name. A new pod must not use it. */
 export function hasStaleClaim({ run, set, pod, ordinal }: Member): boolean {
   if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return false;
   for (const template of set.spec.volumeClaimTemplates ?? []) {
@@ -78,7 +79,7 @@ export function hasStaleClaim({ run, set, pod, ordinal }: Member): boolean {
   return false;
 }
 
-/** Keys of the sets that may use a claim, by its name. */
+/** Keys of the StatefulSets that may use a claim, as far as the name of the claim shows. */
 export function setsOf(claim: PersistentVolumeClaim, read: ReconcileRun['read']): readonly string[] {
   const { name = '', namespace = '' } = claim.metadata ?? {};
   const uses = ({ metadata, spec }: StatefulSet) =>

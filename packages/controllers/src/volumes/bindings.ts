@@ -1,7 +1,7 @@
 import type { KubeObject } from '@keelson/core';
 import type { PersistentVolume, PersistentVolumeClaim } from '@keelson/kinds';
 
-/** Annotations by which controllers, provisioners and the scheduler agree about claims and volumes. */
+/** Annotations for the communication between controllers, provisioners and the scheduler about claims and volumes. */
 export const annotations = {
   bindCompleted: 'pv.kubernetes.io/bind-completed',
   boundByController: 'pv.kubernetes.io/bound-by-controller',

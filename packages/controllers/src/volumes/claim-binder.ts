@@ -16,13 +16,13 @@ import {
 } from '@keelson/kinds';
 import { annotationOf, annotations, isBoundTo, keyOfReference, withAnnotations } from './bindings.ts';
 
-/** Provisioners of Kubernetes itself; this one stands for volumes that are made by hand. */
+/** The provisioner in storage classes without dynamic provisioning, whose volumes are created manually. */
 const noProvisioner = 'kubernetes.io/no-provisioner';
 
 /**
- * Binds claims to volumes. A claim without a matching volume is left to the provisioner of its class; one whose class
- * waits for the first consumer is bound when the scheduler has selected a node. Rules, reasons and messages are those
- * of kube-controller-manager. One worker, so that two claims are not bound to one volume.
+ * Binds claims to volumes. A claim without a matching volume is left to the provisioner of its class. A claim whose
+ * class has the mode WaitForFirstConsumer is bound when the scheduler has selected a node. Rules, reasons and messages
+ * are those of kube-controller-manager. There is only one worker, so that two claims are never bound to one volume.
  */
 export const claimBinder: ControllerDefinition<PersistentVolumeClaim> = {
   name: 'persistentvolume-binder-controller',
@@ -105,7 +105,7 @@ async function findVolume(claim: PersistentVolumeClaim, run: ReconcileRun): Prom
     const message = `storageclass.storage.k8s.io ${JSON.stringify(className)} not found`;
     run.event(claim, 'Warning', 'ProvisioningFailed', message);
   } else if (found.provisioner === noProvisioner) {
-    // The scheduler selected a node whose volumes were taken in the meantime, and selects again.
+    // The volumes of the selected node were bound in the meantime. Without the annotation the scheduler selects again.
     if (selected !== undefined) return void (await annotate(claim, { [annotations.selectedNode]: null }, run));
     run.event(claim, 'Warning', 'ProvisioningFailed', `no volume plugin matched name: ${noProvisioner}`);
   } else {
@@ -135,7 +135,7 @@ async function pending(claim: PersistentVolumeClaim, run: ReconcileRun): Promise
   await patchStatus(run, PersistentVolumeClaim, claim, { phase: 'Pending' });
 }
 
-/** Writes first the volume, which can have one claim only, and then the claim. */
+/** Binds the volume before the claim, because the `claimRef` of a volume excludes any other claim. */
 async function bind(volume: PersistentVolume, claim: PersistentVolumeClaim, run: ReconcileRun): Promise<undefined> {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = claim.metadata ?? {};
   const volumeName = volume.metadata?.name ?? '';

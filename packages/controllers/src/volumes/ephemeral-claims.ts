@@ -2,7 +2,7 @@ import { type ControllerDefinition, isControlledBy, ownerReference, relatedKind 
 import { PersistentVolumeClaim, Pod } from '@keelson/kinds';
 import { textOf } from '../workload/pod-writes.ts';
 
-/** Creates the claims of ephemeral volumes, which are deleted with their pod. */
+/** Creates the claims of generic ephemeral volumes, which are deleted with their pod. */
 export const ephemeralClaims: ControllerDefinition<Pod> = {
   name: 'ephemeral-volume-controller',
   eventSource: 'ephemeral_volume',

@@ -4,7 +4,7 @@ import { PersistentVolume, PersistentVolumeClaim, Pod } from '@keelson/kinds';
 const claimFinalizer = 'kubernetes.io/pvc-protection';
 const volumeFinalizer = 'kubernetes.io/pv-protection';
 
-/** A claim that a pod uses is deleted after the pod. */
+/** Keeps a claim that is being deleted until no pod uses it. */
 export const claimProtection: ControllerDefinition<PersistentVolumeClaim> = {
   name: 'persistentvolumeclaim-protection-controller',
   kind: PersistentVolumeClaim,
@@ -16,7 +16,7 @@ export const claimProtection: ControllerDefinition<PersistentVolumeClaim> = {
       return undefined;
     }
     const users = run.read(Pod).by(claimKeys, `${namespace}/${name}`);
-    // A pod without a node does not use its claims yet, and cannot be assigned when they are being deleted.
+    // A pod without a node does not use its claims yet, and is not assigned to a node while a claim is being deleted.
     const isUsed = users.some(({ spec, status }) => {
       const hasEnded = status?.phase === 'Succeeded' || status?.phase === 'Failed';
       return spec.nodeName && !hasEnded;
@@ -26,7 +26,7 @@ export const claimProtection: ControllerDefinition<PersistentVolumeClaim> = {
   },
 };
 
-/** A volume that is bound to a claim is deleted after the claim. */
+/** Keeps a volume that is being deleted until it is no longer bound to a claim. */
 export const volumeProtection: ControllerDefinition<PersistentVolume> = {
   name: 'persistentvolume-protection-controller',
   kind: PersistentVolume,

@@ -10,8 +10,9 @@ import { PersistentVolume, PersistentVolumeClaim } from '@keelson/kinds';
 import { annotationOf, annotations, keyOfReference } from './bindings.ts';
 
 /**
- * Reports the phases of volumes, and frees volumes whose claim is bound to another one. A released volume is deleted by
- * the provisioner that made it; without a provisioner it cannot be deleted or recycled, which is a failure.
+ * Sets the phases of volumes, and frees volumes whose claim is bound to another volume. With the reclaim policy Delete,
+ * the provisioner that created a released volume deletes it. A released volume that must be recycled, or deleted
+ * without a provisioner, gets the phase Failed.
  */
 export const volumePhases: ControllerDefinition<PersistentVolume> = {
   name: 'persistentvolume-phase-controller',
@@ -20,8 +21,8 @@ export const volumePhases: ControllerDefinition<PersistentVolume> = {
   related: [
     relatedKind(PersistentVolumeClaim, ({ metadata, spec }, before, read) => [
       ...(spec.volumeName ? [spec.volumeName] : []),
-      // The claim need not name a volume that is reserved for it; this is only checked for new and deleted claims,
-      // which are few.
+      // A volume may be reserved for a claim that does not name the volume. Such volumes are looked up only for new and
+      // deleted claims, which are few.
       ...(before === undefined
         ? read(PersistentVolume)
             .by(claimKeys, `${metadata?.namespace}/${metadata?.name}`)
@@ -50,13 +51,13 @@ async function reconcile(volume: PersistentVolume, run: ReconcileRun): Promise<R
   }
   if (claim.spec.volumeName === volume.metadata?.name) return void (await phase('Bound'));
   if (!claim.spec.volumeName) return undefined;
-  // The claim was bound to another volume. One that was made for it is not needed.
+  // The claim is bound to another volume. A volume that was provisioned for the claim is not needed any more.
   const isMade = annotationOf(volume, annotations.provisionedBy) !== undefined;
   if (isMade && volume.spec.persistentVolumeReclaimPolicy === 'Delete') return void (await phase('Released'));
   return unbind(volume, run);
 }
 
-/** The claim by its uid. Its absence is verified with the server, because volumes of absent claims are deleted. */
+/** The claim with the uid in `claimRef`. Its absence is verified with the server, because its volume may be deleted. */
 async function claimOf(volume: PersistentVolume, run: ReconcileRun): Promise<PersistentVolumeClaim | undefined> {
   const { uid, name = '', namespace = '' } = volume.spec.claimRef ?? {};
   const known = run.read(PersistentVolumeClaim).get(`${namespace}/${name}`);

@@ -6,8 +6,8 @@ import { sameJson } from './template.ts';
 type WithStatus<S> = KubeObject & { status?: S };
 
 /**
- * Writes the status, and annotations where they are given, unless both are unchanged. The write fails with a conflict
- * when the object has changed since it was read, so that no status describes a state that the controller has not seen.
+ * Writes the status and any given annotations, unless nothing has changed. The write fails with a conflict when the
+ * object has changed since it was read, so that the status never describes a state that the controller has not seen.
  */
 export async function writeStatus<S extends object, T extends WithStatus<S>>(
   run: ReconcileRun,

@@ -1,7 +1,7 @@
 import { timeMs } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 
-/** True unless the pod has ended or is being deleted: such a pod counts as a replica. */
+/** True unless the pod has ended or is being deleted. Only active pods count as replicas. */
 export function isActive(pod: Pod): boolean {
   return !hasEnded(pod) && pod.metadata?.deletionTimestamp === undefined;
 }
@@ -34,7 +34,7 @@ export function isAvailable(pod: Pod, minReadySeconds: number, now: number): boo
   return since !== undefined && since + minReadySeconds * 1000 <= now;
 }
 
-/** Milliseconds until the next of these pods becomes available; undefined when none will without becoming ready. */
+/** Milliseconds until the next ready pod becomes available; undefined when no ready pod is waiting for that. */
 export function untilAvailable(pods: readonly Pod[], minReadySeconds: number, now: number): number | undefined {
   let least: number | undefined;
   for (const pod of pods) {

@@ -2,10 +2,10 @@ import { ownerReference, type ReconcileRun } from '@keelson/controller-kit';
 import { isStatusError, type KindDefinition, type KubeObject, namePrefixErrors, StatusReason } from '@keelson/core';
 import { Pod, type PodTemplateSpec } from '@keelson/kinds';
 
-/** Most pods that one run creates or deletes. */
+/** Maximum number of pods that one run creates or deletes. */
 export const burstReplicas = 500;
 
-/** A pod of the template, controlled by its owner and named by the server. */
+/** A pod object made of a template, with a controller reference to its owner and a generated name. */
 export function podOf(template: PodTemplateSpec, kind: KindDefinition, owner: KubeObject): Pod {
   const { labels, annotations, finalizers } = template.metadata ?? {};
   const name = owner.metadata?.name ?? '';
@@ -30,7 +30,7 @@ export async function createPod(run: ReconcileRun, owner: KubeObject, pod: Pod):
       .create(pod);
     run.event(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${created.metadata?.name}`);
   } catch (error) {
-    // In a namespace that is being deleted every create fails, and nothing remains to be done.
+    // In a namespace that is being deleted every create fails. This is not an error of the owner.
     if (isNamespaceTerminating(error)) return;
     if (!run.signal.aborted) run.event(owner, 'Warning', 'FailedCreate', `Error creating: ${textOf(error)}`);
     throw error;
@@ -65,8 +65,8 @@ export function textOf(error: unknown): string {
 }
 
 /**
- * Calls `work` for each item in batches of 1, 2, 4 and so on, and stops after a batch with a failure. Creates that all
- * fail for one reason, for example a quota, are thereby attempted only once.
+ * Calls `work` for each item in batches of 1, 2, 4 and so on, and stops after a batch with a failure. If all creates
+ * would fail for the same reason, such as a quota, only one is attempted.
  */
 export async function slowStart<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let size = 1;

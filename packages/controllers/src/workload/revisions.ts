@@ -3,12 +3,12 @@ import { isStatusError, type KindDefinition, type KubeObject, type LabelSelector
 import { ControllerRevision, type PodTemplateSpec } from '@keelson/kinds';
 import { canonicalJson, sameJson, shortHash, withSortedKeys } from './template.ts';
 
-/** Label of pods: the revision of their template. */
+/** Label of pods that contains the revision of their template. */
 export const revisionLabel = 'controller-revision-hash';
-/** Longest prefix of the name of a revision, which ends with a hash. */
+/** Maximum length of the name of a revision without its hash. */
 const maxPrefix = 223;
 
-/** An object with a template of which revisions are kept. */
+/** An object with a pod template whose revisions are kept. */
 interface Templated extends KubeObject {
   spec: { template: PodTemplateSpec };
   status?: { collisionCount?: number };
@@ -19,7 +19,7 @@ export interface HistoryOptions<T extends Templated> {
   readonly kind: KindDefinition<T>;
   readonly owner: T;
   readonly selector: LabelSelector;
-  /** Label of a revision with its hash. */
+  /** Label of a revision that contains its hash. */
   readonly hashLabel: string;
 }
 
@@ -32,8 +32,8 @@ export interface History {
 }
 
 /**
- * The revisions of an object. Creates the one of the present template if it does not exist, and gives it the greatest
- * number when a rollback has made an older template the present one.
+ * Returns the revisions of an object. A missing revision of the present template is created. When the present template
+ * has an older revision after a rollback, that revision gets the greatest number.
  */
 export async function syncHistory<T extends Templated>(options: HistoryOptions<T>): Promise<History> {
   const { run, kind, owner, selector } = options;
@@ -83,8 +83,8 @@ async function create<T extends Templated>(
 }
 
 /**
- * The template as the strategic merge patch that restores it, which `kubectl rollout undo` applies. Clients compare its
- * bytes with those of the template of a DaemonSet, so its keys are sorted as in Kubernetes.
+ * The template as a strategic merge patch, which `kubectl rollout undo` applies to restore the template. Clients
+ * compare its bytes with the template of a DaemonSet, so the keys are sorted as in Kubernetes.
  */
 function revisionData(template: PodTemplateSpec): Record<string, unknown> {
   return { spec: { template: withSortedKeys({ ...template, $patch: 'replace' }) } };
@@ -98,7 +98,7 @@ export function atRevision<T extends Templated>(object: T, { data }: ControllerR
   return { ...object, spec: { ...object.spec, template } };
 }
 
-/** Deletes the revisions of the lowest numbers beyond the limit, except those that are in use. */
+/** Deletes the oldest revisions beyond the limit, except those that are in use. */
 export async function deleteOldRevisions(
   run: ReconcileRun,
   revisions: readonly ControllerRevision[],

@@ -8,7 +8,7 @@ import {
   labelSelectorOf,
 } from '@keelson/core';
 
-/** Specs of the informers are shared and never change, so each selector is compiled once. */
+/** Compiled selectors by spec. Specs from informers are shared and never change. */
 const selectors = new WeakMap<object, LabelSelector>();
 
 /** The selector of an object. */
@@ -21,7 +21,9 @@ export function selectorOf({ spec }: { readonly spec: { readonly selector: Label
   return selector;
 }
 
-/** Objects of `kind` without a controller concern every owner of their namespace that may adopt them. */
+/**
+ * A change of an object without a controller triggers runs of all owners in its namespace that may adopt the object.
+ */
 export function relatedOrphans<T extends KubeObject>(
   kind: KindDefinition,
   owner: KindDefinition<T>,

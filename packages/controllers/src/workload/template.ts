@@ -1,6 +1,6 @@
 import type { PodTemplateSpec } from '@keelson/kinds';
 
-/** Templates of the informers are shared and never change, so each is serialised once. */
+/** Serialised templates. Templates from informers are shared and never change. */
 const texts = new WeakMap<object, string>();
 
 /** JSON with sorted keys: equal for equal values. */
@@ -14,7 +14,7 @@ export function canonicalJson(value: unknown): string {
   return `{${parts.join(',')}}`;
 }
 
-/** Integers beyond 2^53 are bigints. */
+/** Integers beyond 2^53 are bigints, which JSON.stringify does not support. They become strings. */
 function bigints(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
 }
@@ -32,7 +32,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }
 
-/** The canonical JSON of a template without the label that names its hash. */
+/** The canonical JSON of a pod template without the hash label. */
 export function templateText(template: PodTemplateSpec, hashLabel: string): string {
   let text = texts.get(template);
   if (text === undefined) {
@@ -45,10 +45,13 @@ export function templateText(template: PodTemplateSpec, hashLabel: string): stri
   return text;
 }
 
-/** Characters of generated names: without vowels and digits that resemble them, so that no words appear. */
+/** Characters of generated names. Without vowels and similar digits no words can appear. */
 const characters = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** A short name for a text: 32-bit FNV-1a in decimal digits, written in the characters of generated names. */
+/**
+ * A short name derived from a text: the decimal digits of its 32-bit FNV-1a hash, written in the characters of
+ * generated names.
+ */
 export function shortHash(text: string): string {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
