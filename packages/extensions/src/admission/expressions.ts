@@ -70,10 +70,10 @@ export const admissionVariables = {
   'authorizer.requestResource': resourceCheckType,
 };
 
-/** The variables of expressions that cannot ask the authorizer, and their types. */
+/** The variables of expressions without access to the authorizer, and their types. */
 export const messageVariables = withoutAuthorizer;
 
-/** The variables with which types are checked: objects have that of their schema. */
+/** The variables for type checking, where `object` and `oldObject` have the type of their schema. */
 export function typeCheckVariables(object: CelType): Readonly<Record<string, CelType>> {
   return { ...withoutAuthorizer, object, oldObject: object, authorizer: authorizerType };
 }
@@ -81,14 +81,14 @@ export function typeCheckVariables(object: CelType): Readonly<Record<string, Cel
 /** The request that expressions examine. */
 export interface ExaminedRequest {
   readonly request: AdmissionRequest;
-  /** In the version that the rules name. */
+  /** The object in the API version that the matching rule selects. */
   readonly object: KubeObject | undefined;
   readonly oldObject: KubeObject | undefined;
-  /** The members of `request` in an AdmissionReview. */
+  /** The fields of `request` in an AdmissionReview. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The values of {@link admissionVariables}. */
+/** The values of the variables in {@link admissionVariables}. */
 export function admissionBindings(
   { request, object, oldObject, fields }: ExaminedRequest,
   authorizer: Authorizer,
@@ -109,11 +109,11 @@ export function admissionBindings(
   };
 }
 
-/** An expression of a configuration. One that cannot be compiled fails whenever it is evaluated. */
+/** An expression of a webhook or policy. If its compilation failed, every evaluation returns an error. */
 export interface AdmissionExpression {
   readonly source: string;
   readonly compiled: CompiledExpression | undefined;
-  /** What is wrong with the expression. */
+  /** The compilation error; empty for a valid expression. */
   readonly problem: string;
 }
 
@@ -134,12 +134,12 @@ export function compileAdmission(
   }
 }
 
-/** A condition of a webhook. */
+/** Compiles a match condition of a webhook. */
 export function compileCondition(source: string): AdmissionExpression {
   return compileAdmission(source, admissionVariables, [boolType]);
 }
 
-/** All expressions of a request together cost too much. */
+/** The error when the expressions of a request together exceed the cost budget. */
 export class OutOfBudget extends Error {
   constructor() {
     super('validation failed due to running out of cost budget, no further validation rules will be run');
@@ -148,7 +148,7 @@ export class OutOfBudget extends Error {
 
 export type Evaluation = { readonly value: CelValue } | { readonly error: string };
 
-/** The value of an expression, or why there is none. Throws {@link OutOfBudget}. */
+/** The value of an expression, or the error of its evaluation. Throws {@link OutOfBudget}. */
 export async function evaluateAdmission(
   { source, compiled, problem }: AdmissionExpression,
   bindings: Readonly<Record<string, unknown>>,
@@ -168,7 +168,7 @@ export async function evaluateAdmission(
   }
 }
 
-/** The cost of all match conditions of one webhook or policy, as in Kubernetes. */
+/** The cost budget of all match conditions of one webhook or policy, as in Kubernetes. */
 const matchConditionsBudget = 2_500_000;
 
 /** The match conditions of a webhook or policy. */
@@ -185,7 +185,10 @@ export class MatchConditions {
     this.#ignoreFailure = failurePolicy === 'Ignore';
   }
 
-  /** A condition that is false decides, even after failures. The error is that of a request that must be denied. */
+  /**
+   * Evaluates the conditions. One false condition means no match, even if other conditions failed. Otherwise a failure
+   * returns the error with which the request must be denied, unless the failure policy is Ignore.
+   */
   async match(bindings: Readonly<Record<string, unknown>>): Promise<{ matches: boolean; error?: string }> {
     const budget = new CostBudget(matchConditionsBudget);
     const errors: string[] = [];

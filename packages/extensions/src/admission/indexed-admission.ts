@@ -13,7 +13,7 @@ import type { Clock, Logger, Metrics, Service } from '@keelson/core/runtime';
 import type { AdmissionExpression } from './expressions.ts';
 import { isExempt } from './request-rules.ts';
 
-/** What admission by webhooks and by policies needs of the server. */
+/** Parts of the server on which admission by webhooks and by policies depends. */
 export interface IndexedAdmissionOptions {
   readonly client: () => ApiClient;
   /** The kinds of the server. */
@@ -25,19 +25,19 @@ export interface IndexedAdmissionOptions {
   readonly metrics: Metrics;
 }
 
-/** Admission by objects of the API: plugins, and the service that keeps those objects. */
+/** Admission that is configured by API objects: the plugins, and the service that caches these objects. */
 export interface IndexedAdmission {
   readonly plugins: readonly AdmissionPlugin[];
   readonly service: Service;
 }
 
-/** Examines requests by the objects of an index. */
+/** Examines requests according to the API objects in an index. */
 export interface Dispatcher extends Pick<AdmissionPlugin, 'mutate' | 'validate'> {
   readonly index: {
     start(): Promise<void>;
     /** True when all objects have been loaded once. */
     readonly synced: boolean;
-    /** No object examines requests. */
+    /** True when no object is configured, so that requests are not examined. */
     readonly empty: boolean;
   };
   stop(): Promise<void>;
@@ -46,13 +46,13 @@ export interface Dispatcher extends Pick<AdmissionPlugin, 'mutate' | 'validate'>
 interface IndexedPlugin {
   readonly serviceName: string;
   readonly pluginName: string;
-  /** `onChange` is called when the index has changed. */
+  /** Creates the dispatcher. It calls `onChange` when its index has changed. */
   readonly dispatcher: (onChange: () => void) => Dispatcher;
-  /** Whether the objects can examine this request. */
+  /** Returns false for requests that the configured objects never examine. */
   readonly handles?: (request: AdmissionRequest) => boolean;
 }
 
-/** A plugin that costs nothing while no object examines requests, and the service that keeps the objects. */
+/** A plugin that costs nothing while no object is configured, and the service that caches the objects. */
 export function indexedPlugin({ serviceName, pluginName, dispatcher, handles = () => true }: IndexedPlugin): {
   readonly plugin: AdmissionPlugin;
   readonly service: Service;
@@ -85,7 +85,7 @@ export function indexedPlugin({ serviceName, pluginName, dispatcher, handles = (
   return { plugin, service };
 }
 
-/** The expressions of an object by the paths of their fields, compiled when they are needed. */
+/** The expressions of an object with the paths of their fields. Each is compiled when `compile` is called. */
 export type ExpressionsOf = (
   object: KubeObject,
 ) => readonly { readonly path: string; readonly source: string; readonly compile: () => AdmissionExpression }[];
@@ -98,7 +98,7 @@ export function expressionCheck(name: string, resources: readonly string[], of: 
     handles: ({ operation, subresource, object }) =>
       operation !== 'delete' && subresource === undefined && object !== undefined,
     validate: ({ object, oldObject, kind, name }) => {
-      // An expression that was stored before remains accepted, so that other fields can be changed.
+      // Expressions of the stored object remain accepted, so that other fields can be changed.
       const known = new Set(oldObject ? of(oldObject).map(({ source }) => source) : []);
       const errors: FieldError[] = [];
       for (const { path, source, compile } of object ? of(object) : []) {

@@ -12,7 +12,7 @@ import { storageKindOf } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import { Namespace, type RuleWithOperations } from '@keelson/kinds';
 
-/** What rules of webhooks and policies are compared with. */
+/** The attributes of a request that are compared with the rules of webhooks and policies. */
 export interface RuleSubject extends GroupVersionResource {
   /** `CREATE`, `UPDATE`, `DELETE`, `CONNECT`. */
   readonly operation: string;
@@ -54,7 +54,7 @@ export function subjectOf(request: AdmissionRequest, kind: KindDefinition = requ
   };
 }
 
-/** Finds the kinds that show the same objects as another one. */
+/** Finds the other kinds, such as older API versions, that represent the same stored objects as a given kind. */
 export class EquivalentKinds {
   readonly #registry: { kinds(): readonly KindDefinition[]; readonly generation: number };
   #generation = Number.NaN;
@@ -82,8 +82,8 @@ export class EquivalentKinds {
 }
 
 /**
- * The kind in whose form the first matching rule wants the object: that of the request, else, with `equivalent`,
- * another version of it.
+ * The kind to which the object must be converted for the first matching rule. This is the kind of the request or, with
+ * the match policy `Equivalent`, another version of it. Undefined when no rule matches.
  */
 export function matchingKind(
   rules: readonly RuleWithOperations[] | undefined,
@@ -104,7 +104,11 @@ export function matchingKind(
   return undefined;
 }
 
-/** @throws StatusError 404 */
+/**
+ * Reads a namespace, from the cache if possible.
+ *
+ * @throws StatusError 404
+ */
 export async function readNamespace(client: ApiClient, name: string): Promise<KubeObject> {
   const namespaces = client.resource(Namespace);
   const cached = await namespaces.get(name, { resourceVersion: '0' }).catch(missingIsUndefined);
@@ -112,8 +116,10 @@ export async function readNamespace(client: ApiClient, name: string): Promise<Ku
 }
 
 /**
- * Whether the selectors of a webhook or policy select the object of a request. Every selector of namespaces selects
- * cluster-scoped objects. @throws StatusError 404 for a namespace that does not exist
+ * Whether the selectors of a webhook or policy select the object of a request. Namespace selectors do not exclude
+ * cluster-scoped objects.
+ *
+ * @throws StatusError 404 for a namespace that does not exist
  */
 export async function selects(
   { objects, namespaces }: { readonly objects: LabelSelector; readonly namespaces: LabelSelector },
@@ -159,7 +165,9 @@ const exempt: ReadonlySet<string> = new Set([
   'MutatingAdmissionPolicyBinding',
 ]);
 
-/** Configurations of admission are not examined by webhooks and policies, so that no mistake locks out its repair. */
+/**
+ * Webhook and policy configurations are exempt from webhooks and policies, so that a wrong one can always be repaired.
+ */
 export function isExempt({ kind, byAction }: AdmissionRequest): boolean {
   return byAction === true || (kind.group === 'admissionregistration.k8s.io' && exempt.has(kind.kind));
 }

@@ -21,30 +21,30 @@ export interface FrontProxyIdentity {
 
 export interface AggregatedApisOptions {
   readonly client: ApiClient;
-  /** The client certificate by which aggregated servers recognise this server; undefined: none. */
+  /** The client certificate that identifies this server to aggregated servers; undefined: none. */
   readonly identity: () => FrontProxyIdentity | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** The result of examining the server of an APIService. */
+/** The result of checking the server of an APIService. */
 interface Availability {
   readonly available: boolean;
   readonly reason: string;
   readonly message: string;
 }
 
-/** Interval of checks of a server that answers, and of one that does not. */
+/** Intervals between the checks of an available and of an unavailable server. */
 const healthyMs = 30_000;
 const failingMs = 2_000;
 const checkTimeoutMs = 5_000;
 const documentBytes = 8 * 1024 * 1024;
 const unknown: Availability = { available: false, reason: 'Unknown', message: 'not examined yet' };
 
-/** The user of requests that this server makes by itself. */
+/** The user for requests that this server sends on its own behalf. */
 const ownHeaders = { 'X-Remote-User': 'system:kube-aggregator', 'X-Remote-Group': 'system:masters' };
 
-/** One APIService with a server of its own. */
+/** An APIService whose API group is served by another server. */
 class Entry {
   readonly service: APIService;
   availability: Availability = unknown;
@@ -66,8 +66,8 @@ class Entry {
 }
 
 /**
- * The API groups that other servers serve, from the APIServices of the cluster. Each server is examined at intervals:
- * its resources, and whether it is available, which becomes a condition of the APIService.
+ * The API groups that other servers serve, according to the APIServices of the cluster. Each of these servers is
+ * checked at intervals. The result is written to the condition Available of the APIService.
  */
 export class AggregatedApis implements Service {
   readonly name = 'aggregated-apis';
@@ -146,7 +146,7 @@ export class AggregatedApis implements Service {
     );
   }
 
-  /** Address and credentials of one call. */
+  /** The address and the credentials for one request to an aggregated server. */
   async #upstream({ service: { spec } }: Entry) {
     const { namespace = '', name = '', port = 443 } = spec.service ?? {};
     const { host, port: target } = await this.#resolve(namespace, name, port);
@@ -186,7 +186,7 @@ export class AggregatedApis implements Service {
     this.#generation += 1;
   }
 
-  /** Examines a server immediately, and then at intervals. */
+  /** Checks a server immediately, and then at intervals. */
   async #check(entry: Entry): Promise<void> {
     entry.checking = true;
     const availability = await this.#examine(entry).catch((error: unknown) => unavailable(entry, error));
@@ -291,7 +291,7 @@ function isResourceList(value: unknown): value is APIResourceList {
   return isJsonObject(value) && value['kind'] === 'APIResourceList' && Array.isArray(value['resources']);
 }
 
-/** Reads the part of a Swagger document that an APIService is about. */
+/** Returns a function that extracts the group and version of an APIService from a Swagger document. */
 function partFor({ service: { spec } }: Entry): (document: unknown) => SwaggerPart | undefined {
   return (document) => swaggerPart(document, { group: spec.group ?? '', version: spec.version ?? '' });
 }

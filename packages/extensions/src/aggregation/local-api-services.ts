@@ -12,10 +12,10 @@ export interface LocalApiServicesOptions {
 }
 
 const label = 'kube-aggregator.kubernetes.io/automanaged';
-/** Interval at which added and removed kinds are noticed. */
+/** Interval for detecting added and removed kinds. */
 const pollMs = 1_000;
 
-/** Priorities of groups as in kube-apiserver; others are those of custom resources. */
+/** Priorities of API groups as in kube-apiserver. Groups that are not listed have the priority of custom resources. */
 const groupPriorities: Readonly<Record<string, number>> = {
   '': 18_000,
   'events.k8s.io': 17_750,
@@ -48,8 +48,8 @@ function versionPriority(group: string, version: string): number {
 }
 
 /**
- * Keeps an APIService for each version of a group that this server serves, so that clients see all of them, and an
- * APIService with another server takes the place of a local one only when a user writes it.
+ * Keeps an APIService for each group version that this server serves, so that clients can list all of them. An
+ * APIService of another server replaces a local one only when a user writes it.
  */
 export class LocalApiServices implements Service {
   readonly name = 'local-api-services';
@@ -64,7 +64,7 @@ export class LocalApiServices implements Service {
     this.#options = options;
   }
 
-  /** Does not wait: the server serves its groups without the objects. */
+  /** Starts without waiting for the APIServices to be written, because the server serves its groups without them. */
   async start(): Promise<void> {
     this.#running = this.#poll();
   }
@@ -121,7 +121,7 @@ export class LocalApiServices implements Service {
       }
       this.#registered.add(name);
     }
-    // Groups that this process has served before; those of other servers remain.
+    // Only groups that this process has served before are removed. APIServices of other servers remain.
     for (const name of this.#registered) {
       if (wanted.has(name) || this.#stopped) continue;
       const stored = await services.get(name).catch(missingIsUndefined);

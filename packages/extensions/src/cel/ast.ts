@@ -1,6 +1,6 @@
 import type { CelValue } from './base/values.ts';
 
-/** A node of a parsed expression. `position` is the offset in the source that messages point to. */
+/** A node of a parsed expression. `position` is the offset in the source text that error messages refer to. */
 export type Expression = { readonly position: number; readonly depth: number } & (
   | { readonly kind: 'literal'; readonly value: CelValue }
   | { readonly kind: 'ident'; readonly name: string }
@@ -32,12 +32,15 @@ export interface Entry {
   readonly optional: boolean;
 }
 
-/** The form into which macros are expanded: a fold over a list or the keys of a map. */
+/** The expansion of a macro: a fold over the elements of a list or the keys of a map. */
 export interface Comprehension {
   readonly kind: 'comprehension';
   readonly range: Expression;
   readonly variable: string;
-  /** In a comprehension of two variables, `variable` is the index or key and this one the value. */
+  /**
+   * The second variable of a two-variable comprehension, which contains the value; `variable` contains the index or
+   * key.
+   */
   readonly valueVariable: string | undefined;
   readonly accumulator: string;
   readonly initial: Expression;
@@ -48,7 +51,7 @@ export interface Comprehension {
 
 type WithoutDepth<T> = T extends { readonly depth: number } ? Omit<T, 'depth'> : never;
 
-/** The nodes directly below a node. */
+/** The child nodes of a node. */
 export function childrenOf(node: WithoutDepth<Expression>): readonly Expression[] {
   switch (node.kind) {
     case 'literal':
@@ -67,7 +70,7 @@ export function childrenOf(node: WithoutDepth<Expression>): readonly Expression[
   }
 }
 
-/** Completes a node with the number of levels below it. */
+/** Adds the depth of the tree to a node. */
 export function expression(node: WithoutDepth<Expression>): Expression {
   let depth = 0;
   for (const child of childrenOf(node)) depth = Math.max(depth, child.depth);

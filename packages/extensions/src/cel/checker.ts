@@ -3,16 +3,18 @@ import { CelCompileError, type CelIssue } from './base/errors.ts';
 import type { Functions, Overload } from './base/functions.ts';
 import * as t from './base/types.ts';
 
-/** What the checker knows about an expression. */
+/** The result of type checking an expression. */
 export interface Checked {
   readonly root: Expression;
   readonly type: t.CelType;
   typeOf(node: Expression): t.CelType;
-  /** Of a call: the overloads that can apply. */
+  /** For a call: the overloads that match the argument types. */
   overloadsOf(node: Expression): readonly Overload[];
-  /** Of a chain of names: the variable or type that it is, when it is not a selection of fields. */
+  /**
+   * For an identifier or a chain such as `a.b`: the variable or type with this name; undefined for a field selection.
+   */
   variableOf(node: Expression): string | undefined;
-  /** Of a call `a.b.c()` of a function with this whole name. */
+  /** For a call such as `a.b.c()`: the function with this qualified name; undefined for a method call. */
   functionOf(node: Expression): string | undefined;
 }
 
@@ -21,7 +23,7 @@ type Scope = { readonly names: ReadonlyMap<string, t.CelType>; readonly outer: S
 const a = t.paramType('A');
 const b = t.paramType('B');
 
-/** The types that an expression can name. */
+/** Types whose names can be used in expressions. */
 export const namedTypes: ReadonlyMap<string, t.CelType> = new Map(
   [
     ...[t.boolType, t.bytesType, t.doubleType, t.durationType, t.intType, t.listType(a), t.mapType(a, b)],
@@ -146,7 +148,7 @@ class Checker {
     return this.#issue(node, `expected type '${shown[0]}' but found '${shown[1]}'`);
   }
 
-  /** The type of elements of a literal. Those of several types are rejected by a later check. */
+  /** The element type of a list or map literal. A later check rejects literals with elements of several types. */
   #join(previous: t.CelType | undefined, current: t.CelType): t.CelType {
     if (previous === undefined) return current;
     return this.#known.assign(previous, current) ? t.mostGeneral(previous, current) : t.dynType;
@@ -226,7 +228,7 @@ class Checker {
     return this.#issue(node, `found no matching overload for '${name}' applied to '${receiver}(${shown.join(', ')})'`);
   }
 
-  /** The types of an overload with type variables of this call. */
+  /** The types of an overload with new type variables for one call. */
   #fresh(types: readonly t.CelType[]): readonly t.CelType[] {
     const fresh = new Map<string, t.CelType>();
     const replace = (type: t.CelType): t.CelType => {
@@ -260,7 +262,7 @@ class Checker {
     return this.#known.apply(result);
   }
 
-  /** The types of the variables of a macro. */
+  /** The types of the iteration variables of a macro. */
   #iterated(node: Expression, range: t.CelType, two: boolean): readonly [t.CelType, t.CelType] {
     const [first = t.dynType, second = t.dynType] = range.params;
     if (range.kind === 'list') return two ? [t.intType, first] : [first, first];

@@ -18,21 +18,24 @@ import { addTime } from './library/time.ts';
 import { literalIssues } from './literals.ts';
 import { parseExpression } from './parser.ts';
 
-/** The cost that one evaluation may have, as in Kubernetes. */
+/** The cost limit of one evaluation, as in Kubernetes. */
 export const perCallCostLimit = 1_000_000;
-/** The cost that all expressions of one object or of one policy may have together, as in Kubernetes. */
+/** The cost limit of all expressions of one object or one policy together, as in Kubernetes. */
 export const perRequestCostLimit = 10_000_000;
 
 export interface CompileOptions {
   /** The variables of the expression and their types. */
   readonly variables: Readonly<Record<string, CelType>>;
-  /** The types that the result may have. Absent: any. */
+  /** The permitted types of the result. Absent: any type. */
   readonly resultTypes?: readonly CelType[];
-  /** The type of a schema whose parts the variables are. With it, {@link CompiledExpression.maxCost} is estimated. */
+  /**
+   * The schema type that contains the values of the variables. It is required for estimating
+   * {@link CompiledExpression.maxCost}.
+   */
   readonly costRoot?: CelType;
 }
 
-/** The cost that remains for several evaluations. */
+/** The remaining cost for several evaluations. */
 export class CostBudget {
   remaining: number;
   constructor(limit = perRequestCostLimit) {
@@ -65,11 +68,11 @@ function allFunctions(): Functions {
   return known;
 }
 
-/** An expression that is ready for evaluation. */
+/** A compiled expression. */
 export class CompiledExpression {
   readonly source: string;
   readonly type: CelType;
-  /** The greatest cost of an evaluation; undefined when it was not estimated. */
+  /** The estimated maximum cost of an evaluation; undefined without an estimate. */
   readonly maxCost: bigint | undefined;
   readonly #run: Run;
   readonly #slots: number;
@@ -88,9 +91,9 @@ export class CompiledExpression {
   }
 
   /**
-   * The value of the expression. `bindings` are JSON or values of expressions; a variable without one has the value
-   * null. Throws a {@link CelEvaluationError} when the evaluation fails, and a {@link CelBudgetError} when it exceeds
-   * the limit of one call or the budget.
+   * Evaluates the expression. `bindings` contain JSON values or CEL values; a variable without a binding is null.
+   * Throws a {@link CelEvaluationError} when the evaluation fails, and a {@link CelBudgetError} when it exceeds the
+   * cost limit of one evaluation or the budget.
    */
   evaluate(bindings: Readonly<Record<string, JsonValue>>, budget: CostBudget = new CostBudget()): CelValue {
     const slots = new Array(this.#slots + 3).fill(null);
@@ -101,7 +104,7 @@ export class CompiledExpression {
       if (value instanceof Fault) throw new CelEvaluationError(value.message);
       return value;
     } catch (error) {
-      // A text or a list that the engine cannot hold.
+      // A string or list exceeds the maximum size of the JavaScript engine.
       if (error instanceof RangeError) throw new CelBudgetError();
       throw error;
     } finally {
@@ -109,7 +112,7 @@ export class CompiledExpression {
     }
   }
 
-  /** As {@link evaluate}, for expressions with an authorizer that does not decide at once. */
+  /** Like {@link evaluate}, for expressions with an asynchronous authorizer. */
   async evaluateAsync(
     bindings: Readonly<Record<string, JsonValue>>,
     budget: CostBudget = new CostBudget(),

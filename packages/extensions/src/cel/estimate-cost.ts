@@ -16,13 +16,13 @@ import {
   unlimited,
 } from './library/call-costs.ts';
 
-/** Where the value of an expression is below the root; its type has the greatest size. */
+/** The location of a value within the root value. Its type contains the maximum size of the value. */
 interface Place {
-  /** Undefined: no part of the root. */
+  /** The type of the value; undefined for values outside of the root value. */
   readonly type: CelType | undefined;
 }
 
-/** The sizes of the keys and values of a map or list that an expression makes. */
+/** The sizes of the keys and values of a map or list that an expression creates. */
 interface EntrySize {
   readonly list: boolean;
   readonly key: Size;
@@ -61,7 +61,7 @@ function literalSize(node: Expression): Size | undefined {
   }
 }
 
-/** The part of a type that a step of a place leads to. */
+/** The type of a struct field, or of the keys, values or items of a map or list. */
 function partOf(type: CelType | undefined, step: string): CelType | undefined {
   if (type?.kind === 'list') return step === '@items' || step === '@values' ? type.params[0] : undefined;
   if (type?.kind !== 'map') return type?.fields?.get(step)?.type;
@@ -85,7 +85,7 @@ class Estimator {
     this.#root = root;
   }
 
-  /** A macro may contain the same node twice; it is examined once. */
+  /** Costs are cached by node, because a macro may contain the same node twice. */
   cost(node: Expression): bigint {
     const known = this.#costs.get(node);
     if (known !== undefined) return known;
@@ -161,7 +161,7 @@ class Estimator {
     let most = 0n;
     let size: Size | undefined;
     const overloads = this.#checked.overloadsOf(node);
-    // Optional selections are no overloads of a function here.
+    // The checker resolves no overload for optional selections. They cost 1.
     if (overloads.length === 0) most = 1n;
     for (const overload of overloads) {
       const call: CallCost = callCost(name, overload, receiver, operands);
@@ -265,7 +265,7 @@ class Estimator {
     return local ? local.place : this.#places.get(node);
   }
 
-  /** A step from a value that is no part of the root leads to the root itself, as in cel-go. */
+  /** A part of a value outside of the root value has the type of the root itself, as in cel-go. */
   #step(from: Expression, step: string): Place {
     const place = this.#placeOf(from);
     return { type: place ? partOf(place.type, step) : this.#root };
@@ -315,7 +315,7 @@ class Estimator {
   }
 }
 
-/** Scalars and objects have no size of their own. */
+/** The size range of a value. Only strings, bytes, lists and maps have a maximum size. */
 function sizeOfType({ maxElements = 0 }: CelType): Size {
   return { min: 0n, max: BigInt(maxElements) };
 }

@@ -15,20 +15,20 @@ import { type Checked, namedTypes } from './checker.ts';
 import { unsupportedKey } from './library/operators.ts';
 import { notIterable, notOptional, optionallySelected, present, selectedByKey, through } from './selection.ts';
 
-/** The longest time of one evaluation, which costs do not measure exactly. */
+/** Maximum duration of one evaluation, because costs approximate the duration only. */
 const maxMs = 5000;
-/** Steps of macros between two checks of the clock. */
+/** Number of macro steps between two checks of the clock. */
 const clockInterval = 256;
-/** The cost of a call that may take milliseconds. */
+/** The clock is also checked for a call with a higher cost, because the call may take milliseconds. */
 const longCost = 10_000;
 
-/** One evaluation: the values of variables, and what it has cost. */
+/** The state of one evaluation: the values of variables, and the cost so far. */
 export class Frame {
   readonly slots: Result[];
   readonly #limit: number;
   cost = 0;
   #steps = 0;
-  // Not injected: the limit is on the processor time of an evaluation, during which no injected clock advances.
+  // Uses the real clock instead of an injected one, which would not advance during the synchronous evaluation.
   readonly #start = performance.now();
 
   constructor(slots: Result[], limit: number) {
@@ -53,12 +53,12 @@ export class Frame {
 
 export type Run = (frame: Frame) => Result;
 
-/** A node that is prepared for evaluation. */
+/** A node of the expression that is prepared for evaluation. */
 interface Plan {
   readonly run: Run;
-  /** Known without evaluation, and therefore free of cost. */
+  /** The value of a constant node, which needs no evaluation and costs nothing. */
   readonly constant?: Result;
-  /** A variable or a selection, or a conditional choice between them. */
+  /** `own` for a variable or a selection, `branch` for a conditional choice between such nodes. */
   readonly attribute?: 'own' | 'branch';
 }
 
@@ -167,7 +167,7 @@ class Planner {
         if (first && second) return { run: alternative(first.run, second.run, node.name === 'or') };
         break;
       case '@in':
-        // As in Kubernetes, a list of constants is a set.
+        // The operator `in` on a list of constants has no cost, because Kubernetes evaluates it with a set.
         if (second?.constant instanceof ListValue) {
           return { run: callRun(node.name, this.#checked.overloadsOf(node), plans, true) };
         }
@@ -269,7 +269,7 @@ function variablePlan(name: string, { names }: Slots): Plan {
   };
 }
 
-/** Literals of constants are evaluated once. */
+/** Evaluates a literal once in advance if all its parts are constants. */
 function foldConstant(run: Run, parts: readonly { constant?: Result; optional?: boolean }[]): Plan {
   const constant = parts.every((part) => part.optional === false || (part.constant !== undefined && !part.optional));
   const constants = parts.every((part) => !('run' in part) || part.constant !== undefined);
@@ -300,7 +300,7 @@ function indexPlan(
   };
 }
 
-/** The branches that are variables or selections cost one less, as in cel-go. */
+/** Branches that are variables or selections cost one unit less, as in cel-go. */
 function conditional(condition: Plan, yes: Plan, no: Plan): Plan {
   const refund = (plan: Plan, frame: Frame): Result => {
     const value = plan.run(frame);
@@ -317,7 +317,10 @@ function conditional(condition: Plan, yes: Plan, no: Plan): Plan {
   };
 }
 
-/** The first operand with the deciding value decides, even after a fault. */
+/**
+ * Evaluates `&&` and `||`. The first operand with the deciding value determines the result, even after a failed
+ * operand.
+ */
 function logical(plans: readonly Plan[], deciding: boolean): Run {
   return (frame) => {
     let fault: Fault | undefined;
@@ -339,7 +342,7 @@ function alternative(run: Run, other: Run, wrapped: boolean): Run {
     });
 }
 
-/** Conversions of constants are constants. */
+/** Functions whose calls are evaluated in advance if all their arguments are constants. */
 const conversions = new Set('bool bytes double duration dyn int string timestamp type uint'.split(' '));
 
 function callRun(name: string, overloads: readonly Overload[], plans: readonly Plan[], free: boolean): Run {
@@ -365,7 +368,7 @@ function callRun(name: string, overloads: readonly Overload[], plans: readonly P
         frame.charge(overload.resultCost(result));
         return result;
       }
-      // Charged before the work, so that work beyond the budget is not begun.
+      // The cost is charged before the call, so that a call beyond the budget is not started.
       frame.charge(free ? 0 : (overload.cost?.(args) ?? 1));
       return overload.call(...args);
     }
@@ -374,7 +377,7 @@ function callRun(name: string, overloads: readonly Overload[], plans: readonly P
   };
 }
 
-/** Prepares a checked expression. Variables have the slots in the order of their names. */
+/** Prepares a checked expression for evaluation. The slots of the variables are in the order of `variables`. */
 export function planExpression(checked: Checked, variables: readonly string[]): { run: Run; slots: number } {
   const planner = new Planner(checked);
   const names = new Map(variables.map((name, slot) => [name, slot]));

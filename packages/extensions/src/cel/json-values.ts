@@ -33,8 +33,8 @@ function isValue(value: object): value is Exclude<CelValue, null | boolean | big
 }
 
 /**
- * The value of JSON in expressions. Nothing is copied: parts are converted when an expression reads them. Numbers
- * without a fraction are int unless the type is double.
+ * Converts JSON to a CEL value. Nothing is copied: parts are converted when an expression reads them. Numbers without a
+ * fraction become int unless the type is double.
  */
 export function toCelValue(json: JsonValue, type: CelType = dynType): Result {
   switch (typeof json) {
@@ -139,13 +139,13 @@ class JsonList extends ListValue {
     return toCelValue(this.#items[index], this.#element);
   }
 
-  /** The part of an element that identifies it in a set or a map. */
+  /** The text that identifies an element: its keys in a list of type `map`, otherwise the whole element. */
   #keyOf(value: Result): string {
     if (this.#semantics?.type !== 'map' || !(value instanceof MapValue)) return keyText(value);
     return JSON.stringify(this.#semantics.keys.map((key) => keyText(value.get(key) ?? null)));
   }
 
-  /** Sets and lists with keys have no order. */
+  /** The order of elements is ignored in lists of the types `set` and `map`. */
   override equals(other: ListValue): boolean {
     if (this.#semantics === undefined) return super.equals(other);
     if (this.size !== other.size) return false;
@@ -159,7 +159,10 @@ class JsonList extends ListValue {
     return true;
   }
 
-  /** Elements of a second set are added unless they exist; those of a list with keys replace equal keys. */
+  /**
+   * In a list of type `set`, elements of the second list are added unless they exist. In a list of type `map`, they
+   * replace elements with equal keys.
+   */
   override join(other: ListValue): ListValue {
     if (this.#semantics === undefined) return super.join(other);
     const result = [...this] as CelValue[];

@@ -9,7 +9,7 @@ export interface Token {
   readonly value?: CelValue;
 }
 
-/** Rejects the rest of the expression. */
+/** A syntax error, at which parsing stops. */
 export class SyntaxIssue extends Error implements CelIssue {
   readonly position: number;
   constructor(position: number, message: string) {
@@ -127,7 +127,7 @@ function textOf(points: readonly number[]): string {
   return text;
 }
 
-/** The value without its range check: the sign belongs to the literal, but is a token of its own. */
+/** The value of a number literal. Its range is checked later, because the sign is a separate token. */
 function numberValue(text: string, position: number): CelValue {
   const last = text.at(-1) ?? '';
   if ((last === 'u' || last === 'U') && (text.startsWith('0x') || /^\d+[uU]$/.test(text))) {

@@ -20,7 +20,7 @@ function argumentIssue(node: Expression): CelIssue | undefined {
 
 type Part = readonly [node: Expression, optional: boolean];
 
-/** The first part of another type than the parts before it. */
+/** The issue for the first element or entry whose type differs from those before it, if any. */
 function mixedIssue(checked: Checked, parts: readonly Part[]): CelIssue[] {
   let expected: CelType | undefined;
   for (const [node, optional] of parts) {

@@ -4,7 +4,7 @@ import { SyntaxIssue } from './lexer.ts';
 
 const accumulator = '@result';
 
-/** Makes the nodes of one macro; all of them point to the call in messages. */
+/** Creates the nodes of one macro. Error messages about these nodes refer to the position of the macro call. */
 class Builder {
   readonly position: number;
 
@@ -56,7 +56,7 @@ class Builder {
     });
   }
 
-  /** `value` as a variable of `body`. */
+  /** Evaluates `body` with a variable that has the value of `value`. */
   bind(name: string, value: Expression, body: Expression): Expression {
     return this.fold(this.list(), ['#unused'], value, this.literal(false), this.ident(name), body, name);
   }
@@ -97,7 +97,7 @@ const existsOne: Expand = (build, target, vars, [predicate = target]) =>
     build.call('_==_', build.accu, build.literal(1n)),
   );
 
-/** Both `map(x, transform)` and `map(x, predicate, transform)`, also as `transformList` of two variables. */
+/** Expands `map(x, transform)`, `map(x, predicate, transform)`, and `transformList` with two variables. */
 const mapList: Expand = (build, target, vars, args) => {
   const [filter, transform = target] = args.length === 2 ? args : [undefined, args[0]];
   const step = build.call('_+_', build.accu, build.list(transform));
@@ -146,7 +146,7 @@ const optFlatMap: Expand = (build, target, [name], [transform = target]) =>
 
 interface Macro {
   readonly variables: 1 | 2;
-  /** The message about an argument that is not a name. */
+  /** The error message for an argument that is not a name. */
   readonly notAName: string;
   readonly expand: Expand;
 }
@@ -154,7 +154,7 @@ interface Macro {
 const simpleName = 'argument must be a simple name';
 const noIdentifier = 'argument is not an identifier';
 
-/** By name and number of arguments. */
+/** Macros by name and number of arguments. */
 const macros = new Map<string, Macro>();
 
 function declare(names: readonly string[], variables: 1 | 2, notAName: string, expand: Expand): void {
@@ -184,7 +184,7 @@ function variableName(arg: Expression, notAName: string): string {
   return arg.name;
 }
 
-/** The meaning of a call of a macro; undefined for other calls. */
+/** Expands a call of a macro; returns undefined for other calls. */
 export function expandMacro(
   name: string,
   target: Expression | undefined,

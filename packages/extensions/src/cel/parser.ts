@@ -4,9 +4,9 @@ import { maxInt } from './base/values.ts';
 import { Lexer, SyntaxIssue, type Token } from './lexer.ts';
 import { expandMacro } from './macros.ts';
 
-/** Of source text, in UTF-16 code units; expressions are fields of objects, which are limited besides. */
+/** Maximum length of an expression in UTF-16 code units. */
 const maxSource = 100_000;
-/** Levels of nesting: evaluation recurses as deep as the expression. */
+/** Maximum nesting depth, because the evaluation is recursive. */
 const maxDepth = 250;
 
 const reserved = new Set(
@@ -73,7 +73,10 @@ class Parser {
     return this.#node({ kind: 'call', name, target: undefined, args, position });
   }
 
-  /** Every nested expression passes here: bounds the recursion of the parser itself. */
+  /**
+   * Parses an expression. All nested expressions are parsed here, so that the check of the depth limits the recursion
+   * of the parser.
+   */
   #expression(): Expression {
     if (++this.#depth > maxDepth) throw tooDeep(this.#token.position);
     const condition = this.#logical('||');
@@ -88,7 +91,7 @@ class Parser {
     return result;
   }
 
-  /** All terms of a chain become arguments of one call: long chains stay flat. */
+  /** Parses a chain of `||` or `&&`. All terms become arguments of one call, so that long chains are not nested. */
   #logical(symbol: '||' | '&&'): Expression {
     const term = (): Expression => (symbol === '||' ? this.#logical('&&') : this.#binary(0));
     const first = term();

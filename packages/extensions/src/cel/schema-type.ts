@@ -16,7 +16,7 @@ import {
   timestampType,
 } from './base/types.ts';
 
-/** The parts of a JSON schema that determine types and sizes. */
+/** The fields of a JSON schema that determine CEL types and sizes. */
 export interface TypeSchema {
   readonly type?: string | undefined;
   readonly format?: string | undefined;
@@ -49,9 +49,9 @@ export function escapeName(property: string): string | undefined {
   return property.replace(/__|[./-]/g, (part) => escapes[part] ?? part);
 }
 
-/** The bytes that a request can have at most, as in Kubernetes. */
+/** Maximum size of a request in bytes, as in Kubernetes. */
 export const maxRequestBytes = 3 * 1024 * 1024;
-/** Without its quotation marks. */
+/** Maximum length of a string in a request, without its quotation marks. */
 const longestText = maxRequestBytes - 2;
 
 const sized = (type: CelType, maxElements: number, minBytes: number): CelType => ({ ...type, maxElements, minBytes });
@@ -71,12 +71,12 @@ function textType({ format = '', maxLength, enum: values = [] }: TypeSchema): Ce
   return sized(stringType, lengths.length > 0 ? Math.max(...lengths) : longestText, 2);
 }
 
-/** A code point has at most four bytes. */
+/** Maximum number of bytes of a string: a code point has at most four bytes. */
 function longestOf(codePoints: number): number {
   return Math.max(0, codePoints) * 4;
 }
 
-/** The number of values of a type that a request can contain, with `overhead` bytes each. */
+/** The maximum number of values of a type in a request, with `overhead` additional bytes for each value. */
 function mostOf({ minBytes = 0 }: CelType, overhead: number): number {
   return Math.floor(longestText / (minBytes + overhead));
 }
@@ -88,7 +88,7 @@ const scalarTypes: Readonly<Record<string, CelType>> = {
   integer: sized(intType, 0, 1),
 };
 
-/** The fields that every object has: the schema does not need to have them. */
+/** Fields of every object, which are available even if the schema does not contain them. */
 const rootProperties: Readonly<Record<string, TypeSchema>> = {
   apiVersion: { type: 'string' },
   kind: { type: 'string' },
@@ -101,7 +101,7 @@ function listSemantics(schema: TypeSchema): ListSemantics | undefined {
   return type === 'map' ? { type, keys: schema['x-kubernetes-list-map-keys'] ?? [] } : undefined;
 }
 
-/** The metadata of a schema counts when it describes the names. */
+/** True if the schema itself describes the name fields of the metadata. Only then its metadata is used. */
 function describesNames({ properties = {} }: TypeSchema): boolean {
   const { kind, apiVersion, metadata } = properties;
   const { name, generateName } = metadata?.properties ?? {};
@@ -110,8 +110,8 @@ function describesNames({ properties = {} }: TypeSchema): boolean {
 }
 
 /**
- * The type of values of a structural schema. Undefined: expressions cannot use them, because nothing is known about
- * them. `root` is set for the schema of a whole object.
+ * The CEL type for values of a structural schema. Undefined if the schema says nothing about the values, so that
+ * expressions cannot use them. `root` is true for the schema of a complete object.
  */
 export function schemaType(schema: TypeSchema, root = false): CelType | undefined {
   if (schema['x-kubernetes-int-or-string']) {

@@ -16,7 +16,7 @@ export function notOptional(what: string, value: CelValue): Fault {
   return new Fault(`cannot initialize optional ${what} from non-optional value ${String(value)}`);
 }
 
-/** Fields and keys of a value; those of an optional value are optional. */
+/** Selects a field or key of a value. The result for an optional value is optional. */
 export function selectedByKey(value: CelValue, key: CelValue): Result {
   if (value instanceof Optional) return value.value === undefined ? value : optionallySelected(value.value, key);
   return index(value, key);

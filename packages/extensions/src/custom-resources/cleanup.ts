@@ -19,7 +19,9 @@ type Condition = { readonly status: string; readonly reason: string; readonly me
 const objectsPerCall = 500;
 /** Interval of the checks while finalizers keep objects. */
 const pollMs = 1000;
-/** Other servers may create objects until they have observed the condition Terminating. */
+/**
+ * Delay before the deletion of objects. Other servers may create objects until they observe the condition Terminating.
+ */
 const observedAfterMs = 1000;
 
 /**
@@ -38,7 +40,7 @@ export class DefinitionCleanup {
     this.#stop.abort();
   }
 
-  /** One step. Returns when the next one is due. */
+  /** Performs one step of the cleanup. Returns the delay until the next step. */
   async run(definition: CustomResourceDefinition): Promise<number | undefined> {
     const { metadata, status } = definition;
     if (!metadata?.finalizers?.includes(cleanupFinalizer)) return undefined;
@@ -55,7 +57,7 @@ export class DefinitionCleanup {
         message: 'resource was never established',
       });
     const since = this.#options.clock.now() - (Date.parse(terminating.lastTransitionTime ?? '') || 0);
-    // Times of conditions have whole seconds.
+    // A second is added, because times in conditions have no fractions of seconds.
     if (this.#options.severalServers() && since < observedAfterMs + 1000) return observedAfterMs + 1000 - since;
     try {
       const left = await this.#deleteObjects(definition);
@@ -103,7 +105,10 @@ export class DefinitionCleanup {
     return (await resource.list({ limit: 1, signal })).items.length;
   }
 
-  /** No version is served, so that no client observes the objects or waits for their finalizers. */
+  /**
+   * Deletes objects of a definition without a served version. No client can observe these objects or wait for their
+   * finalizers.
+   */
   async #deleteUnserved(definition: CustomResourceDefinition): Promise<number> {
     const version = definition.spec.versions.find(({ storage }) => storage);
     if (version === undefined) return 0;

@@ -14,20 +14,23 @@ export interface CustomResourcesOptions {
   readonly registry: () => ResourceRegistry;
   readonly storageOf: (kind: KindDefinition) => ResourceStorage;
   readonly addresses: ResolveService;
-  /** True when other servers use the same store: they get time to serve a new kind before it is established. */
+  /**
+   * True when several servers use the same store. A new kind is then established only after the other servers have had
+   * time to serve it.
+   */
   readonly severalServers: () => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Time in which other servers observe a definition. */
+/** Time that other servers need to observe a new definition. */
 const otherServersMs = 250;
 const retryMs = 500;
 
 /**
- * Serves the kinds that CustomResourceDefinitions declare. Every server follows the definitions by its own watch, so
- * a change takes effect on all of them at once. Names, conditions and the cleanup after a deletion are written by the
- * server that is first; the others find nothing to do.
+ * Serves the kinds that CustomResourceDefinitions declare. Every server watches the definitions itself, so that a
+ * change takes effect on all servers. The first server that processes a change writes names and conditions and performs
+ * the cleanup after a deletion. The other servers have nothing left to do.
  */
 export class CustomResources implements Service {
   readonly name = 'custom-resources';
@@ -36,7 +39,7 @@ export class CustomResources implements Service {
   readonly #informer: Informer<CustomResourceDefinition>;
   readonly #cleanup: DefinitionCleanup;
   readonly #served = new Map<string, ServedDefinition>();
-  /** Names of definitions whose status is to be examined. */
+  /** Names of definitions whose status must be checked. */
   readonly #pending = new Set<string>();
   readonly #timers = new Map<string, () => void>();
   #working: Promise<void> | undefined;
@@ -84,12 +87,12 @@ export class CustomResources implements Service {
     const name = definition.metadata?.name ?? '';
     this.#serve(name, undefined);
     this.#timers.get(name)?.();
-    // Its names are free for the other definitions of the group.
+    // The names of the deleted definition become available for other definitions of the group.
     for (const other of this.#informer.values())
       if (other.spec.group === definition.spec.group && other.metadata?.name) this.#examine(other.metadata.name);
   }
 
-  /** Registers the kinds of a definition, in the order in which clients prefer versions, in one step. */
+  /** Registers all versions of a definition in one step, in the order in which clients prefer them. */
   #serve(name: string, definition: CustomResourceDefinition | undefined): void {
     const registry = this.#options.registry();
     const before = this.#served.get(name);
@@ -146,7 +149,7 @@ export class CustomResources implements Service {
   #startWork(): void {
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined;
-      // The loop may have ended immediately before a definition was added.
+      // A definition may have been added just after the loop ended.
       if (this.#pending.size > 0 && !this.#stopped) this.#startWork();
     });
   }
@@ -160,7 +163,7 @@ export class CustomResources implements Service {
         const againMs = await this.#reconcile(definition);
         if (againMs !== undefined) this.#examine(name, againMs);
       } catch (err) {
-        // A conflict means that another server was first; its change arrives by the watch.
+        // A conflict means that another server has already written the definition. The watch will report its change.
         if (isStatusError(err) && (err.code === 409 || err.code === 404)) continue;
         this.#logger.warn('the status of a custom resource definition was not written', { name, err });
         this.#examine(name, retryMs);
@@ -168,7 +171,7 @@ export class CustomResources implements Service {
     }
   }
 
-  /** Writes names and conditions. Returns when the definition is to be examined again. */
+  /** Writes names and conditions. Returns the delay until the definition must be checked again. */
   async #reconcile(definition: CustomResourceDefinition): Promise<number | undefined> {
     const { clock } = this.#options;
     const { status = {}, metadata } = definition;
@@ -217,7 +220,7 @@ export class CustomResources implements Service {
   }
 }
 
-/** A single server need not wait for others. */
+/** Without other servers, a definition is established as soon as its names are accepted. */
 function established(status: NonNullable<CustomResourceDefinition['status']>, clock: Clock) {
   return isConditionTrue(status.conditions, 'NamesAccepted') ? withEstablished(status, clock) : status;
 }

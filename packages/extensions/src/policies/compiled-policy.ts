@@ -83,9 +83,9 @@ export interface CompiledPolicy {
   readonly variables: ReadonlyMap<string, AdmissionExpression>;
   readonly validations: readonly CompiledValidation[];
   readonly annotations: readonly CompiledAnnotation[];
-  /** The expressions with the paths of their fields, for the check of a write. */
+  /** All expressions with the paths of their fields, for the validation of the policy itself. */
   readonly expressions: readonly (readonly [path: string, expression: AdmissionExpression])[];
-  /** The labels and status of the namespace are read only for policies that use them. */
+  /** True if an expression uses `namespaceObject`. The namespace is read only for such policies. */
   readonly usesNamespace: boolean;
 }
 
@@ -93,12 +93,12 @@ type Types = Readonly<Record<string, CelType>>;
 
 const variablesTypeName = 'kubernetes.variables';
 
-/** The type of `variables`. */
+/** The type of the CEL variable `variables`. */
 export function variablesType(fields: ReadonlyMap<string, CelField>): CelType {
   return structType(variablesTypeName, new Map(fields));
 }
 
-/** The type of a variable with a value of this type: structs are dynamic, as in Kubernetes. */
+/** The type of a policy variable whose expression has the given type. Structs become dynamic, as in Kubernetes. */
 export function variableType(type: CelType): CelType {
   if (type.kind !== 'list' && type.kind !== 'map') {
     return type.kind === 'struct' || type.kind === 'opaque' || type.kind === 'type' ? dynType : type;
@@ -160,7 +160,7 @@ export function compilePolicy(policy: ValidatingAdmissionPolicy): CompiledPolicy
   };
 }
 
-/** The values of the variables of a policy: each is evaluated when an expression uses it for the first time. */
+/** The variables of a policy. Each is evaluated when an expression uses it for the first time. */
 export class PolicyVariables extends MapValue {
   readonly #expressions: ReadonlyMap<string, AdmissionExpression>;
   readonly #bindings: Readonly<Record<string, unknown>>;
@@ -214,7 +214,7 @@ export class PolicyVariables extends MapValue {
   }
 }
 
-/** Parameters as expressions see them: with their kind. */
+/** A parameter object for expressions, with its apiVersion and kind added. */
 export function paramsValue(param: KubeObject | undefined, kind: policiesV1.ParamKind | undefined): unknown {
   return param && kind ? { ...param, apiVersion: kind.apiVersion, kind: kind.kind } : null;
 }

@@ -2,7 +2,7 @@ import { type AdmissionExpression, evaluateAdmission, OutOfBudget } from '../adm
 import { CostBudget, typeNameOf } from '../cel/index.ts';
 import { type CompiledPolicy, type CompiledValidation, PolicyVariables } from './compiled-policy.ts';
 
-/** A request is not valid, or a failed evaluation counts as that. */
+/** A failed validation, or an evaluation error that counts as a failed validation. */
 export interface Violation {
   /** Index of the validation in the policy. */
   readonly index: number;
@@ -13,7 +13,7 @@ export interface Violation {
 export interface PolicyResult {
   readonly violations: readonly Violation[];
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
-  /** Annotations that failed deny a request whatever the actions of the binding are. */
+  /** Errors of audit annotations. They deny the request regardless of the actions of the binding. */
   readonly annotationErrors: readonly string[];
 }
 
@@ -23,7 +23,7 @@ const longestAnnotation = 10 * 1024;
 
 type Bindings = Readonly<Record<string, unknown>>;
 
-/** Evaluates a policy with one parameter object. `bindings` are the values of the variables without `variables`. */
+/** Evaluates a policy with one parameter object. `bindings` contain the CEL variables except `variables`. */
 export async function evaluatePolicy(policy: CompiledPolicy, bindings: Bindings): Promise<PolicyResult> {
   const failure = (message: string, index = 0): Violation[] =>
     policy.ignoreFailure ? [] : [{ index, message, reason: 'Invalid' }];

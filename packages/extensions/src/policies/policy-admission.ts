@@ -43,7 +43,9 @@ export function admissionPolicies(options: IndexedAdmissionOptions): IndexedAdmi
   return { plugins: [policyCheck, plugin], service };
 }
 
-/** True for reviews of access and of tokens: policies do not apply to them, because each asks about another request. */
+/**
+ * True for access and token reviews. Policies do not apply to them, because a review only asks about another request.
+ */
 function isReview({ kind }: AdmissionRequest): boolean {
   return (
     kind.group === 'authorization.k8s.io' || (kind.group === 'authentication.k8s.io' && kind.kind.endsWith('Review'))
@@ -59,7 +61,7 @@ const policyCheck = expressionCheck('PolicyExpressions', ['validatingadmissionpo
 
 const failureKey = 'validation.policy.admission.k8s.io/validation_failure';
 
-/** The codes of the reasons that a validation can have. */
+/** HTTP status codes by the reason of a validation. */
 const codes: Readonly<Record<string, number>> = {
   Unauthorized: 401,
   Forbidden: 403,
@@ -90,7 +92,7 @@ class PolicyDispatcher implements Dispatcher {
     return this.index.stop();
   }
 
-  /** All policies examine a request; the first denial in their order is the answer. */
+  /** Evaluates all policies for a request and throws the first denial in the order of the policies. */
   async validate(request: AdmissionRequest): Promise<void> {
     if (!this.index.synced) await waitUntilSynced(this.index, request, this.#options.clock);
     const denials: StatusError[] = [];
@@ -164,7 +166,7 @@ class PolicyDispatcher implements Dispatcher {
     return denials;
   }
 
-  /** The kind in whose form a policy or binding examines a request; undefined: it does not. */
+  /** The kind to which objects are converted for a policy or binding; undefined when it does not select the request. */
   async #target(
     match: CompiledMatch,
     request: AdmissionRequest,
@@ -185,7 +187,10 @@ class PolicyDispatcher implements Dispatcher {
     return readNamespace(this.#client, namespace);
   }
 
-  /** The objects with which a policy is evaluated, one after the other; undefined for none. */
+  /**
+   * The parameter objects for which a policy is evaluated one by one. An undefined element means an evaluation without
+   * parameters.
+   */
   async #params(
     { paramKind }: CompiledPolicy,
     { paramRef }: CompiledBinding,
@@ -224,7 +229,7 @@ async function paramObjects(client: ResourceClient<KubeObject>, ref: policiesV1.
   return items.filter(({ metadata }) => chosen.matches(metadata?.labels));
 }
 
-/** The error when a policy and a binding do not match each other, the kinds of the server, or the request. */
+/** The error of a policy and binding that do not match each other, a kind of the server, or the request. */
 class ConfigurationError extends Error {}
 
 function paramNamespace(kind: KindDefinition, given: string | undefined, own: string | undefined): string | undefined {

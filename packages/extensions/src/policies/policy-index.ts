@@ -12,7 +12,7 @@ export interface PolicyIndexOptions {
   readonly logger: Logger;
 }
 
-/** A policy with the bindings that apply it, ordered by name. */
+/** A policy with its bindings, ordered by name. */
 export interface ActivePolicy {
   readonly policy: CompiledPolicy;
   readonly bindings: readonly CompiledBinding[];
@@ -22,7 +22,7 @@ function byName<T extends { readonly name: string }>(a: T, b: T): number {
   return a.name < b.name ? -1 : 1;
 }
 
-/** The policies that are bound, with their expressions compiled once, updated by watches. */
+/** The policies that have bindings, with compiled expressions. Watches keep them current. */
 export class PolicyIndex {
   readonly #policies = new Map<string, CompiledPolicy>();
   readonly #bindings = new Map<string, CompiledBinding>();

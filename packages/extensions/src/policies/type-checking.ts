@@ -6,7 +6,7 @@ import { typeCheckVariables } from '../admission/expressions.ts';
 import { CelCompileError, type CelField, type CelType, compileExpression, dynType, schemaType } from '../cel/index.ts';
 import { variablesType, variableType } from './compiled-policy.ts';
 
-/** Kinds for which the expressions of a policy are checked. */
+/** Maximum number of kinds for which the expressions of a policy are checked. */
 const maxKinds = 10;
 
 /** The kinds of the server. */
@@ -15,8 +15,8 @@ export interface KnownKinds {
 }
 
 /**
- * Keeps `status.typeChecking` of policies: what is wrong with expressions when objects and parameters have the types of
- * their schemas. Policies apply whatever the result is. Source: `validating/typechecking.go` of k8s.io/apiserver.
+ * Keeps `status.typeChecking` of policies: the type errors of expressions, when objects and parameters have the types
+ * of their schemas. Policies apply regardless of the result. Source: `validating/typechecking.go` of k8s.io/apiserver.
  */
 export function policyTypeChecking(registry: KnownKinds): ControllerDefinition<ValidatingAdmissionPolicy> {
   return {
@@ -32,7 +32,7 @@ export function policyTypeChecking(registry: KnownKinds): ControllerDefinition<V
   };
 }
 
-/** What is wrong with the expressions of a policy, for each kind that it names. */
+/** Type errors in the expressions of a policy, for each kind in its rules. */
 export function typeWarnings(
   { spec = {} }: ValidatingAdmissionPolicy,
   kinds: readonly KindDefinition[],
@@ -63,7 +63,7 @@ function shown({ group, version, kind }: GroupVersionKind): string {
   return `${group}/${version}, Kind=${kind}`;
 }
 
-/** The kinds that rules name; rules with wildcards name none. */
+/** The kinds that the rules select by name. Rules with wildcards are ignored. */
 function namedKinds(
   rules: readonly policiesV1.NamedRuleWithOperations[],
   kinds: readonly KindDefinition[],
@@ -85,7 +85,7 @@ function namedKinds(
   return sorted(named);
 }
 
-/** The core group stands for every group, as in the mapping of Kubernetes. */
+/** The kinds of a resource. The core group matches every group, as in Kubernetes. */
 function kindsOf(kinds: readonly KindDefinition[], group: string, version: string, resource: string): KindDefinition[] {
   return kinds.filter(
     (kind) =>
@@ -134,7 +134,7 @@ function objectType(kind: KindDefinition): CelType {
 
 const reference = '#/$defs/';
 
-/** The schema with the schemas that it refers to; one that contains itself is an object without fields there. */
+/** The schema with all references resolved. A recursive reference becomes an object without fields. */
 function resolved(
   schema: JsonSchema,
   definitions: Readonly<Record<string, JsonSchema>>,

@@ -2,21 +2,21 @@ import { missingIsUndefined } from '@keelson/client';
 import { type ApiClient, isIP, statusErrors } from '@keelson/core';
 import { EndpointSlice, Endpoints, Service } from '@keelson/kinds';
 
-/** Where a service of the cluster is reached from this server. */
+/** The address at which this server reaches a service of the cluster. */
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** Finds the address for one connection to a service. */
+/** Selects the address for one connection to a service. */
 export type ResolveService = (namespace: string, name: string, port: number) => Promise<ServiceAddress>;
 
-/** Any state of the cache: the address is chosen for each connection, so that a later one finds later changes. */
+/** Option for reads from the cache. Outdated data is acceptable, because each connection resolves the service again. */
 const cached = { resourceVersion: '0' } as const;
 
 /**
- * Resolves services of the cluster to one of their ready endpoints, because a server need not reach the addresses of
- * services; `ExternalName` to its name.
+ * Resolves services of the cluster to one of their ready endpoints, because cluster IPs may not be reachable from this
+ * server. An `ExternalName` service is resolved to its external name.
  *
  * @throws StatusError 404 without the service, 503 without a port or endpoint
  */

@@ -2,15 +2,15 @@ import type { AdmissionRequest, OperationOptions } from '@keelson/core';
 import { isJsonObject, jsonText } from '@keelson/core/internal';
 import type { RequestView } from './request-view.ts';
 
-/** Versions of AdmissionReview, in any order of preference. */
+/** Supported versions of AdmissionReview. The webhook determines the order of preference. */
 const versions: ReadonlySet<string> = new Set(['v1', 'v1beta1']);
 
-/** The version in which a webhook is called; undefined when it accepts none that is known. */
+/** The AdmissionReview version for calling a webhook; undefined when the webhook accepts no supported version. */
 export function reviewVersion(accepted: readonly string[]): string | undefined {
   return accepted.find((version) => versions.has(version));
 }
 
-/** The options of the call as an object of meta.k8s.io/v1. */
+/** The options of the API request, such as CreateOptions, as an object of meta.k8s.io/v1. */
 function optionsObject(options: OperationOptions): Record<string, unknown> {
   const { kind, parameters } = options;
   const head = { kind, apiVersion: 'meta.k8s.io/v1' };
@@ -24,7 +24,7 @@ function optionsObject(options: OperationOptions): Record<string, unknown> {
   return { ...head, ...dryRun, ...others };
 }
 
-/** The members of `request` without the uid and the objects. */
+/** The fields of `request` without the uid and the objects. */
 export function requestFields(request: AdmissionRequest, { target, kind }: RequestView): Record<string, unknown> {
   const { operation, name, namespace, subresource, dryRun, options, context } = request;
   const { group, version } = request.kind;
@@ -47,19 +47,21 @@ export function requestFields(request: AdmissionRequest, { target, kind }: Reque
   };
 }
 
-/** The members of `request` without the uid, as JSON text. All webhooks of a request with one view share it. */
+/**
+ * The fields of `request` without the uid, as JSON text. The text is shared by all webhooks with the same request view.
+ */
 export function requestText(request: AdmissionRequest, view: RequestView): string {
   const { object = null, oldObject = null } = view;
   return jsonText({ ...requestFields(request, view), object, oldObject }).slice(1);
 }
 
-/** The body of a call. */
+/** The body of a webhook call. */
 export function reviewBody(version: string, uid: string, text: string): Buffer {
   const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/${version}","request":{"uid":"${uid}",`;
   return Buffer.from(`${head}${text}}`);
 }
 
-/** What a webhook decided. */
+/** The decision of a webhook. */
 export interface ReviewResponse {
   readonly allowed: boolean;
   /** The Status of a denial, as sent. */
@@ -73,7 +75,11 @@ export interface ReviewResponse {
 
 const typeOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-/** Reads a member that is absent or of one type. @throws Error */
+/**
+ * Reads an optional field and checks its type.
+ *
+ * @throws Error
+ */
 function member<T>(response: object, name: string, wanted: 'string' | 'boolean' | 'object', absent: T): T {
   const value = (response as Record<string, unknown>)[name];
   if (value === undefined || value === null) return absent;

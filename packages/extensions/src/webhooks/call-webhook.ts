@@ -9,16 +9,19 @@ import type { ResolveService } from '../services/resolve-service.ts';
 import { type ReviewResponse, readResponse, reviewBody, reviewVersion } from './admission-review.ts';
 import type { WebhookFields } from './webhook-index.ts';
 
-/** A longer answer is an error: a patch cannot be longer than a request. */
+/** Maximum size of a response. This suffices for any patch, which cannot be larger than a request. */
 const answerBytes = 4 * 1024 * 1024;
 const maxConnections = 128;
-/** Longer details of a denial are left out. */
+/** Maximum size of the details of a denial; larger details are omitted. */
 const maxDetails = 32 * 1024;
 const defaultTimeoutSeconds = 10;
 
-/** A call without a valid answer; the failure policy of the webhook decides what it means. */
+/**
+ * A webhook call without a valid response. The failure policy of the webhook determines whether the request is
+ * rejected.
+ */
 export class CallFailure extends Error {
-  /** Code of the answer, or the one that stands for the failure in metrics. */
+  /** HTTP status code of the response, or the code that represents the failure in metrics. */
   readonly code: number;
 
   constructor(webhook: string, reason: string, code: number, cause?: unknown) {
@@ -33,7 +36,7 @@ export interface WebhookCallerOptions {
   readonly resolveService: ResolveService;
 }
 
-/** The denial of a webhook. */
+/** Converts the denial of a webhook to a StatusError. */
 export function denial(webhook: string, { status }: Pick<ReviewResponse, 'status'>): StatusError {
   const { code, message, reason, details } = status;
   const deniedBy = `admission webhook ${JSON.stringify(webhook)} denied the request`;
@@ -54,7 +57,9 @@ export function denial(webhook: string, { status }: Pick<ReviewResponse, 'status
   } as Status);
 }
 
-/** The address of a call: the URL with its timeout, and where a service of the cluster is. */
+/**
+ * The target of a webhook call: the URL with its timeout, and for a service of the cluster the address to connect to.
+ */
 interface Address {
   readonly url: string;
   readonly connectTo?: { readonly host: string; readonly port: number };
@@ -143,7 +148,7 @@ export class WebhookCaller {
   }
 }
 
-/** An answer that is no review. */
+/** A response that is not an AdmissionReview. */
 class AnswerError extends Error {
   readonly code: number;
 
@@ -153,7 +158,7 @@ class AnswerError extends Error {
   }
 }
 
-/** Bodies of failed answers are not repeated: they may be those of any server. */
+/** The error text for a response with an HTTP error. The body is not included, because any server may have sent it. */
 function statusText(status: number): string {
   if (status >= 300 && status < 400)
     return `the webhook attempted to redirect this request (${status}), which is not permitted`;
@@ -194,7 +199,7 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** The usual failures with the texts of kube-apiserver, for which users search. */
+/** Texts of common network failures as in kube-apiserver, because users search for these texts. */
 function networkText({ late, cause }: JsonRequestError, text: string): string {
   if (late) return 'context deadline exceeded';
   const {

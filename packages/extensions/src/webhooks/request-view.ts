@@ -7,7 +7,7 @@ import {
 } from '@keelson/core';
 import { decoderOf, isDecodeTypeError, storageKindOf } from '@keelson/core/internal';
 
-/** A request as a webhook sees it: with the objects of one version of the resource, or of the subresource. */
+/** A request as seen by a webhook, with the objects in one version of the resource or subresource. */
 export interface RequestView {
   readonly target: KindDefinition;
   /** Kind of `object` and `oldObject`. */
@@ -47,7 +47,7 @@ function kindOfObject({ apiVersion = '', kind = '' }: KubeObject): GroupVersionK
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
 }
 
-/** The request in the form of `target`, a kind that shows the same objects as that of the request. */
+/** The view of a request in the kind `target`, which represents the same stored objects as the kind of the request. */
 export function viewOf(request: AdmissionRequest, target: KindDefinition): RequestView {
   const { object, oldObject } = request;
   const subresource = target.subresources.find(({ name }) => name === request.subresource);

@@ -26,7 +26,7 @@ import { type Webhook, type WebhookFields, WebhookIndex } from './webhook-index.
 import { WebhookMetrics, type WebhookType } from './webhook-metrics.ts';
 
 export interface AdmissionWebhooksOptions extends IndexedAdmissionOptions {
-  /** Plugins that run before the webhooks; their mutating steps run again when a webhook has changed an object. */
+  /** Plugins that run before the webhooks. If a webhook changes an object, their mutating steps run again. */
   readonly reinvoked: readonly AdmissionPlugin[];
 }
 
@@ -55,7 +55,7 @@ const conditionCheck = expressionCheck(
   },
 );
 
-/** A webhook that examines a request, in the version that its rules name. */
+/** A webhook that examines a request, with the kind to which the objects are converted for it. */
 interface Invocation {
   readonly webhook: Webhook;
   readonly target: KindDefinition;
@@ -89,7 +89,7 @@ class WebhookDispatcher implements Dispatcher {
     this.#caller.close();
   }
 
-  /** Whether and in which version a webhook examines a request. */
+  /** The invocation of a webhook for a request; undefined when the webhook does not select the request. */
   async #invocation(webhook: Webhook, request: AdmissionRequest): Promise<Invocation | undefined> {
     const { fields } = webhook;
     const equivalent = fields.matchPolicy === 'Exact' ? undefined : this.#equivalent;
@@ -111,7 +111,7 @@ class WebhookDispatcher implements Dispatcher {
     throw statusErrors.forbidden({ group, resource: names.plural }, request.name, error);
   }
 
-  /** Webhooks are called one after the other, and again as their reinvocation policy requires. */
+  /** Calls the mutating webhooks in sequence, and calls them again as their reinvocation policy requires. */
   mutate(request: AdmissionRequest): Promise<void> | undefined {
     if (!this.index.synced) {
       return waitUntilSynced(this.index, request, this.#options.clock).then(() => this.mutate(request));
@@ -121,7 +121,7 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   async #mutate(webhooks: readonly Webhook[], request: AdmissionRequest): Promise<void> {
-    /** Webhooks that are called again when something changes the object after their call. */
+    /** Webhooks that must be called again if the object changes after their call. */
     const called = new Set<Webhook>();
     const again = new Set<Webhook>();
     let changedOnce = false;
@@ -162,7 +162,7 @@ class WebhookDispatcher implements Dispatcher {
     return changed;
   }
 
-  /** Webhooks are called at the same time; the first denial in their order decides. */
+  /** Calls the validating webhooks concurrently. The first denial in their order is thrown. */
   validate(request: AdmissionRequest): Promise<void> | undefined {
     const { validating } = this.index;
     return validating.length === 0 ? undefined : this.#validate(validating, request);
@@ -185,9 +185,9 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   /**
-   * Calls a webhook and applies its failure policy. Undefined when the call failed and that is ignored.
+   * Calls a webhook and applies its failure policy. Returns undefined when the call failed and the failure is ignored.
    *
-   * @param use reads what the answer contains beside the decision; fails with a CallFailure
+   * @param use reads the other contents of the response; throws a CallFailure
    * @throws StatusError the denial, or the failure of the call
    */
   async #call<T>(
@@ -267,7 +267,7 @@ function patchOperations(webhook: string, patch: string): unknown[] {
     const { value } = parseJson(Buffer.from(patch));
     if (Array.isArray(value)) return value;
   } catch {
-    // Reported below.
+    // A patch that cannot be parsed is rejected below, like any patch that is not a list.
   }
   const why = 'received undecodable patch in webhook response: the patch is not a list of operations';
   throw new CallFailure(webhook, why, 503);

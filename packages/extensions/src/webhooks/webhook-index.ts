@@ -10,7 +10,7 @@ import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { MutatingWebhookConfiguration, ValidatingWebhookConfiguration, type webhooksV1 } from '@keelson/kinds';
 import { MatchConditions } from '../admission/expressions.ts';
 
-/** The fields of both types of webhooks. */
+/** The fields of validating and mutating webhooks. */
 export type WebhookFields = webhooksV1.ValidatingWebhook & Pick<webhooksV1.MutatingWebhook, 'reinvocationPolicy'>;
 
 /** A webhook with its parsed selectors. */
@@ -19,7 +19,7 @@ export interface Webhook {
   readonly configuration: string;
   readonly namespaces: LabelSelector;
   readonly objects: LabelSelector;
-  /** Undefined without conditions. */
+  /** The match conditions of the webhook, if it has any. */
   readonly conditions: MatchConditions | undefined;
 }
 
@@ -35,7 +35,9 @@ export interface WebhookIndexOptions {
   readonly logger: Logger;
 }
 
-/** The webhooks of one type of configuration, ordered by the names of configurations, as Kubernetes does. */
+/**
+ * The validating or mutating webhooks of the cluster, ordered by the names of their configurations as in Kubernetes.
+ */
 class WebhookList {
   readonly #byConfiguration = new Map<string, readonly Webhook[]>();
   readonly #onChange: () => void;

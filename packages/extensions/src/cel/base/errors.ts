@@ -1,4 +1,4 @@
-/** An error in an expression, and where it is. */
+/** An error in an expression with its position in the source text. */
 export interface CelIssue {
   readonly position: number;
   readonly message: string;
@@ -15,10 +15,10 @@ function lineAndColumn(source: string, position: number): { line: number; column
   };
 }
 
-/** The longest piece of a source line that a message repeats. */
+/** Maximum length of the excerpt of a source line in a message. */
 const maxShown = 1024;
 
-/** Characters beyond ASCII are taken to be as wide as two, as cel-go does. */
+/** Characters beyond ASCII count as two columns wide, as in cel-go. */
 function isWide(point = ''): boolean {
   return point.charCodeAt(0) > 127;
 }
@@ -44,7 +44,7 @@ export class CelCompileError extends Error {
   }
 }
 
-/** The expression has none of the types that its place requires. */
+/** The type of the expression is none of the types that its field permits. */
 export class CelResultTypeError extends Error {
   override readonly name = 'CelResultTypeError';
 

@@ -15,7 +15,7 @@ import {
   Uint,
 } from './values.ts';
 
-/** What a call does and costs. Costs are those of Kubernetes; the default is 1. */
+/** One signature of a function, with its implementation and cost. Costs are those of Kubernetes; the default is 1. */
 export interface Overload {
   readonly args: readonly CelType[];
   readonly member: boolean;
@@ -24,11 +24,11 @@ export interface Overload {
   readonly call: (...args: any[]) => Result;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly cost: ((args: any[]) => number) | undefined;
-  /** The part of the cost that the result determines, instead of `cost`. */
+  /** Computes the cost from the result. It replaces `cost`. */
   readonly resultCost: ((result: Result) => number) | undefined;
   /**
-   * The size of the result, computed in advance where the work is not in proportion to the cost, so that too much work
-   * is rejected before it is done.
+   * Computes the size of the result in advance, so that an excessive size is rejected before the work is done. Required
+   * only where the work is not in proportion to the cost.
    */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly resultSize: ((...args: any[]) => number) | undefined;
@@ -48,7 +48,7 @@ export class Functions {
     else this.#overloads.set(name, [overload]);
   }
 
-  /** A function that is called as `name(x)`. */
+  /** Adds a function that is called as `name(x)`. */
   global(
     name: string,
     args: readonly CelType[],
@@ -59,7 +59,7 @@ export class Functions {
     this.#add(name, { args, member: false, result, call, ...noOptions, ...options });
   }
 
-  /** A function that is called as `x.name()`; the first argument is `x`. */
+  /** Adds a function that is called as `x.name()`. Its first argument is `x`. */
   member(
     name: string,
     args: readonly CelType[],
@@ -128,23 +128,23 @@ export function regexCost(text: number, pattern: number): number {
   return Math.ceil((1 + text) * 0.1) * Math.ceil(pattern * 0.25);
 }
 
-/** In proportion to the first argument. */
+/** A cost in proportion to the size of the first argument. */
 export function byFirst(factor = 1): (args: CelValue[]) => number {
   return ([first]) => Math.ceil(sizeOf(first ?? null) * factor * 0.1);
 }
 
-/** A list that a function makes, with `factor` steps for each element of `size`. */
+/** The cost of a function that creates a list, with `factor` steps for each element of `size`. */
 export function listCost(size: number, factor = 1): number {
   return 11 + Math.floor(size * factor);
 }
 
-/** Functions whose failure names neither them nor their arguments, as in cel-go. */
+/** Functions whose "no such overload" messages contain neither the function name nor argument types, as in cel-go. */
 const unnamed = new Set(['contains', 'startsWith', 'endsWith', 'flatten']);
 
 const numbers = ['double', 'int', 'uint'];
 const times = ['google.protobuf.Duration', 'google.protobuf.Timestamp'];
 const ordered = [...numbers, ...times, 'bool', 'bytes', 'string'];
-/** Operators and the types of their first operand; for another type, cel-go names the operator. */
+/** The supported types of the first operand, by operator. For other types, cel-go names the operator in the message. */
 const operands: Readonly<Record<string, readonly string[]>> = {
   '_+_': [...numbers, ...times, 'bytes', 'list', 'string'],
   '_-_': [...numbers, ...times],
@@ -157,7 +157,7 @@ const operands: Readonly<Record<string, readonly string[]>> = {
   '_>=_': ordered,
 };
 
-/** The fault of a call whose arguments have the types of no overload. */
+/** The error of a call whose argument types match no overload. */
 export function noOverload(name: string, args: readonly CelValue[]): Fault {
   if (operands[name]?.includes(typeNameOf(args[0] ?? null)) === false) return new Fault(`no such overload: ${name}`);
   if (!/^[a-z]/.test(name) || unnamed.has(name)) return noSuchOverload;

@@ -19,21 +19,21 @@ export type CelTypeKind =
   | 'type'
   | 'uint';
 
-/** How two lists of a schema are compared and joined: see `x-kubernetes-list-type`. */
+/** The semantics of a list with `x-kubernetes-list-type`, which determine its equality and concatenation. */
 export type ListSemantics = { readonly type: 'set' } | { readonly type: 'map'; readonly keys: readonly string[] };
 
 /** The type of an expression or a variable. */
 export interface CelType {
   readonly kind: CelTypeKind;
-  /** The name in messages and of `type(x)`. */
+  /** The name of the type in messages and in the result of `type(x)`. */
   readonly name: string;
   readonly params: readonly CelType[];
-  /** Of a struct: its fields, as they are written in expressions. */
+  /** The fields of a struct, by their names in expressions. */
   readonly fields?: ReadonlyMap<string, CelField>;
   readonly listSemantics?: ListSemantics;
-  /** Of a text, list or map of a schema: the greatest size that it can have. Estimates of costs depend on it. */
+  /** Maximum size of a string, list or map, from its schema. Cost estimates depend on it. */
   readonly maxElements?: number;
-  /** Of a type of a schema: the bytes that a value has in JSON at least. */
+  /** Minimum number of bytes of a value of a schema type in JSON. */
   readonly minBytes?: number;
 }
 
@@ -43,7 +43,7 @@ export interface CelField {
   readonly type: CelType;
 }
 
-/** Words of the language: a property with such a name is the field `__NAME__`. */
+/** Keywords of CEL. A property with the name of a keyword is the field `__NAME__` in expressions. */
 export const keywords = new Set(
   (
     'true false null in as break const continue else for function if import let loop package namespace return var ' +
@@ -51,7 +51,7 @@ export const keywords = new Set(
   ).split(' '),
 );
 
-/** The field that an expression names: fields with names that are words of the language need no underscores. */
+/** The struct field with the given name in an expression. A keyword also finds the field `__NAME__`. */
 export function fieldOf({ fields }: CelType, name: string): CelField | undefined {
   return fields?.get(name) ?? (keywords.has(name) ? fields?.get(`__${name}__`) : undefined);
 }
@@ -85,7 +85,7 @@ export function opaqueType(name: string, ...params: CelType[]): CelType {
   return { kind: 'opaque', name, params };
 }
 
-/** A struct without `fields` is a type that only functions can use. */
+/** A struct type. Without `fields`, only functions can use its values. */
 export function structType(name: string, fields?: ReadonlyMap<string, CelField>): CelType {
   return { kind: 'struct', name, params: [], ...(fields ? { fields } : {}) };
 }
@@ -112,13 +112,13 @@ const shownNames: Partial<Record<CelTypeKind, string>> = {
   timestamp: 'timestamp',
 };
 
-/** The type as messages of the type checker show it. */
+/** The text of a type in messages of the type checker. */
 export function formatType(type: CelType): string {
   const name = shownNames[type.kind] ?? type.name;
   return type.params.length === 0 ? name : `${name}(${type.params.map(formatType).join(', ')})`;
 }
 
-/** The type as messages about results show it, and as `type(x)` names it. */
+/** The text of a type in messages about results, and in the result of `type(x)`. */
 export function typeText(type: CelType): string {
   return type.params.length === 0 ? type.name : `${type.name}(${type.params.map(typeText).join(', ')})`;
 }
@@ -155,7 +155,7 @@ export function mostGeneral(a: CelType, b: CelType): CelType {
 
 const nullable = new Set<CelTypeKind>(['any', 'duration', 'null', 'opaque', 'struct', 'timestamp']);
 
-/** The values of type variables that the checker has found so far. */
+/** The types that the checker has found for type variables so far. */
 export class Substitutions {
   #values: Map<string, CelType>;
 
@@ -163,7 +163,10 @@ export class Substitutions {
     this.#values = values;
   }
 
-  /** Whether a value of type `b` can be used as `a`. Remembers the implied values of type variables if so. */
+  /**
+   * Whether a value of type `b` can be assigned to type `a`. If so, the types that this implies for type variables are
+   * recorded.
+   */
   assign(a: CelType, b: CelType): boolean {
     return this.assignAll([a], [b]);
   }
@@ -191,7 +194,9 @@ export class Substitutions {
     return a.params.every((param, i) => this.#assignable(param, b.params[i] ?? errorType));
   }
 
-  /** Whether the variable can have this value, and whether it had one before. */
+  /**
+   * Tries to bind a type variable to a type. Returns whether this is valid, and whether the variable was bound already.
+   */
   #bind(value: CelType, variable: CelType): [valid: boolean, known: boolean] {
     if (sameType(value, variable)) return [true, true];
     const known = this.#values.get(variable.name);
@@ -214,7 +219,7 @@ export class Substitutions {
     return known !== undefined && this.#contains(variable, known);
   }
 
-  /** The type with the values of its variables. `freeToDyn`: a variable without a value becomes dyn. */
+  /** Replaces type variables in a type by the types bound to them. With `freeToDyn`, unbound variables become dyn. */
   apply(type: CelType, freeToDyn = false): CelType {
     if (type.kind === 'param') {
       const known = this.#values.get(type.name);

@@ -59,7 +59,7 @@ export class Optional {
   }
 }
 
-/** A value that only functions can use, such as an IP address. */
+/** A value without fields that only functions can use, such as an IP address. */
 export abstract class OpaqueValue {
   abstract readonly typeName: string;
   abstract equals(other: OpaqueValue): boolean;
@@ -90,8 +90,8 @@ export abstract class ListValue {
 }
 
 /**
- * A list that an expression made: the first `size` items of an array. Lists that extend each other share the array, so
- * that a macro which appends one item in each step takes linear time.
+ * A list created by an expression: the first `size` items of an array. A list that extends another one shares its
+ * array, so that a macro that appends one item in each step takes linear time.
  */
 export class ValueList extends ListValue {
   readonly #items: CelValue[];
@@ -118,10 +118,10 @@ export class ValueList extends ListValue {
 
 export abstract class MapValue {
   abstract readonly size: number;
-  /** Undefined: the map has no such key. */
+  /** Returns undefined if the map has no such key. */
   abstract get(key: CelValue): Result | undefined;
   abstract keys(): Iterable<CelValue>;
-  /** The name in `type(x)`. */
+  /** The name of the type in the result of `type(x)`. */
   get typeName(): string {
     return 'map';
   }
@@ -140,14 +140,16 @@ export abstract class MapValue {
   }
 }
 
-/** Numbers that are equal are the same key, whatever their type. Undefined: no key can be equal. */
+/**
+ * A representation of a key that is the same for equal numbers of all types. Undefined for a value that equals no key.
+ */
 function canonicalKey(key: CelValue): string | bigint | boolean | undefined {
   if (typeof key === 'string' || typeof key === 'bigint' || typeof key === 'boolean') return key;
   if (key instanceof Uint) return key.value;
   return typeof key === 'number' && Number.isInteger(key) ? BigInt(key) : undefined;
 }
 
-/** A map that an expression made. */
+/** A map created by an expression. */
 export class ValueMap extends MapValue {
   readonly #entries = new Map<string | bigint | boolean, readonly [key: CelValue, value: CelValue]>();
 
@@ -160,7 +162,7 @@ export class ValueMap extends MapValue {
     return canonical === undefined ? undefined : this.#entries.get(canonical)?.[1];
   }
 
-  /** Replaces the value of a known key. False: the value cannot be a key. */
+  /** Adds or replaces an entry. Returns false if the value cannot be a key. */
   set(key: CelValue, value: CelValue): boolean {
     const canonical = canonicalKey(key);
     if (canonical === undefined) return false;
@@ -195,7 +197,7 @@ export function typeNameOf(value: CelValue): string {
   }
 }
 
-/** The number of bytes, code points or elements of a value; 1 for all others. Charged for work on the value. */
+/** The number of bytes, code points or elements of a value, or 1 for other values. Costs are computed from it. */
 export function sizeOf(value: CelValue): number {
   if (typeof value === 'string') return stringSize(value);
   if (value instanceof Uint8Array) return value.length;
@@ -208,7 +210,7 @@ function isSized(value: CelValue): value is OpaqueValue & { size: number } {
   return value instanceof OpaqueValue && 'size' in value;
 }
 
-// The sizes of the last long strings: the cost of `size` is low, so that its repetition must be fast.
+// Cached sizes of recent long strings. Repeated calls of `size` must be fast, because their cost is low.
 const knownSizes = new Map<string, number>();
 
 /** The number of code points. */
@@ -232,7 +234,7 @@ export function isNumeric(value: Result): value is bigint | number | Uint {
   return typeof value === 'bigint' || typeof value === 'number' || value instanceof Uint;
 }
 
-/** A value that operators of JavaScript compare exactly with those of the other numeric types. */
+/** A number that JavaScript operators compare exactly with numbers of the other CEL types. */
 function comparable(value: bigint | number | Uint): bigint | number {
   return value instanceof Uint ? value.value : value;
 }

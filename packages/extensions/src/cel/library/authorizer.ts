@@ -11,10 +11,13 @@ import { type Functions, traversal } from '../base/functions.ts';
 import * as t from '../base/types.ts';
 import { OpaqueValue, type Result, sizeOf } from '../base/values.ts';
 
-/** An authorization check costs so much that an expression can make two. */
+/** The high cost of an authorization check permits only two checks in one expression. */
 const checkCost = 350_000;
 
-/** The evaluation requires a decision that is not available yet: it is repeated when `decided` has resolved. */
+/**
+ * Thrown when an evaluation requires an authorization decision that is not available yet. The evaluation must be
+ * repeated after `decided` has resolved.
+ */
 export class PendingDecision extends Error {
   readonly decided: Promise<void>;
   constructor(decided: Promise<void>) {
@@ -25,7 +28,7 @@ export class PendingDecision extends Error {
 
 type Outcome = AccessDecision & { readonly error?: string };
 
-/** The decisions of an authorizer about one user, of which each is asked for once. */
+/** Cached decisions of an authorizer about one user. */
 class Decisions {
   readonly #authorizer: Authorizer;
   readonly #known = new Map<string, Outcome>();
@@ -183,7 +186,7 @@ export function addAuthorizer(fns: Functions): void {
     (x: ResourceCheck, fieldSelector: string) => x.with({ fieldSelector }),
     { cost: selectorCost },
   );
-  // No authorizer of this server decides by selectors: the check concerns all objects.
+  // The authorizers of this server do not support selectors, so the check is for all objects.
   fns.member('labelSelector', [resourceCheckType, text], resourceCheckType, (x: ResourceCheck) => x, {
     cost: selectorCost,
   });

@@ -2,13 +2,13 @@ import type { Overload } from '../base/functions.ts';
 import type { CelType } from '../base/types.ts';
 import type { CelValue } from '../base/values.ts';
 
-/** Least and greatest size of a text (in code points), of bytes, a list or a map. */
+/** Minimum and maximum size of a string (in code points), of bytes, a list or a map. */
 export interface Size {
   readonly min: bigint;
   readonly max: bigint;
 }
 
-/** The greatest amount; larger results of calculations become this one. */
+/** Upper limit of costs and sizes. Greater results of calculations are replaced by it. */
 export const unlimited = 2n ** 64n - 1n;
 export const unknownSize: Size = { min: 0n, max: unlimited };
 
@@ -24,7 +24,7 @@ export function times(x: bigint, y: bigint): bigint {
   return bounded(x * y);
 }
 
-/** The product, rounded up; in floating point, as cel-go calculates it. */
+/** The product, rounded up. It is calculated in floating point, as in cel-go. */
 function scaled(amount: bigint, factor: number): bigint {
   const product = Math.ceil(Number(amount) * factor);
   return product >= 2 ** 64 ? unlimited : BigInt(product);
@@ -60,22 +60,22 @@ export function traversalCost(size: bigint): bigint {
   return scaled(size, 0.1);
 }
 
-/** A regular expression of `pattern` code points, applied to `text` code points. */
+/** The cost of a regular expression of `pattern` code points, applied to `text` code points. */
 function regexCost(text: bigint, pattern: bigint): bigint {
   return times(traversalCost(plus(text, 1n)), scaled(pattern, 0.25));
 }
 
-/** An operand as the estimate of a call sees it. */
+/** The properties of an operand from which the cost of a call is estimated. */
 export interface Operand {
   readonly type: CelType;
   readonly size: Size;
-  /** Undefined for all other expressions. */
+  /** The value of a literal; undefined for all other expressions. */
   readonly literal: CelValue | undefined;
-  /** The elements of a list: undefined when their type is not known. */
+  /** The type and size of the elements of a list; undefined when their type is not known. */
   readonly element: { readonly type: CelType; readonly size: Size } | undefined;
 }
 
-/** The greatest cost of a call without that of its operands, and the size of its result if that is known. */
+/** The maximum cost of a call without the cost of its operands, and the size of its result if known. */
 export interface CallCost {
   readonly cost: bigint;
   readonly size?: Size;
@@ -95,7 +95,7 @@ const nominal: Estimate = () => ({ cost: 1n });
 const readsArgument: Estimate = ({ args: [arg] }) => (arg ? { cost: traversalCost(arg.size.max) } : undefined);
 const readsTarget: Estimate = ({ target }) => target && { cost: traversalCost(target.size.max), size: target.size };
 
-/** The functions of lists that look at each element, and those of texts with the same names. */
+/** Estimate for list functions that read each element, and for string functions with the same names. */
 const readsElements: Estimate = ({ target }) => {
   if (target === undefined) return undefined;
   const { size, element } = target;
@@ -145,7 +145,10 @@ const found: Estimate = ({ target, args: [pattern] }) =>
     ? { cost: regexCost(target.size.max, pattern.size.max), size: { min: 0n, max: target.size.max } }
     : undefined;
 
-/** An address has a constant cost; an argument that is a text is parsed, at a cost by its size. */
+/**
+ * The cost for an argument that is an IP address is constant. A string argument is parsed at a cost in proportion to
+ * its size.
+ */
 const containsAddress =
   (cost: bigint): Estimate =>
   ({ overload, args: [other] }) => {
@@ -153,7 +156,7 @@ const containsAddress =
     return { cost: plus(cost, isText ? traversalCost(other?.size.max ?? 0n) : 0n) };
   };
 
-/** A call that makes a list in `factor` steps for each unit of `size`. */
+/** The estimate for a call that creates a list, with `factor` steps for each element. */
 function listCall(factor: number, size: Size): CallCost {
   return { cost: plus(scaled(size.max, factor), 11n), size };
 }
@@ -190,7 +193,7 @@ const equality: Estimate = (call) => {
   if (!(x && y) || x.type.name !== y.type.name) return comparesText(call);
   if (constantTime.has(x.type.name)) return { cost: 1n };
   if (x.type.name === 'kubernetes.NamedFormat') return { cost: traversalCost(maxFormatName) };
-  // Only the size of the second one counts, as in Kubernetes.
+  // The cost depends only on the size of the second URL, as in Kubernetes.
   return x.type.name === 'kubernetes.URL' ? { cost: traversalCost(y.size.max) } : comparesText(call);
 };
 
@@ -254,7 +257,7 @@ declare('@sortByAssociatedKeys', sorted(1));
 declare('sets.contains sets.intersects', sets(1));
 declare('sets.equivalent', sets(2));
 
-// The language: `functionCost` in cel-go's `checker/cost.go`.
+// Standard functions of CEL. Source: `functionCost` in `checker/cost.go` of cel-go.
 declare('format', ({ first }) => ({ cost: traversalCost(first.size.max) }));
 declare('bytes', ({ overload, first: { size } }) =>
   overload.args[0]?.kind === 'string'
@@ -289,7 +292,7 @@ declare('_+_', ({ overload, args: [x, y] }) => {
   return { cost: kind === 'list' ? 1n : traversalCost(size.max), size };
 });
 
-/** The greatest cost of a call of one overload of a function. */
+/** The maximum cost of a call of one overload of a function. */
 export function callCost(
   name: string,
   overload: Overload,

@@ -8,13 +8,13 @@ function conversionError(from: t.CelType, to: t.CelType): Fault {
   return new Fault(`type conversion error from '${from.name}' to '${to.name}'`);
 }
 
-/** As Go's `strconv.FormatFloat(x, 'g', -1, 64)`. */
+/** Formats a double like `strconv.FormatFloat(x, 'g', -1, 64)` of Go. */
 export function doubleText(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const [digits = '', exponentText = '0'] = value.toExponential().split('e');
   const exponent = Number(exponentText);
-  // JavaScript writes numbers of this size without an exponent.
+  // In this range neither Go nor JavaScript formats numbers with an exponent.
   if (exponent >= -4 && exponent < 6) return String(value);
   const power = String(Math.abs(exponent)).padStart(2, '0');
   return `${digits}e${exponent < 0 ? '-' : '+'}${power}`;
@@ -97,7 +97,7 @@ function toText(fns: Functions): void {
   fns.global('string', [t.uintType], text, (x: Uint) => String(x.value));
 }
 
-/** `int(x)`, `string(x)` and the like. */
+/** Adds conversion functions such as `int(x)` and `string(x)`. */
 export function addConversions(fns: Functions): void {
   const a = t.paramType('A');
   const { boolType: bool, bytesType: bytes, doubleType: double, stringType: text } = t;

@@ -31,7 +31,7 @@ class QuantityValue extends OpaqueValue {
     return other instanceof QuantityValue && compareQuantities(this.text, other.text) === 0;
   }
 
-  /** Undefined: no whole number of 64 bits. */
+  /** The value as an integer; undefined if it has a fraction or exceeds 64 bits. */
   get whole(): bigint | undefined {
     const { unscaled, exponent } = parseQuantity(this.text);
     const divisor = 10n ** BigInt(Math.max(0, -exponent));
@@ -185,7 +185,7 @@ function addSemver(fns: Functions): void {
   }
 }
 
-/** The errors of a text, and the length of the pattern that costs assume. */
+/** The validation of a named format, and the length of its pattern for the calculation of costs. */
 type Format = readonly [errors: (text: string) => string[], pattern: number];
 
 function unless(valid: (text: string) => boolean, message: string): (text: string) => string[] {
@@ -251,7 +251,7 @@ function addFormats(fns: Functions): void {
   );
 }
 
-/** Quantities, versions and formats of Kubernetes. */
+/** Adds the functions of Kubernetes for quantities, semantic versions and formats. */
 export function addKubernetes(fns: Functions): void {
   addQuantityFunctions(fns);
   addSemver(fns);

@@ -31,7 +31,7 @@ function isSorted(list: ListValue): Result {
   return true;
 }
 
-/** The largest element with `sign` 1, the smallest with -1. */
+/** The maximum of a list for `sign` 1, the minimum for -1. */
 function extreme(list: ListValue, sign: 1 | -1): Result {
   if (list.size === 0) return new Fault(`${sign === 1 ? 'max' : 'min'} called on empty list`);
   let found = list.get(0);
@@ -51,7 +51,7 @@ function positionOf(list: ListValue, value: CelValue, step: 1 | -1): bigint {
   return -1n;
 }
 
-/** Functions of Kubernetes. `add` is the operator `+`. */
+/** Adds the list functions of Kubernetes. `add` implements the operator `+`. */
 function addKubernetesLists(fns: Functions, add: (x: CelValue, y: CelValue) => Result): void {
   const zeros = [0n, new Uint(0n), 0, new Duration(0n)] as const;
   for (const type of comparableTypes) {
@@ -117,7 +117,7 @@ function pairsCost(list: ListValue): number {
   return listCost(list.size ** 2, text ? 2.1 : 2);
 }
 
-/** Version 3 of the extension library of cel-go. */
+/** Adds version 3 of the list extension library of cel-go. */
 function addExtensionLists(fns: Functions): void {
   const param = t.paramType('T');
   const list = t.listType(param);
@@ -213,7 +213,7 @@ function isZero(value: CelValue): boolean {
   return typeof value === 'object' && 'size' in value && value.size === 0;
 }
 
-/** Functions of lists, sets and optional values. */
+/** Adds the functions of lists, sets and optional values. */
 export function addLists(fns: Functions, add: (x: CelValue, y: CelValue) => Result): void {
   addKubernetesLists(fns, add);
   addExtensionLists(fns);

@@ -95,7 +95,7 @@ class Network extends OpaqueValue {
   }
 }
 
-/** What is wrong with the text of an address. */
+/** The parse error of an invalid IP address. */
 function addressError(text: string): string {
   if (!/^[^:]*\./.test(text)) return 'unable to parse IP';
   for (const part of text.split('.')) {
@@ -179,7 +179,7 @@ function withNetwork(text: string, then: (network: Network) => boolean): boolean
   return network instanceof Fault ? network : then(network);
 }
 
-/** IP addresses and networks of Kubernetes. */
+/** Adds the functions of Kubernetes for IP addresses and networks. */
 export function addNetwork(fns: Functions): void {
   const { stringType: text, boolType: bool, intType: int } = t;
   const ip = t.opaqueType('net.IP');
@@ -287,7 +287,7 @@ function queryValues(query: string): ValueMap {
   return map;
 }
 
-/** URLs of Kubernetes. */
+/** Adds the functions of Kubernetes for URLs. */
 export function addUrls(fns: Functions): void {
   const { stringType: text, boolType: bool } = t;
   const url = t.structType('kubernetes.URL');

@@ -34,7 +34,7 @@ function duration(nanos: bigint): Duration | Fault {
   return nanos > maxInt || nanos < -maxInt - 1n ? new Fault('duration overflow') : new Duration(nanos);
 }
 
-/** From the year 1 to the year 9999. */
+/** Creates a timestamp. Valid are the years from 1 to 9999. */
 export function timestamp(nanos: bigint): Timestamp | Fault {
   return nanos < -62135596800n * 1_000_000_000n || nanos >= 253402300800n * 1_000_000_000n
     ? new Fault('timestamp overflow')
@@ -46,7 +46,7 @@ type Pair = readonly CelValue[];
 const smaller = ([x = null, y = null]: Pair): number => traversal(Math.min(sizeOf(x), sizeOf(y)));
 const both = ([x = null, y = null]: Pair): number => traversal(sizeOf(x) + sizeOf(y));
 
-/** Values of types of Kubernetes have small sizes of their own. */
+/** The cost of a comparison. Opaque values such as IP addresses are small and cost 1. */
 const equality = ([x = null, y = null]: Pair): number => (x instanceof OpaqueValue ? 1 : smaller([x, y]));
 
 function arithmetic(fns: Functions): void {
@@ -59,7 +59,7 @@ function arithmetic(fns: Functions): void {
   fns.global('_+_', [duration_, time], time, (x: Duration, y: Timestamp) => timestamp(x.nanos + y.nanos));
   fns.global('_+_', [time, duration_], time, (x: Timestamp, y: Duration) => timestamp(x.nanos + y.nanos));
   fns.global('_+_', [i, i], i, (x: bigint, y: bigint) => int(x + y));
-  // Joining copies the second list: a long one has a cost.
+  // The concatenation copies the second list, so a long second list has a cost.
   fns.global('_+_', [listOfA, listOfA], listOfA, (x: ListValue, y: ListValue) => x.join(y), {
     cost: ([, y]) => (y.size > 64 ? traversal(y.size) : 1),
   });
@@ -123,7 +123,7 @@ function describe(value: CelValue): string {
 
 export const unsupportedKey = new Fault('unsupported key type');
 
-/** `x[y]`, and `x.y` with a text. */
+/** The operator `x[y]`, and the selection `x.y` with `y` as a string. */
 export function index(value: CelValue, key: CelValue): ReturnType<ListValue['get']> {
   if (value instanceof ListValue) return indexed(value, key);
   if (!(value instanceof MapValue)) return new Fault(`no such key: ${keyText(key)}`);
@@ -155,7 +155,7 @@ function collections(fns: Functions): void {
     fns.member('size', [type], t.intType, size);
   }
   const insert = (map: MapValue, entries: readonly (readonly [CelValue, CelValue])[]): MapValue | Fault => {
-    // A macro owns the map that it fills: only the one that it began with is shared.
+    // A macro that fills a map may modify the map itself. Only the empty map with which it starts is shared.
     const target = map.size === 0 ? new ValueMap() : (map as ValueMap);
     for (const [key, value] of entries) {
       if (target.has(key)) return new Fault(`insert failed: key ${keyText(key)} already exists`);
@@ -172,7 +172,9 @@ function collections(fns: Functions): void {
   );
 }
 
-/** Operators. The interpreter evaluates `&&`, `||` and `?:`, which do not need all of their operands. */
+/**
+ * Adds the operators. The interpreter itself evaluates `&&`, `||` and `?:`, which do not need all of their operands.
+ */
 export function addOperators(fns: Functions): void {
   const bool = t.boolType;
   fns.global('_?_:_', [bool, a, a], a, () => noSuchOverload);

@@ -7,7 +7,7 @@ import { type CelValue, sizeOf, ValueList } from '../base/values.ts';
 
 let library: typeof Re2 | undefined;
 
-/** Loaded with the first pattern, so that a server without any starts as fast as before. */
+/** Loads the library for the first pattern, so that it does not slow down the start of the server. */
 function re2(): typeof Re2 {
   library ??= createRequire(import.meta.url)('re2js') as typeof Re2;
   return library;
@@ -16,7 +16,7 @@ function re2(): typeof Re2 {
 const compiled = new Map<string, Re2.RE2JS>();
 const maxCompiled = 256;
 
-/** Patterns are those of RE2: matching takes linear time. The fault states what is wrong with a pattern. */
+/** Compiles a pattern in the syntax of RE2, which matches in linear time. A fault describes an invalid pattern. */
 export function compilePattern(pattern: string): Re2.RE2JS | Fault {
   let known = compiled.get(pattern);
   if (known === undefined) {
@@ -53,7 +53,7 @@ function find(text: string, pattern: string): string | Fault {
   return typeof first === 'string' ? first : '';
 }
 
-/** Regular expressions. */
+/** Adds the functions for regular expressions. */
 export function addRegex(fns: Functions): void {
   const { stringType: text, intType: int, boolType: bool } = t;
   const texts = t.listType(text);

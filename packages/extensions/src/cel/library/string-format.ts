@@ -12,7 +12,7 @@ import {
 import { doubleText } from './conversions.ts';
 import { formatTimestamp, goDuration } from './time.ts';
 
-/** Texts inside of lists and maps have quotes. */
+/** Strings inside of lists and maps are quoted. */
 function innerText(value: CelValue | Fault): string {
   return typeof value === 'string' ? JSON.stringify(value) : textOf(value);
 }

@@ -4,7 +4,7 @@ import * as t from '../base/types.ts';
 import { type CelValue, ListValue, MapValue, maxInt, sizeOf, stringSize, ValueList } from '../base/values.ts';
 import { formatString } from './string-format.ts';
 
-/** A text by code points. */
+/** The code points of a string. */
 function pointsOf(text: string): string[] {
   return Array.from(text);
 }
@@ -31,7 +31,7 @@ function substring(text: string, start: bigint, end?: bigint): string | Fault {
   return points.slice(Number(start), Number(stop)).join('');
 }
 
-/** The position in code points of one in code units. */
+/** Converts an index in UTF-16 code units to an index in code points. */
 function pointIndex(text: string, unit: number): bigint {
   return unit < 0 ? -1n : BigInt(stringSize(text.slice(0, unit)));
 }
@@ -59,7 +59,7 @@ function ascii(text: string, pattern: RegExp, change: (match: string) => string)
   return text.replace(pattern, change);
 }
 
-/** At most `limit` replacements; negative: all. */
+/** Replaces at most `limit` occurrences, or all if `limit` is negative. */
 function replace(text: string, old: string, replacement: string, limit = -1n): string {
   if (limit < 0n && old !== '') return text.replaceAll(old, () => replacement);
   let left = limit < 0n ? maxInt : limit;
@@ -112,7 +112,7 @@ function joinedSize(list: ListValue, separator = ''): number {
   return size;
 }
 
-/** The white space of Unicode, as Go trims it. */
+/** Leading and trailing white space of Unicode, as trimmed by Go. */
 const outerSpace = /^[\s\u0085]+|[\s\u0085]+$/g;
 
 function quote(text: string): string {
@@ -131,7 +131,7 @@ function quote(text: string): string {
   return `"${text.replace(/[\u0007-\r\\"]/g, (char) => names[char] ?? char)}"`;
 }
 
-/** The size that determines the cost of functions on texts and lists: the characters of all texts in a value. */
+/** The cost-relevant size of an argument of a string or list function: a tenth of the bytes of all its strings. */
 export function contentSize(value: CelValue | Fault): number {
   if (typeof value === 'string') return Math.trunc(Buffer.byteLength(value) * 0.1);
   if (value instanceof Uint8Array) return Math.trunc(value.length * 0.1);
@@ -145,7 +145,7 @@ export function contentSize(value: CelValue | Fault): number {
   return size;
 }
 
-/** Functions of texts: those of the language, and version 2 of the extension library of cel-go. */
+/** Adds the string functions of CEL, and version 2 of the string extension library of cel-go. */
 export function addStrings(fns: Functions): void {
   const { stringType: text, intType: int, boolType: bool } = t;
   const texts = t.listType(text);

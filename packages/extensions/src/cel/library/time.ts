@@ -21,12 +21,12 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return new Timestamp(BigInt(instant.seconds) * second + BigInt(instant.nanos));
 }
 
-/** As `string(duration)` has it: seconds with a fraction. */
+/** The text of a duration as in `string(duration)`: seconds with a fraction. */
 export function goDuration(nanos: bigint): string {
   return `${String(Number(nanos) / 1e9)}s`;
 }
 
-/** RFC 3339 with the fraction that the instant has. */
+/** The text of a timestamp in RFC 3339, with only as many fractional digits as needed. */
 export function formatTimestamp(nanos: bigint): string {
   const fraction = ((nanos % second) + second) % second;
   const whole = new Date(Number((nanos - fraction) / second) * 1000).toISOString().slice(0, 19);
@@ -54,7 +54,10 @@ function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
   return format;
 }
 
-/** The local time of a zone as if it were UTC: of the zone database, or an offset such as `-08:00`. */
+/**
+ * The local time in a time zone, as the UTC fields of a date. `zone` is a name of the zone database or an offset such
+ * as `-08:00`.
+ */
 function localDate({ nanos }: Timestamp, zone: string): Date | Fault {
   const fraction = ((nanos % 1_000_000n) + 1_000_000n) % 1_000_000n;
   const ms = Number((nanos - fraction) / 1_000_000n);
@@ -100,7 +103,7 @@ const durationParts: Record<string, (nanos: bigint) => bigint> = {
   getMilliseconds: (nanos) => nanos / 1_000_000n,
 };
 
-/** Parts of instants and durations. */
+/** Adds functions for the parts of timestamps and durations. */
 export function addTime(fns: Functions): void {
   for (const [name, read] of Object.entries(parts)) {
     const call = (time: Timestamp, zone = 'UTC'): bigint | Fault => {

@@ -14,7 +14,7 @@ import { checkStructural } from './check-structural.ts';
 
 type Spec = CustomResourceDefinition['spec'];
 
-/** Checks of a schema besides its form, such as the expressions in it. */
+/** An additional check of a schema, for example of the expressions in it. */
 export type SchemaCheck = (schema: JsonSchemaProps, path: string, old: JsonSchemaProps | undefined) => FieldError[];
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string'];
@@ -23,7 +23,7 @@ const reviewVersions = ['v1', 'v1beta1'];
 const maxSelectableFields = 8;
 const approvalAnnotation = 'api-approved.kubernetes.io';
 
-/** Errors of a definition, new or changed. Source: `apiextensions-apiserver/pkg/apis/apiextensions/validation`. */
+/** Validates a new or changed definition. Source: `apiextensions-apiserver/pkg/apis/apiextensions/validation`. */
 export function checkDefinition(
   definition: CustomResourceDefinition,
   old: CustomResourceDefinition | undefined,
@@ -83,7 +83,10 @@ function checkSpec(spec: Spec, old: CustomResourceDefinition | undefined, checkR
   return errors;
 }
 
-/** What is equal in all versions is reported once, without the version, as Kubernetes does. */
+/**
+ * Validates all versions. Errors in a part that is equal in all versions are reported once, with a path that does not
+ * contain the version, as in Kubernetes.
+ */
 function checkVersions(
   versions: readonly CustomResourceDefinitionVersion[],
   old: readonly CustomResourceDefinitionVersion[],
@@ -149,7 +152,9 @@ function deprecationErrors(
   return errors;
 }
 
-/** Words of the root schema that keep their meaning when the status is validated by itself. */
+/**
+ * Schema fields that are permitted at the root of a schema with the status subresource, in the format of Kubernetes.
+ */
 const rootWords =
   '[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems ' +
   'MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]';
@@ -321,7 +326,7 @@ function approvalOf({ metadata }: CustomResourceDefinition): Approval {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(text) && URL.canParse(text) ? 'approved' : 'invalid';
 }
 
-/** Groups of the Kubernetes community need an annotation. */
+/** API groups of the Kubernetes community require an approval annotation. */
 function checkApproval(definition: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(definition.spec.group)) return [];
   const approval = approvalOf(definition);

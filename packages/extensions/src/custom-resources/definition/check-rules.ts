@@ -5,33 +5,33 @@ import { CelCompileError, CelResultTypeError, type CelType, dynType, maxRequestB
 import { compileMessage, compileRule, containsRules, typeOf } from '../schema/rules.ts';
 import { childSchemas } from '../schema/schema-node.ts';
 
-/** Characters of all rules of a schema together; it bounds the time in which a definition is checked. */
+/** Maximum length of all rules of a schema together, which limits the time for checking a definition. */
 const maxRuleText = 200_000;
-/** The estimated cost that a rule may have for all values of an object together, as in Kubernetes. */
+/** Maximum estimated cost of one rule for all values of an object together, as in Kubernetes. */
 const maxRuleCost = 10_000_000n;
-/** The same for all rules of a schema. */
+/** Maximum estimated cost of all rules of a schema together, as in Kubernetes. */
 const maxSchemaCost = 100_000_000n;
 const shownRules = 4;
 
-/** What the rules of a schema have together. */
+/** The total length and cost of the rules of a schema. */
 interface Total {
   text: number;
   cost: bigint;
   readonly expensive: { readonly path: string; readonly cost: bigint }[];
 }
 
-/** Where a schema is. */
+/** The position of a schema within the schema of the object. */
 interface Place {
   readonly path: string;
   readonly root: boolean;
-  /** The list or map in which old and new values cannot be compared. */
+  /** The enclosing list or map whose old and new elements cannot be matched. */
   readonly atomic: string | undefined;
-  /** How many values the schema can describe in one object; undefined: only the size of the object limits them. */
+  /** Maximum number of values of this schema in one object; undefined when only the size of the object limits it. */
   readonly count: bigint | undefined;
 }
 
 /**
- * Errors of the expressions in a schema. Rules that `old` has already are not examined again. Source:
+ * Validates the expressions in a schema. Rules that already exist in `old` are not checked again. Source:
  * `ValidateCustomResourceDefinitionOpenAPISchema` and `cel_validation.go` of apiextensions-apiserver.
  */
 export function checkRules(schema: JsonSchemaProps, path: string, old: JsonSchemaProps | undefined): FieldError[] {
@@ -77,7 +77,7 @@ function visit(schema: JsonSchemaProps, place: Place, errors: FieldError[], tota
   }
 }
 
-/** How many values a schema directly below another one can describe. */
+/** Maximum number of values of a child schema, for `count` values of the schema itself. */
 function childCount({ type, additionalProperties, maxItems, maxProperties }: JsonSchemaProps, count: bigint) {
   const isMap = type === 'object' && additionalProperties !== undefined;
   if (!isMap && type !== 'array') return count;
@@ -98,7 +98,7 @@ function ruleErrors(rule: ValidationRule, type: CelType, { path, atomic, count }
   if (compiled instanceof CelResultTypeError) fail('rule', 'cel expression must evaluate to a bool');
   else if (compiled instanceof CelCompileError) fail('rule', `compilation failed: ${compiled.message}`);
   if (compiled instanceof Error) return [...errors, ...unusedOptions(rule, path)];
-  // As many values as fit into the largest request, with one comma between them.
+  // Without a limit, assumes as many values as fit into the largest request, each followed by a comma.
   const most = count ?? BigInt(Math.floor(maxRequestBytes / ((type.minBytes ?? 0) + 1)));
   observe('rule', 'rule cost', (compiled.expression.maxCost ?? 0n) * most);
   const message = attempt(() => compileMessage(rule, type, true));

@@ -11,17 +11,17 @@ const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const reasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 const metaFields = ['metadata', 'kind', 'apiVersion'];
 
-/** Properties of a schema that its parents determine. */
+/** Properties of a schema that its parent schemas determine. */
 interface Place {
   readonly root: boolean;
-  /** Why defaults are forbidden. */
+  /** The reason why defaults are forbidden; absent when they are allowed. */
   readonly noDefaults?: string;
   readonly insideMeta: boolean;
-  /** Inside of `allOf`, `anyOf`, `oneOf` or `not`. */
+  /** True inside of `allOf`, `anyOf`, `oneOf` or `not`. */
   readonly nested: boolean;
 }
 
-/** Checks the words of a schema and of everything below it. Source: `ValidateCustomResourceDefinitionOpenAPISchema`. */
+/** Checks the fields of a schema and of all its subschemas. Source: `ValidateCustomResourceDefinitionOpenAPISchema`. */
 export function checkWords(schema: JsonSchemaProps, path: string): FieldError[] {
   const errors: FieldError[] = [];
   visit(schema, path, { root: true, insideMeta: false, nested: false }, errors);
@@ -232,7 +232,10 @@ function ruleErrors(schema: JsonSchemaProps, rule: ValidationRule, path: string)
   return errors;
 }
 
-/** A default has no unknown fields and fits its own schema. Source: `apiserver/schema/defaulting/validation.go`. */
+/**
+ * Requires that a default matches its own schema and has no unknown fields. Source:
+ * `apiserver/schema/defaulting/validation.go`.
+ */
 function defaultErrors(schema: JsonSchemaProps, path: string): FieldError[] {
   const { default: value } = schema;
   if (value === undefined) return [];

@@ -5,11 +5,13 @@ import { isIntOrStringAlternatives } from './check-schema.ts';
 
 type Level = 'root' | 'item' | 'field';
 
-/** Size of all patterns of a definition together; repetitions count as what they expand to. */
+/**
+ * Maximum size of all patterns of a definition together. A repetition counts with a fixed size, because it is expanded.
+ */
 const maxPatternSize = 1_000_000;
 const repetitionSize = 1000;
 
-/** Collects errors, and counts the patterns. */
+/** The errors found so far, and the total size of the patterns. */
 interface Check {
   readonly errors: FieldError[];
   patterns: number;
@@ -195,7 +197,10 @@ function checkNested(schema: JsonSchemaProps, skipAnyOf: boolean, path: string, 
     );
 }
 
-/** Every field and item that an alternative restricts is specified outside of it. */
+/**
+ * Requires that every field or item restricted inside of `allOf`, `anyOf`, `oneOf` or `not` is also specified outside
+ * of it.
+ */
 function checkComplete(
   nested: JsonSchemaProps,
   schema: JsonSchemaProps,

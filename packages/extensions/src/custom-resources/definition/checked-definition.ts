@@ -5,10 +5,10 @@ import { someSchema } from '../schema/schema-node.ts';
 import { checkDefinition } from './check-definition.ts';
 import { checkRules } from './check-rules.ts';
 
-/** Keeps a deleted definition until its objects are gone. */
+/** Finalizer that keeps a deleted definition until its objects are deleted. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** The kind CustomResourceDefinition with its validation and its status. */
+/** The kind CustomResourceDefinition with complete validation and status handling. */
 export const CheckedDefinition: KindDefinition<CustomResourceDefinition> = Object.freeze({
   ...CustomResourceDefinition,
   strategy: Object.freeze({
@@ -23,7 +23,7 @@ export const CheckedDefinition: KindDefinition<CustomResourceDefinition> = Objec
       checkDefinition(definition, old, checkRules),
     warnings: formatWarnings,
     finalizerRule: 'qualifiedName',
-    // The finalizer is added with the deletion, not before.
+    // The finalizer is added when the deletion begins, not at the creation.
     heldBack: ({ metadata }: CustomResourceDefinition) => metadata?.deletionTimestamp === undefined,
     beginDeletion: ({ metadata }: CustomResourceDefinition) => {
       if (metadata && !metadata.finalizers?.includes(cleanupFinalizer))
@@ -32,7 +32,7 @@ export const CheckedDefinition: KindDefinition<CustomResourceDefinition> = Objec
   }),
 });
 
-/** From now on objects may be stored in the storage version. */
+/** Adds the storage version to `storedVersions`, because objects may be stored in this version from now on. */
 function addStoredVersion(definition: CustomResourceDefinition): void {
   const name = definition.spec.versions.find(({ storage }) => storage)?.name;
   const stored = definition.status?.storedVersions ?? [];

@@ -3,7 +3,7 @@ import { messageNode, storageKindOf, zeroValue } from '@keelson/core/internal';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion, JsonSchemaProps } from '@keelson/kinds';
 import { compareVersions } from '../serving/names.ts';
 
-/** Definitions of kinds, and what could not be expressed in them. */
+/** The exported definitions, with notes about what they cannot express. */
 export interface ExportedDefinitions {
   readonly definitions: readonly CustomResourceDefinition[];
   readonly notes: readonly string[];
@@ -13,7 +13,7 @@ const metaFields = ['apiVersion', 'kind', 'metadata'];
 const quantityPattern =
   '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$';
 
-/** Kinds that are declared with `defineKind` as CustomResourceDefinitions, one for each resource. */
+/** Exports kinds that are declared with `defineKind` as CustomResourceDefinitions, one for each resource. */
 export function exportDefinitions(kinds: readonly KindDefinition[]): ExportedDefinitions {
   const notes: string[] = [];
   const resources = new Map<string, KindDefinition[]>();
@@ -168,7 +168,7 @@ function schemaOf(node: SchemaNode, above: readonly SchemaNode[]): JsonSchemaPro
     case 'list': {
       const { listType, listMapKeys, minItems, maxItems } = node;
       const items = schemaOf(node.items.node, above);
-      // A definition requires that every item has the keys.
+      // A CustomResourceDefinition is valid only if all list map keys are required or have a default.
       const hasKeys = (listMapKeys ?? []).every(
         (key) => items.required?.includes(key) || items.properties?.[key]?.default !== undefined,
       );
@@ -188,7 +188,7 @@ function schemaOf(node: SchemaNode, above: readonly SchemaNode[]): JsonSchemaPro
         ...(node.mapType ? { 'x-kubernetes-map-type': node.mapType } : {}),
       };
     case 'message':
-      // A definition cannot contain itself.
+      // A schema in a CustomResourceDefinition cannot be recursive.
       if (above.includes(node)) return { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
       return objectSchema(node, above);
   }

@@ -1,7 +1,7 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion, JsonSchemaProps } from '@keelson/kinds';
 import { parseFieldPath, schemaAt } from '../schema/field-path.ts';
 
-/** A module in TypeScript, and what it does not express of the definitions. */
+/** The source text of a TypeScript module, with notes about parts of the definitions that it cannot express. */
 export interface ImportedDefinitions {
   readonly source: string;
   readonly notes: readonly string[];
@@ -9,7 +9,7 @@ export interface ImportedDefinitions {
 
 const metaFields = ['apiVersion', 'kind', 'metadata'];
 
-/** Writes a module that declares the kinds of definitions with `defineKind`, with inferred types. */
+/** Generates a TypeScript module that declares the kinds of the definitions with `defineKind` and inferred types. */
 export function importDefinitions(definitions: readonly CustomResourceDefinition[]): ImportedDefinitions {
   const notes: string[] = [];
   const kinds = definitions.flatMap((definition) => kindsOf(definition, notes));
@@ -83,7 +83,7 @@ function selectableText(jsonPath: string, schema: JsonSchemaProps): string[] {
   return [`[${text(names.join('.'))}, (object) => String(object${access} ?? '')]`];
 }
 
-/** Words that `s` does not have. */
+/** Schema fields that the schema builder `s` does not support. */
 const lost = [
   'allOf',
   'anyOf',

@@ -4,7 +4,7 @@ import type { SchemaNode } from './schema-node.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Receives the paths of fields that no schema describes. */
+/** Called with the path of each field that no schema describes. */
 type Report = ((path: string) => void) | undefined;
 
 const metaFields = ['apiVersion', 'kind', 'metadata'];
@@ -12,9 +12,9 @@ const metaFields = ['apiVersion', 'kind', 'metadata'];
 const below = (path: string, name: string) => (path === '' ? name : `${path}.${name}`);
 
 /**
- * A copy of a value with the defaults of its schema and without the fields that the schema does not describe, as
- * kube-apiserver does it: nulls of fields that are not nullable are dropped or replaced by the default; unknown fields
- * are dropped unless the schema preserves them; the metadata of embedded objects are those of any object.
+ * A copy of a value with the defaults of its schema and without fields that the schema does not describe, as in
+ * kube-apiserver. Nulls of fields that are not nullable are dropped or replaced by the default. Unknown fields are
+ * dropped unless the schema preserves them. The metadata of embedded objects has the fields of ObjectMeta.
  *
  * Sources: `apiextensions-apiserver/pkg/apiserver/schema/{defaulting,pruning,objectmeta}`.
  */
@@ -22,7 +22,7 @@ export function complete(value: unknown, schema: SchemaNode | undefined, path = 
   return completed(value, schema, path, unknown, schema?.preserves ?? false);
 }
 
-/** The fields of a whole object besides its type and metadata. */
+/** Completes an object, except for its type and metadata. */
 export function completeObject(object: Json, schema: SchemaNode, unknown?: Report): Record<string, unknown> {
   return fieldsOf(object, schema, '', unknown, schema.preserves, true);
 }
@@ -47,7 +47,7 @@ function completed(
   return fieldsOf(value, schema, path, unknown, preserves, false);
 }
 
-/** Without a schema, scalars and lists remain, and every field of an object is unknown. */
+/** Prunes a value without a schema: scalars and lists remain, and all fields of objects are dropped as unknown. */
 function pruned(value: unknown, path: string, unknown: Report): unknown {
   if (Array.isArray(value)) return value.map((item, index) => pruned(item, `${path}[${index}]`, unknown));
   if (!isJsonObject(value)) return value;
@@ -81,7 +81,7 @@ function fieldsOf(
       else unknown?.(below(path, name));
       continue;
     }
-    // The values of a map that permits anything have no fields of their own.
+    // The values of a map with `additionalProperties: true` have no schema, so that their fields are unknown.
     setOwn(out, name, completed(value, child, below(path, name), unknown, child?.preserves ?? false));
   }
   for (const name of schema.defaultedProperties) {
@@ -96,7 +96,7 @@ function fieldsOf(
   return out;
 }
 
-/** The metadata of an embedded object. A value that is no object is left to validation. */
+/** The pruned metadata of an embedded object. A value that is not an object is rejected later by the validation. */
 function metadataOf(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const { value: metadata } = decoderOf(objectMetaSchema)(value);

@@ -1,6 +1,6 @@
 import type { JsonSchemaProps } from '@keelson/kinds';
 
-/** The names in a path such as `.spec.labels['a.b']`; a text when it is malformed. */
+/** The names in a path such as `.spec.labels['a.b']`, or an error message for a malformed path. */
 export function parseFieldPath(path: string): readonly string[] | string {
   const names: string[] = [];
   let rest = path;
@@ -17,7 +17,7 @@ export function parseFieldPath(path: string): readonly string[] | string {
   return names;
 }
 
-/** The schema of the field at a path, or why there is none. Source: `ValidFieldPath` in `apiserver/schema/cel`. */
+/** The schema of the field at a path, or an error message. Source: `ValidFieldPath` in `apiserver/schema/cel`. */
 export function schemaAt(path: string, schema: JsonSchemaProps): JsonSchemaProps | string {
   const names = parseFieldPath(path);
   if (typeof names === 'string') return names;
@@ -31,7 +31,7 @@ export function schemaAt(path: string, schema: JsonSchemaProps): JsonSchemaProps
   return at;
 }
 
-/** Why a path names no field of the schema. */
+/** The reason why a path does not lead to a field of the schema; undefined for a valid path. */
 export function fieldPathProblem(path: string, schema: JsonSchemaProps): string | undefined {
   const found = schemaAt(path, schema);
   return typeof found === 'string' ? found : undefined;

@@ -8,7 +8,7 @@ const matches =
   (text) =>
     pattern.test(text);
 
-/** Calendar days; the years of `Date` are those of RFC 3339. */
+/** True for a valid calendar date, where a year has four digits. */
 function isDate(text: string): boolean {
   const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text);
   if (parts === null) return false;
@@ -30,7 +30,7 @@ function isDate(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (last[month - 1] ?? 0);
 }
 
-/** `date-time` of RFC 3339, also with the variants that strfmt reads. */
+/** True for a `date-time` of RFC 3339, or one of the variants that the Go package strfmt accepts. */
 function isDateTime(text: string): boolean {
   const parts = /^(\d{4}-\d\d-\d\d)[tT](\d\d):(\d\d):(\d\d)(\.\d+)?([zZ]|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return false;
@@ -101,7 +101,7 @@ const uuid = (version: string, variant = '[0-9a-f]') =>
 const shortName = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
 const longName = new RegExp(`^${shortName}(?:\\.${shortName})*$`);
 
-/** Formats by their name without dashes. Others have no meaning, as in Kubernetes. */
+/** Checks of formats by the name without dashes. Other formats are ignored, as in Kubernetes. */
 const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['bsonobjectid', matches(/^[0-9a-fA-F]{24}$/)],
   ['uri', isRequestUri],
@@ -136,7 +136,7 @@ const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['k8slongname', (text) => text.length <= 253 && longName.test(text)],
 ]);
 
-/** The check of a format; undefined for formats without meaning. */
+/** The check of a format; undefined for formats that are ignored. */
 export function formatCheck(format: string | undefined): Check | undefined {
   return format === undefined || format === '' ? undefined : formats.get(format.replaceAll('-', ''));
 }

@@ -4,8 +4,8 @@ import type { JsonSchemaProps } from '@keelson/kinds';
 import { childSchemas, type SchemaNode } from './schema-node.ts';
 
 /**
- * Items that repeat in lists of the types `set` and `map`.
- * Source: `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
+ * Errors for duplicate items in lists of the types `set` and `map`. Source:
+ * `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 export function validateListTypes(value: unknown, schema: SchemaNode | undefined, path = ''): FieldError[] {
   const errors: FieldError[] = [];
@@ -20,7 +20,10 @@ export function validateListTypes(value: unknown, schema: SchemaNode | undefined
 
 const marked = new WeakMap<JsonSchemaProps, boolean>();
 
-/** True for a schema in which, or below which, a list has a type or an object is embedded: few schemas have any. */
+/**
+ * True if the schema or a subschema has a list of the type `set` or `map`, or an embedded object. Values of other
+ * schemas are not visited.
+ */
 function hasMarks(schema: JsonSchemaProps): boolean {
   let known = marked.get(schema);
   if (known === undefined) {
@@ -32,7 +35,7 @@ function hasMarks(schema: JsonSchemaProps): boolean {
   return known;
 }
 
-/** Calls `found` for every value that a schema describes. */
+/** Calls `found` for each object and list whose schema has a list type or an embedded object at any depth. */
 function visit(
   value: unknown,
   schema: SchemaNode | undefined,
@@ -90,8 +93,8 @@ const kindRule =
   "used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /**
- * Type and metadata of embedded objects.
- * Source: `apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go`.
+ * Validates the type and metadata of embedded objects. Source:
+ * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go`.
  */
 export function validateEmbedded(value: unknown, schema: SchemaNode | undefined, path = ''): FieldError[] {
   const errors: FieldError[] = [];

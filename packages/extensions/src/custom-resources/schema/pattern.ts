@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** Units of work of all patterns for one object: characters of the text times characters of the pattern. */
+/** Maximum work for all patterns of one object, in characters of the text times characters of the pattern. */
 export const maxPatternWork = 20_000_000;
 
 /** A regular expression in the syntax of RE2, which is matched in a time proportional to the length of the text. */

@@ -36,7 +36,7 @@ interface CompiledRule {
   readonly message: CompiledExpression | undefined;
 }
 
-/** The expression of a rule. `estimate`: with its greatest cost. */
+/** Compiles the expression of a rule. `estimate` adds an estimate of its maximum cost. */
 export function compileRule(rule: ValidationRule, type: CelType, estimate = false): Omit<CompiledRule, 'message'> {
   const options = { resultTypes: [boolType], ...(estimate ? { costRoot: type } : {}) };
   try {
@@ -49,7 +49,7 @@ export function compileRule(rule: ValidationRule, type: CelType, estimate = fals
   return { rule, type, usesOld: true, expression: compileExpression(rule.rule, { ...options, variables }) };
 }
 
-/** The expression of the message of a rule, if there is one. */
+/** Compiles the message expression of a rule, if it has one. */
 export function compileMessage(rule: ValidationRule, type: CelType, estimate = false): CompiledExpression | undefined {
   if (!rule.messageExpression) return undefined;
   const variables = { self: type, oldSelf: oldType(rule, type) };
@@ -66,7 +66,7 @@ export const typeOf = (schema: JsonSchemaProps, root: boolean): CelType =>
 
 const hasRules = new WeakMap<JsonSchemaProps, boolean>();
 
-/** True for a schema with rules in it or below it. */
+/** True if the schema or a subschema has rules. */
 export function containsRules(schema: JsonSchemaProps): boolean {
   let known = hasRules.get(schema);
   if (known === undefined) {
@@ -93,15 +93,19 @@ function rulesOf(node: SchemaNode, root: boolean): readonly CompiledRule[] {
   return rules;
 }
 
-/** One evaluation of all rules for an object. */
+/** The state of one evaluation of all rules for an object. */
 interface Evaluation {
   readonly errors: FieldError[];
   readonly budget: CostBudget;
-  /** A rule exceeded its budget; no further rule is evaluated. */
+  /** True after a rule has exceeded its budget. The remaining rules are not evaluated. */
   exceeded: boolean;
 }
 
-/** @returns undefined for a schema without rules. */
+/**
+ * Compiles the rules of a schema.
+ *
+ * @returns undefined for a schema without rules.
+ */
 export function ruleChecksOf(schema: JsonSchemaProps): RuleChecks | undefined {
   if (!containsRules(schema)) return undefined;
   const root = new SchemaNode(schema);
@@ -178,7 +182,10 @@ function optionalOf(old: unknown, type: CelType): unknown {
   return old === undefined ? new Optional(undefined) : new Optional(toCelValue(old, type) as never);
 }
 
-/** The text of a message expression; undefined when it has none that can be shown. */
+/**
+ * The evaluated message of a rule; undefined when the evaluation fails or the text is empty, too long or has several
+ * lines.
+ */
 function messageOf(run: Evaluation, message: CompiledExpression, bindings: Readonly<Record<string, unknown>>) {
   try {
     const text = message.evaluate(bindings, run.budget);

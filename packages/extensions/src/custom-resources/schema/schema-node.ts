@@ -2,12 +2,12 @@ import type { JsonSchemaProps } from '@keelson/kinds';
 import { Pattern } from './pattern.ts';
 
 /**
- * A JSON Schema of a custom resource definition, prepared for use. Nodes below it are made when they are first needed,
+ * A JSON Schema of a custom resource definition, prepared for use. Child nodes are created when they are first needed,
  * so that a large definition costs nothing before objects use its fields.
  */
 export class SchemaNode {
   readonly props: JsonSchemaProps;
-  /** Names of required fields, those of `properties` with a default, and the types of values. */
+  /** The permitted JSON types of values; empty for any type. */
   readonly types: readonly string[];
   readonly preserves: boolean;
   readonly embedded: boolean;
@@ -33,13 +33,13 @@ export class SchemaNode {
     return this.#child('[]', Array.isArray(items) ? undefined : items);
   }
 
-  /** Schema of the values of a map; undefined also for `additionalProperties: true`. */
+  /** Schema of the values of a map; undefined also for `additionalProperties: true`, which has no schema. */
   get values(): SchemaNode | undefined {
     const { additionalProperties: values } = this.props;
     return this.#child('{}', typeof values === 'object' ? values : undefined);
   }
 
-  /** True for `additionalProperties` of any kind but false. */
+  /** True if `additionalProperties` is present and not false. */
   get isMap(): boolean {
     const { additionalProperties: values } = this.props;
     return values !== undefined && values !== false;
@@ -83,7 +83,10 @@ export class SchemaNode {
   }
 }
 
-/** Calls `visit` for a schema and everything below it, with its path in the definition. Stops when it returns true. */
+/**
+ * Calls `visit` for a schema and all its subschemas, with their paths in the definition. Stops when `visit` returns
+ * true.
+ */
 export function someSchema(
   props: JsonSchemaProps,
   path: string,

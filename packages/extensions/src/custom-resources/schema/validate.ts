@@ -4,18 +4,18 @@ import { formatCheck } from './formats.ts';
 import { maxPatternWork } from './pattern.ts';
 import type { SchemaNode } from './schema-node.ts';
 
-/** Schema nodes that are applied to the values of one object at most; it bounds the time of one validation. */
+/** Maximum number of applications of schema nodes to values of one object, which limits the time of one validation. */
 const maxSteps = 4_000_000;
-/** A response lists fewer errors, so that the rest of the object need not be examined. */
+/** Validation stops at this number of errors, because a response contains fewer of them. */
 const maxErrors = 110;
 
-/** Old value of a field; `undefined` stands for none, so that nothing is compared. */
+/** Old value of a field; undefined when there is nothing to compare with. */
 type Old = unknown;
 
-/** What one validation has found and how much work it may still do. */
+/** The errors and the remaining budget of one validation. */
 class Run {
   errors: FieldError[] = [];
-  /** Number of checks, by which the best of several alternatives is chosen. */
+  /** Number of checks. If no alternative is valid, the errors of the one with the most checks are reported. */
   matches = 0;
   readonly budget: { steps: number; patterns: number; exceeded: boolean };
 
@@ -27,7 +27,7 @@ class Run {
     if (this.errors.length < maxErrors) this.errors.push(error);
   }
 
-  /** Counts a check; false when no further one is needed, because the limit of errors or of steps is reached. */
+  /** Counts a check. Returns false when the limit of errors or steps is reached and the validation must stop. */
   step(): boolean {
     this.matches++;
     if (this.budget.steps-- > 0) return this.errors.length < maxErrors;
@@ -36,15 +36,14 @@ class Run {
   }
 }
 
-/** The field of an error that concerns the whole object, as Kubernetes writes it. */
+/** The field name in errors about the complete object, as in Kubernetes. */
 const noField = '<nil>';
 const fieldOf = (path: string) => (path === '' ? noField : path.replace(/^\./, ''));
 
 /**
- * Errors of a value by its schema, with the texts of kube-apiserver. With an old value, what has not changed is not
- * examined, so that objects that were valid by an earlier schema can still be updated (ratcheting).
- *
- * Sources: `kube-openapi/pkg/validation`, `apiextensions-apiserver/pkg/apiserver/validation`.
+ * Validates a value with its schema. Error texts are those of kube-apiserver. Values that equal the old value are not
+ * validated, so that objects that were valid by an earlier schema can still be updated (ratcheting). Sources:
+ * `kube-openapi/pkg/validation`, `apiextensions-apiserver/pkg/apiserver/validation`.
  */
 export function validateValue(value: unknown, schema: SchemaNode, path: string, old?: Old): FieldError[] {
   const run = new Run();
@@ -139,7 +138,10 @@ function checkNumber(run: Run, value: number | bigint, { props }: SchemaNode, pa
     invalid(run, path, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`);
 }
 
-/** With the tolerance of `swag.IsFloat64AJSONInteger`, so that 0.3 is a multiple of 0.1. */
+/**
+ * True if `value` is a multiple of `factor`, with the tolerance of `swag.IsFloat64AJSONInteger`: 0.3 is a multiple of
+ * 0.1.
+ */
 function isMultiple(value: number, factor: number): boolean {
   if (factor <= 0) return false;
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
@@ -163,14 +165,14 @@ function checkList(run: Run, value: readonly unknown[], schema: SchemaNode, path
     run.add(fieldError.tooMany(fieldOf(path), value.length, maxItems));
 }
 
-/** The identity of an item of a list of type `map`, as a text. */
+/** The values of the map keys of an item as text; undefined for items of other lists. */
 export function mapKeyOf(schema: SchemaNode, item: unknown): string | undefined {
   const keys = schema.props['x-kubernetes-list-map-keys'];
   if (schema.props['x-kubernetes-list-type'] !== 'map' || keys === undefined || !isJsonObject(item)) return undefined;
   return JSON.stringify(keys.map((key) => item[key] ?? null));
 }
 
-/** Finds the old item of an item. Only the items of lists of type `map` can be found. */
+/** Returns a function that finds the old version of an item; undefined for lists that are not of the type `map`. */
 export function oldItems(schema: SchemaNode, old: Old): ((item: unknown) => Old) | undefined {
   if (!Array.isArray(old) || schema.props['x-kubernetes-list-type'] !== 'map') return undefined;
   const byKey = new Map<string, unknown>();
@@ -209,7 +211,7 @@ function checkObject(
   }
 }
 
-/** `allOf`, `anyOf`, `oneOf` and `not`. Nothing in them is compared with the old value. */
+/** Validates `allOf`, `anyOf`, `oneOf` and `not`, without comparing values inside of them with the old value. */
 function checkAlternatives(run: Run, value: unknown, schema: SchemaNode, path: string): void {
   const { props } = schema;
   if (!props.anyOf && !props.oneOf && !props.allOf && !props.not) return;
@@ -251,7 +253,7 @@ function checkAlternatives(run: Run, value: unknown, schema: SchemaNode, path: s
   if (schema.not !== undefined && tried(schema.not).errors.length === 0) fail('must not validate the schema (not)');
 }
 
-/** Integer and string as alternatives mean the same as the type of the schema. */
+/** True for `anyOf` of integer and string in an int-or-string schema, whose type is already checked. */
 function isIntOrStringPattern(schema: SchemaNode, anyOf: readonly object[]): boolean {
   return schema.types.length === 2 && anyOf.length === 2 && equalJson(anyOf, [{ type: 'integer' }, { type: 'string' }]);
 }

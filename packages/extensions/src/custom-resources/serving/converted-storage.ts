@@ -24,31 +24,31 @@ export interface Conversion {
   /** The version that is served. */
   readonly served: KindDefinition;
   /**
-   * True when stored objects may be in another version, or were written by an earlier schema. False: the stored bytes
-   * are what is served.
+   * True when stored objects may be in another version, or may have been written with an earlier schema. Otherwise the
+   * stored bytes are served unchanged.
    */
   readonly changes: boolean;
-  /** Objects in the version `to`, in the same order. They belong to the caller. */
+  /** Converts objects to the version `to` and keeps their order. The caller may modify the results. */
   readonly convert: (
     objects: readonly KubeObject[],
     to: KindDefinition,
   ) => readonly KubeObject[] | Promise<readonly KubeObject[]>;
-  /** Completes and prunes an object by the schema of its version. */
+  /** Adds defaults to an object and prunes it, with the schema of its version. */
   readonly complete: (object: KubeObject) => KubeObject;
 }
 
-/** Objects that are converted in one call. */
+/** Maximum number of objects in one conversion call. */
 const batch = 250;
 
 /**
- * The objects of one version of a definition. What the store contains in another version, or from an earlier schema, is
- * converted when it is read; writes are converted to the storage version. The definition may change while the
- * storage is in use: watches go on with the new conversion.
+ * The objects of one version of a definition. Objects that are stored in another version or with an earlier schema are
+ * converted when they are read. Writes are converted to the storage version. When the definition changes, open watches
+ * continue with the new conversion.
  */
 export class ConvertedStorage implements ResourceStorage {
   readonly #inner: ResourceStorage;
   #conversion: Conversion;
-  /** Results by stored object: watches, gets and lists share them. */
+  /** Converted objects by stored object, shared by watches, gets and lists. */
   #known = new WeakMap<StoredObject, StoredObject>();
   readonly #watches = new Set<ConvertedWatch>();
 
@@ -61,7 +61,7 @@ export class ConvertedStorage implements ResourceStorage {
     return this.#conversion;
   }
 
-  /** Takes effect for every later read and event. */
+  /** Replaces the conversion for all later reads and watch events. */
   use(conversion: Conversion): void {
     this.#conversion = conversion;
     this.#known = new WeakMap();
@@ -121,7 +121,8 @@ export class ConvertedStorage implements ResourceStorage {
         const decision = await decide(current);
         if (decision.do === 'delete')
           return decision.json === undefined ? decision : { ...decision, json: await this.#toStorage(decision.json) };
-        // An object that was read in another form is written in the current form, even when nothing else changes.
+        // An object in another version or with an earlier schema is written in the current form, even without other
+        // changes.
         const json =
           decision.do === 'write'
             ? decision.json
@@ -145,14 +146,14 @@ export class ConvertedStorage implements ResourceStorage {
     return this.#inner.currentRevision();
   }
 
-  /** The results for objects that need no work, or whose conversion is known; undefined when one has to be awaited. */
+  /** The converted objects if no conversion is needed or all results are cached; otherwise undefined. */
   convertedNow(objects: readonly StoredObject[]): readonly StoredObject[] | undefined {
     if (!this.#conversion.changes) return objects;
     const known = objects.map((object) => this.#known.get(object));
     return known.every((object) => object !== undefined) ? (known as StoredObject[]) : undefined;
   }
 
-  /** The objects in the served version. */
+  /** Converts stored objects to the served version. */
   async converted(objects: readonly StoredObject[]): Promise<readonly StoredObject[]> {
     const conversion = this.#conversion;
     const now = this.convertedNow(objects);
@@ -198,7 +199,7 @@ export class ConvertedStorage implements ResourceStorage {
 
 const copyOf = (value: KubeObject | undefined): KubeObject => structuredClone(value ?? {});
 
-/** The same revision of an object with other bytes. */
+/** A copy of a stored object with the same revision and another content. */
 function restored(object: StoredObject, json: Buffer): StoredObject {
   return StoredObject.fromValue(object.key, object.revision, object.createRevision, json);
 }

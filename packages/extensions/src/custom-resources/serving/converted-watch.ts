@@ -2,13 +2,13 @@ import { StorageError, StorageErrorCode } from '@keelson/core';
 import { PullWatch, type ResourceWatch, SharedWatchEvent, StoredObject, type WatchEvent } from '@keelson/core/internal';
 import type { ConvertedStorage } from './converted-storage.ts';
 
-/** Events that are converted in one step. */
+/** Maximum number of events that are converted at once. */
 const step = 100;
 
-/** Events with converted objects, by the events of the store: watches of one version share them. */
+/** Events with converted objects, shared by all watches of one version. */
 const shared = new WeakMap<StoredObject, Map<StoredObject, WatchEvent>>();
 
-/** A watch whose events show objects in the version that is served. */
+/** A watch whose events contain objects in the served version. */
 export class ConvertedWatch extends PullWatch {
   readonly #storage: ConvertedStorage;
   readonly #inner: ResourceWatch;
@@ -96,7 +96,10 @@ export class ConvertedWatch extends PullWatch {
     );
   }
 
-  /** The same array when nothing is different, because frames of events that are read together are shared by it. */
+  /**
+   * Returns the same array when nothing changes, because the array identifies encoded events that several watches
+   * share.
+   */
   #withObjects(events: readonly WatchEvent[], objects: readonly StoredObject[]): readonly WatchEvent[] {
     const changed = events.map((event, i) => {
       const object = objects[i] ?? event.object;
@@ -106,7 +109,7 @@ export class ConvertedWatch extends PullWatch {
     return changed.every((event, i) => event === events[i]) ? events : changed;
   }
 
-  /** Bookmarks of all versions come from one cache. */
+  /** Bookmarks are converted here, because the watch cache sends the same bookmarks to watches of all versions. */
   #bookmark(event: WatchEvent): WatchEvent {
     const { apiVersion, kind } = this.#storage.conversion.served;
     const value = event.object.value();

@@ -30,7 +30,7 @@ type Column_ = NonNullable<CustomResourceDefinitionVersion['additionalPrinterCol
 
 const metaFields = ['apiVersion', 'kind', 'metadata'];
 
-/** One version of a definition as a kind. */
+/** The kind for one version of a definition. */
 export function customKind(
   definition: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
@@ -80,7 +80,7 @@ function objectSchema(node: SchemaNode, status: boolean, scale: boolean): Schema
   const { node: structure } = structureOf(node.props);
   const fields = { ...(structure.type === 'message' ? structure.fields : {}) };
   for (const name of metaFields) delete fields[name];
-  // Subresources exist for schemas that preserve unknown fields, too.
+  // The fields of enabled subresources exist even if the schema only preserves unknown fields.
   if (status) fields['status'] ??= optional(s.any());
   if (scale) fields['spec'] ??= optional(s.any());
   return {
@@ -97,7 +97,10 @@ function objectSchema(node: SchemaNode, status: boolean, scale: boolean): Schema
   };
 }
 
-/** The schema for documents. kubectl and other clients expect the fields of an embedded object in it. */
+/**
+ * The schema for OpenAPI documents, without the fields that every object has. Embedded objects keep these fields,
+ * because kubectl and other clients expect them.
+ */
 function publishedSchema({ properties, ...rest }: JsonSchemaProps): JsonSchema {
   const own = Object.entries(properties ?? {}).filter(([name]) => !metaFields.includes(name));
   return { ...rest, ...(properties ? { properties: Object.fromEntries(own) } : {}) } as JsonSchema;
@@ -158,7 +161,7 @@ function customStrategy(
   };
 }
 
-/** Errors of a kind that the old object had already are accepted. */
+/** Accepts errors of an update if the old object has errors of the same check. */
 function unlessBefore(errors: FieldError[], before: () => readonly FieldError[] | undefined): FieldError[] {
   return errors.length > 0 && (before()?.length ?? 0) > 0 ? [] : errors;
 }

@@ -11,7 +11,7 @@ type Step =
 /** A path of kubectl's JSONPath, such as `.status.conditions[?(@.type=="Ready")].status`. */
 export type JsonPath = readonly Step[];
 
-/** Values that one path visits at most; `..` would otherwise visit a large object once for each of its levels. */
+/** Maximum number of values that one path visits. Otherwise each `..` would visit a large object once per level. */
 const maxVisited = 10_000;
 
 const tokenPattern =
@@ -23,7 +23,7 @@ const unescaped = (text: string) => text.replace(/\\(.)/gs, '$1');
 export function parseJsonPath(path: string): JsonPath | undefined {
   const steps: Step[] = [];
   if (path === '.') return steps;
-  // A filter contains a path of its own, so that each call has its own position.
+  // Each call needs its own regular expression with its own `lastIndex`, because a filter contains a nested path.
   const token = new RegExp(tokenPattern);
   while (token.lastIndex < path.length) {
     const found = token.exec(path);
@@ -32,7 +32,7 @@ export function parseJsonPath(path: string): JsonPath | undefined {
     if (step === undefined) return undefined;
     steps.push(step);
     if (step.type === 'below' && !'.['.includes(path[token.lastIndex] ?? '')) {
-      // The name after `..` has no dot of its own.
+      // A name directly after `..` has no further dot.
       const name = /(?:[^.[\]\\]|\\.)+/sy;
       name.lastIndex = token.lastIndex;
       const [word] = name.exec(path) ?? [];
@@ -74,7 +74,7 @@ function literal(text: string | undefined): unknown {
   return Number.isNaN(Number(text)) ? text : Number(text);
 }
 
-/** All values at the path; missing fields have none. */
+/** All values at the path. Missing fields yield no value. */
 export function readJsonPath(path: JsonPath, value: unknown): readonly unknown[] {
   let values: readonly unknown[] = [value];
   let visited = 0;

@@ -5,14 +5,14 @@ import type { CustomResourceDefinition } from '@keelson/kinds';
 type Status = NonNullable<CustomResourceDefinition['status']>;
 type Names = CustomResourceDefinition['spec']['names'];
 
-/** Names that are in use in a group. */
+/** Names that are already used in an API group. */
 export interface UsedNames {
-  /** Plurals, singulars and short names. */
+  /** Plural, singular and short names. */
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;
 }
 
-/** The names that other definitions of a group have been granted. */
+/** The names of built-in kinds and the accepted names of other definitions in an API group. */
 export function usedNames(others: Iterable<CustomResourceDefinition>, builtin: readonly Names[]): UsedNames {
   const resources = new Set<string>();
   const kinds = new Set<string>();
@@ -73,7 +73,7 @@ export function withNames({ spec, status = {} }: CustomResourceDefinition, used:
   return { ...status, conditions: [...conditions], acceptedNames: accepted };
 }
 
-/** The status of a definition whose servers all serve it. */
+/** The status with the condition Established, for a definition that all servers serve. */
 export function withEstablished(status: Status, clock: Clock): Status {
   const condition = {
     type: 'Established',

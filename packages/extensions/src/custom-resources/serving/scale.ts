@@ -2,7 +2,7 @@ import { type FieldError, fieldError, type KubeObject, type SubresourceDefinitio
 import { type AnyObject, copyJson, isJsonObject, setOwn } from '@keelson/core/internal';
 import { type CustomResourceDefinitionVersion, type Scale, ScaleSchema, scaleMetadata } from '@keelson/kinds';
 
-/** Where a version has its replicas. */
+/** The paths of the scale fields in a version. */
 type ScalePaths = NonNullable<NonNullable<CustomResourceDefinitionVersion['subresources']>['scale']>;
 
 const bodyKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
@@ -63,7 +63,7 @@ function goType(value: unknown): string {
   return { string: 'string', boolean: 'bool', number: 'float64' }[typeof value as string] ?? 'map[string]interface {}';
 }
 
-/** The subresource `scale` over the paths of a version. */
+/** The subresource `scale` of a version, with the given field paths. */
 export function scaleOf({
   specReplicasPath,
   statusReplicasPath,

@@ -26,7 +26,7 @@ export class ServedDefinition {
   readonly #storages = new Map<string, ConvertedStorage>();
   readonly #webhook: WebhookConversion | undefined;
 
-  /** @param before the same definition before a change; its storages and watches continue */
+  /** @param before the same definition before a change, whose storages and watches are reused */
   constructor(
     definition: CustomResourceDefinition,
     before: ServedDefinition | undefined,
@@ -55,7 +55,7 @@ export class ServedDefinition {
     this.kinds = kinds;
   }
 
-  /** True when a change of the definition does not concern what is served, such as a condition. */
+  /** True when a changed definition has the same served kinds, for example when only conditions have changed. */
   isCurrent(definition: CustomResourceDefinition): boolean {
     const { spec, status, metadata } = this.definition;
     return (

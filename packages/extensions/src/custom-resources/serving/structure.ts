@@ -4,8 +4,8 @@ import type { JsonSchemaProps } from '@keelson/kinds';
 type Fields = Extract<SchemaNode, { type: 'message' }>['fields'];
 
 /**
- * The structure that a JSON Schema describes, for code that walks schemas of kinds: which lists are sets or maps, which
- * objects are atomic. It does not restrict values.
+ * The structure of a JSON Schema, for code that processes the schemas of kinds: which lists are sets or maps, and which
+ * objects are atomic. The structure does not restrict values.
  */
 export function structureOf(props: JsonSchemaProps): Schema<unknown> {
   return { node: nodeOf(props) };
@@ -37,13 +37,13 @@ function nodeOf(props: JsonSchemaProps): SchemaNode {
   return { type: 'any' };
 }
 
-/** With the default, which completes the keys of list elements. */
+/** An optional field with its default. Defaults are needed to complete the keys of list elements. */
 function fieldOf(props: JsonSchemaProps): Fields[string] {
   const field = optional(structureOf(props));
   return props.default === undefined || props.default === null ? field : { ...field, default: props.default };
 }
 
-/** A message whose fields are made when they are first read. */
+/** A message schema whose fields are created when they are first read. */
 class StructureNode {
   readonly type = 'message';
   readonly name = 'custom';

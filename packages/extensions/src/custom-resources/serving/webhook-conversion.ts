@@ -12,9 +12,9 @@ type ClientConfig = NonNullable<
   NonNullable<NonNullable<CustomResourceDefinition['spec']['conversion']>['webhook']>['clientConfig']
 >;
 
-/** Time for one call, as kube-apiserver allows a conversion webhook. */
+/** Timeout of a conversion webhook, as in kube-apiserver. */
 const timeoutMs = 30_000;
-/** An answer may be this much longer than the request. */
+/** Maximum ratio of the size of a response to the size of the request. */
 const growth = 4;
 const leastAnswerBytes = 1024 * 1024;
 
@@ -94,7 +94,7 @@ export class WebhookConversion {
   }
 }
 
-/** What is wrong with the answer of a webhook. */
+/** An error in the response of a conversion webhook. */
 class WebhookProblem extends Error {}
 
 function convertedObjects(answer: unknown, apiVersion: string, uid: string): readonly unknown[] {
@@ -122,7 +122,7 @@ function convertedObjects(answer: unknown, apiVersion: string, uid: string): rea
   return Array.isArray(objects) ? objects : [];
 }
 
-/** An object of the answer with the metadata of the original, of which a webhook may change labels and annotations. */
+/** Checks a converted object and restores the original metadata. A webhook may change only labels and annotations. */
 function checked(object: unknown, original: KubeObject, to: KindDefinition, index: number): KubeObject {
   const at = `returned invalid converted object at index ${index}`;
   if (!isJsonObject(object)) throw new WebhookProblem(`${at}: it is not an object`);
