@@ -23,7 +23,7 @@ interface StatusShape {
 }
 type BackendCheck<B> = (backend: B, path: string, errors: Errors) => void;
 
-/** Path sequences that proxies interpret differently. */
+/** Invalid sequences in paths, because proxies interpret them differently. */
 const ambiguous = ['//', '/./', '/../', '%2f', '%2F'];
 const ambiguousEnds = ['/..', '/.'];
 
@@ -81,7 +81,7 @@ function checkPath(entry: PathShape<unknown>, path: string, errors: Errors): voi
   }
 }
 
-/** An object of another kind as backend. */
+/** Validates a backend that is a reference to an object instead of a service. */
 export function checkResourceBackend(
   resource: { readonly kind: string; readonly name: string },
   path: string,

@@ -138,7 +138,7 @@ export function checkName(value: string | undefined, rule: InnerNameRule, path: 
   for (const detail of nameRules[rule](value)) errors.push(fieldError.invalid(path, value, detail));
 }
 
-/** An `Invalid value` error that does not repeat the value, because it is long. */
+/** An `Invalid value` error without the value, which would be too long. */
 export function invalidWithoutValue(path: string, detail: string): FieldError {
   return { reason: FieldErrorReason.Invalid, field: path, message: `Invalid value: ${detail}` };
 }

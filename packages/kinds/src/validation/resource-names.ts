@@ -42,7 +42,7 @@ export function allowsOvercommit(name: string): boolean {
   return isNative(name) && !isHugePages(name);
 }
 
-/** True for resources that a quota can limit, besides qualified names. */
+/** True for standard resources that a quota can limit. Qualified names can be limited as well. */
 export function isQuotaResource(name: string): boolean {
   return quotaResources.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-');
 }
@@ -76,7 +76,7 @@ export function checkQuotaResourceName(name: string, path: string, errors: Error
   }
 }
 
-/** Rejects negative amounts, and fractions of what is counted in whole units. */
+/** Rejects negative amounts, and fractional amounts of resources that are counted in whole units. */
 export function checkResourceAmount(name: string, amount: string, path: string, errors: Errors): void {
   if (isNegativeAmount(amount)) {
     errors.push(fieldError.invalid(path, amount, 'must be greater than or equal to 0'));

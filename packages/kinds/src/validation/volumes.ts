@@ -28,7 +28,7 @@ export function checkClassAndMode(
   checkOneOf(spec.volumeMode, ['Block', 'Filesystem'], `${path}.volumeMode`, errors);
 }
 
-/** Rejects amounts of zero and below. */
+/** Rejects amounts that are not greater than zero. */
 export function checkPositiveAmount(amount: string, path: string, errors: Errors): boolean {
   if ((compareAmounts(amount, '0') ?? 1) > 0) return true;
   errors.push(fieldError.invalid(path, amount, 'must be greater than zero'));

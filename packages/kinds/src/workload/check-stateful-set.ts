@@ -26,7 +26,7 @@ export function checkStatefulSet(spec: StatefulSetSpec, errors: Errors): void {
   checkWorkload({ ...spec, template: templateWithClaims(spec) }, 'StatefulSet', errors);
 }
 
-/** Validates what is immutable, and is therefore not validated again in an update. */
+/** Validates immutable fields of a new StatefulSet. They need not be validated again in an update. */
 export function checkNewStatefulSet(spec: StatefulSetSpec, errors: Errors): void {
   for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) {
     checkClaimSpec(claim.spec, `spec.volumeClaimTemplates[${i}].spec`, errors);
@@ -56,8 +56,8 @@ function checkUpdateStrategy(strategy: StatefulSetUpdateStrategy, errors: Errors
 }
 
 /**
- * The template of the pods as they will be: a claim takes the place of the volume of its name, and the controller sets
- * host name and subdomain.
+ * The pod template as the controller will use it. A claim replaces the volume with the same name, and the controller
+ * sets host name and subdomain.
  */
 function templateWithClaims({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const { subdomain: _, hostname: __, ...spec } = template.spec;

@@ -11,10 +11,10 @@ export interface WorkloadSpec {
   readonly minReadySeconds?: number;
 }
 
-/** What a workload makes its pods with. Kubernetes names it in messages: deployments make pods with replica sets. */
+/** The kind that creates the pods of a workload, for error messages. For a Deployment this is ReplicaSet. */
 export type PodMaker = 'DaemonSet' | 'ReplicaSet' | 'StatefulSet';
 
-/** The same in the messages about selectors. */
+/** The name of the workload in error messages about selectors. */
 const selecting = { DaemonSet: 'daemonset', ReplicaSet: 'deployment', StatefulSet: 'statefulset' } as const;
 
 /** Validates selector and template of a workload. */

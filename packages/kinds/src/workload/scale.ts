@@ -22,7 +22,7 @@ interface ScaleBody extends KubeObject {
   spec?: { replicas?: number };
 }
 
-/** `scale` with a selector that is a string: see docs/reference/api-rules.md#scale. */
+/** The subresource `scale` of autoscaling/v1, whose selector is a string: see docs/reference/api-rules.md#scale. */
 export function autoscalingScaleOf<T extends KubeObject & { spec: { replicas?: number } }>(
   selectorOf: (parent: T) => LabelSelectorSpec | undefined,
 ): SubresourceDefinition {

@@ -13,7 +13,7 @@ export function integerAnnotation(object: KubeObject, name: string): number | un
   const annotations = object.metadata?.annotations;
   const text = annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
   if (text === undefined || !canonicalInteger.test(text)) return undefined;
-  // As in documents, an integer beyond ±(2^53 - 1) is a bigint behind the type `number`.
+  // As in API documents, an integer beyond ±(2^53 - 1) is a bigint, although its declared type is `number`.
   const value = parseJsonText(text) as number;
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? value : undefined;
 }

@@ -11,7 +11,7 @@ export function checkCounts<K extends string>(
   for (const field of fields) checkNonNegative(status[field], `status.${field}`, errors);
 }
 
-/** Rejects a count that is greater than another one, which messages call `name`. */
+/** Rejects a count that is greater than another one. `name` is the name of the other count in messages. */
 export function checkNotAbove<P extends string, W extends string>(
   status: { readonly [F in P | W]?: number },
   part: P,

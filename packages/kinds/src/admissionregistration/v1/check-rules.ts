@@ -6,14 +6,14 @@ const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const scopes = ['*', 'Cluster', 'Namespaced'];
 const maxConditions = 64;
 
-/** Fields of webhooks and policies. */
+/** The fields by which webhooks and policies select requests besides rules. */
 interface RequestSelection {
   matchPolicy?: string | undefined;
   namespaceSelector?: LabelSelectorSpec | undefined;
   objectSelector?: LabelSelectorSpec | undefined;
 }
 
-/** Completes how a webhook or policy selects requests. */
+/** Sets the defaults of the fields by which a webhook or policy selects requests. */
 export function defaultSelection(selection: RequestSelection, rules: readonly RuleWithOperations[]): void {
   selection.matchPolicy ??= 'Equivalent';
   selection.namespaceSelector ??= {};
@@ -46,7 +46,7 @@ function checkResources(resources: readonly string[], path: string, errors: Erro
   if (resources.length === 0) errors.push(fieldError.required(path));
   const anySubresource = new Set<string>();
   const anyResource = new Set<string>();
-  // The last entry without a subresource counts, as in Kubernetes.
+  // Only the last entry without a subresource is compared with `*`, as in Kubernetes.
   let plain = false;
   for (const [i, entry] of resources.entries()) {
     const place = `${path}[${i}]`;

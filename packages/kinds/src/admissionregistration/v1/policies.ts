@@ -41,7 +41,7 @@ const actions = ['Audit', 'Deny', 'Warn'];
 const maxAuditAnnotations = 20;
 const maxValueExpression = 5 * 1024;
 
-/** The kind of the parameters of a policy or binding, as `kubectl get` shows it. */
+/** The parameter kind of a policy or binding, in the format of `kubectl get`. */
 function kindText(kind: ParamKind | undefined): string {
   return kind ? `${kind.apiVersion}/${kind.kind}` : '<unset>';
 }
@@ -129,7 +129,7 @@ function checkPolicy({ metadata, spec = {} }: ValidatingAdmissionPolicyType): Fi
   if (spec.paramKind) checkParamKind(spec.paramKind, 'spec.paramKind', errors);
   if (spec.matchConstraints) {
     checkMatchResources(spec.matchConstraints, 'spec.matchConstraints', errors);
-    // Without a rule the policy would examine objects of unknown types.
+    // Without rules, a policy would apply to objects of unknown types.
     if (!spec.matchConstraints.resourceRules?.length) {
       errors.push(fieldError.required('spec.matchConstraints.resourceRules'));
     }

@@ -76,7 +76,7 @@ const validationRule = s.message(`${apiPackage}.ValidationRule`, 'A rule in the 
 
 const isObject = (json: unknown): boolean => typeof json === 'object' && json !== null && !Array.isArray(json);
 
-/** The schema refers to itself, so that the nodes of its fields are completed below. */
+/** The schema is recursive, so the nodes of its fields are added after its creation. */
 const schemaNode = { type: 'message', name: `${apiPackage}.JSONSchemaProps`, description: 'A JSON Schema.' } as const;
 
 /** @see JsonSchemaProps */

@@ -32,7 +32,7 @@ export const APIService: KindDefinition<APIServiceType> = defineKind({
     },
     prepareForCreate(object, { now }) {
       if (object.spec.service) return;
-      // The server serves the group itself.
+      // An APIService without a service reference is served by this server itself.
       const lastTransitionTime = `${now.toISOString().slice(0, 19)}Z`;
       const message = 'Local APIServices are always available';
       const available = { type: 'Available', status: 'True', lastTransitionTime, reason: 'Local', message };

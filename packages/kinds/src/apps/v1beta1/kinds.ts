@@ -16,13 +16,13 @@ const version = 'v1beta1';
 const apiVersion = `${group}/${version}`;
 const scale = olderScale(group, version, schemas.ScaleSchema);
 
-// Types only: a selector that is missing after the defaults were set is reported by the rules of apps/v1.
+// The casts change only types. If the defaults do not set a selector, the validation of apps/v1 reports it as missing.
 const storedDeployment = Deployment as unknown as KindDefinition<old.Deployment>;
 const storedSet = StatefulSet as unknown as KindDefinition<schemas.StatefulSet>;
 
 const deprecated = (kind: string) => ({ since: '1.8', removed: '1.16', replacement: `apps/v1 ${kind}` });
 
-/** A state of a workload for clients of Kubernetes 1.7 to 1.15; stored as apps/v1. */
+/** A revision of the template of a workload, for clients of Kubernetes 1.7 to 1.15. Stored as apps/v1. */
 export const AppsV1beta1ControllerRevision: KindDefinition<v1.ControllerRevision> = defineKind({
   group,
   version,
@@ -42,8 +42,8 @@ export const AppsV1beta1ControllerRevision: KindDefinition<v1.ControllerRevision
 export type AppsV1beta1ControllerRevision = v1.ControllerRevision;
 
 /**
- * The rules of extensions/v1beta1 (optional and mutable selector, rollback) with defaults that are nearly those of
- * apps/v1; stored as apps/v1.
+ * A Deployment with the rules of extensions/v1beta1 (optional and mutable selector, rollback) and nearly the defaults
+ * of apps/v1. Stored as apps/v1.
  */
 export const AppsV1beta1Deployment: KindDefinition<old.Deployment> = defineKind({
   group,

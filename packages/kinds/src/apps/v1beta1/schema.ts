@@ -94,7 +94,7 @@ const statefulSet = s.message(
 export interface StatefulSet extends KubeObject, Infer<typeof statefulSet> {}
 export const StatefulSetSchema: Schema<StatefulSet> = statefulSet;
 
-/** The message with some fields that differ in this version, in the same order. */
+/** A message schema with some fields replaced. The order of the fields is unchanged. */
 function withFields<T>({ node }: Schema<T>, fields: Record<string, ReturnType<typeof optional>>): Schema<T> {
   if (node.type !== 'message') throw new TypeError('the schema is not a message');
   return { node: { ...node, fields: { ...node.fields, ...fields } } } as Schema<T>;

@@ -19,7 +19,7 @@ export const TokenReview: KindDefinition<Review> = defineKind({
 });
 export type TokenReview = Review;
 
-/** Requests the user of the request. */
+/** Requests the attributes of the user who sends the request. */
 export const SelfSubjectReview: KindDefinition<SelfReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectReview',

@@ -9,8 +9,9 @@ import * as v2 from '../v2/schema/index.ts';
 import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus } from './schema/index.ts';
 
 /**
- * autoscaling/v1 has one metric, the use of cpu. Whatever else an object has is JSON of autoscaling/v2 in annotations.
- * `null` in the list of metrics is the place of the metric of cpu, when it is not the last one.
+ * In autoscaling/v1 the only metric is the use of cpu. All other data is stored in annotations as JSON of
+ * autoscaling/v2. A `null` in the annotated list of metrics marks the position of the cpu metric, unless it is the last
+ * one.
  */
 export const autoscalerConversion: StorageConversion<HorizontalPodAutoscaler> = {
   kind: StoredKind,
@@ -90,7 +91,7 @@ function cpuStatus(averageUtilization: number): v2.MetricStatus {
   return { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization } } };
 }
 
-/** The percentage of a metric that autoscaling/v1 can show. */
+/** The target percentage of a cpu metric, or undefined for a metric that autoscaling/v1 cannot represent. */
 function cpuPercentage(metric: v2.MetricSpec): number | undefined {
   const percentage = metric.resource?.target.averageUtilization;
   return percentage !== undefined && sameJson(metric, cpuMetric(percentage)) ? percentage : undefined;
@@ -103,7 +104,7 @@ interface Kept {
   readonly conditions?: v2.HorizontalPodAutoscalerCondition[] | undefined;
 }
 
-/** The values in the annotations; those of another type are omitted. */
+/** The autoscaling/v2 values in the annotations. Values of a wrong type are omitted. */
 function annotationsOf(object: KubeObject): Kept {
   const list = <T>(name: string, item: (value: unknown) => T | undefined): T[] | undefined => {
     const value = parsed(object, name);

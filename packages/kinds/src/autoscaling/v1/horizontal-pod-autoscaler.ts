@@ -14,7 +14,7 @@ const storedFormOf = (autoscaler: HorizontalPodAutoscalerType) => autoscalerConv
 const columns = autoscalerColumns.map(
   (shown): Column<HorizontalPodAutoscalerType> => ({
     ...shown,
-    // Rows show incomplete objects too, which have nothing to convert.
+    // Table rows may also contain incomplete objects, which cannot be converted.
     value: (object, context) =>
       shown.value(object.spec?.scaleTargetRef ? storedFormOf(object) : (object as unknown as Stored), context),
   }),

@@ -34,7 +34,7 @@ export function checkAutoscaler(spec: HorizontalPodAutoscalerSpec, errors: Error
   }
 }
 
-/** Validates the reference to an object; `inCore` permits kinds without a group. */
+/** Validates a reference to an object. `inCore` permits a reference without an API group. */
 function checkReference(reference: CrossVersionObjectReference, inCore: boolean, path: string, errors: Errors): void {
   for (const field of ['kind', 'name'] as const) {
     const text = reference[field];
@@ -86,7 +86,10 @@ function checkRules(rules: HPAScalingRules, path: string, errors: Errors): void 
   }
 }
 
-/** Fields of the sources in the order of their validation; only the first that is set is validated. */
+/**
+ * Names of the fields for metric sources in the order of their validation. Only the first source that is set is
+ * validated.
+ */
 const sources = ['object', 'external', 'pods', 'resource', 'containerResource'] as const;
 type Source = (typeof sources)[number];
 

@@ -1,8 +1,8 @@
 import { DurationError, parseDuration } from '@keelson/core';
 
 /**
- * When something happens again and again. `fields`: at the minutes whose wall clock matches. `every`: a constant time
- * after the last occurrence.
+ * A recurring schedule. Type `fields`: the minutes whose local time matches the fields. Type `every`: a constant
+ * interval after the last occurrence.
  */
 export type Schedule =
   | {
@@ -13,12 +13,14 @@ export type Schedule =
       readonly months: ReadonlySet<number>;
       /** 0 is Sunday. */
       readonly daysOfWeek: ReadonlySet<number>;
-      /** True when one of the two fields for days is `*`: both must match. Otherwise one of them suffices. */
+      /**
+       * True when the day of month or the day of week is `*`: both fields must match. Otherwise one of them suffices.
+       */
       readonly bothDays: boolean;
     }
   | { readonly type: 'every'; readonly milliseconds: number };
 
-/** A text that is no schedule; `message` says why, as Kubernetes does. */
+/** The error of an invalid schedule, with the message of Kubernetes. */
 export class ScheduleError extends Error {
   constructor(message: string) {
     super(message);
@@ -29,7 +31,7 @@ export class ScheduleError extends Error {
 interface Bounds {
   readonly minimum: number;
   readonly maximum: number;
-  /** Names of the values from `minimum` on. */
+  /** Names of the values, beginning with the name of `minimum`. */
   readonly names?: readonly string[];
 }
 
@@ -53,7 +55,7 @@ const descriptors: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ]);
 
-/** A piece of the text for a message. */
+/** The text of a schedule, shortened for error messages. */
 const shown = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}...` : text);
 
 /**
@@ -97,7 +99,7 @@ function parseEvery(text: string): Schedule {
   }
 }
 
-/** The values of a comma-separated list of ranges; `star` when one of them is a plain `*`. */
+/** Parses a comma-separated list of ranges. `star` is true when one of them is a plain `*`. */
 function parseField(text: string, limits: Bounds): { values: Set<number>; star: boolean } {
   const values = new Set<number>();
   let star = false;
@@ -110,7 +112,7 @@ function parseField(text: string, limits: Bounds): { values: Set<number>; star: 
   return { values, star };
 }
 
-/** `*`, `3`, `3-5`, each with an optional `/step`. */
+/** Parses `*`, `3` or `3-5`, each with an optional `/step`. */
 function parseRange(text: string, { minimum, maximum, names }: Bounds) {
   const [range = '', stepText, ...moreSteps] = text.split('/');
   const [low = '', high, ...moreLimits] = range.split('-');
@@ -124,7 +126,7 @@ function parseRange(text: string, { minimum, maximum, names }: Bounds) {
   }
   if (moreSteps.length > 0) throw new ScheduleError(`too many slashes: ${shown(text)}`);
   const step = stepText === undefined ? 1 : numberOf(stepText);
-  // `3/5` means from 3 to the end.
+  // A single value with a step, such as `3/5`, is a range from this value to the maximum.
   if (stepText !== undefined && high === undefined) end = maximum;
   if (start < minimum) {
     throw new ScheduleError(`beginning of range (${start}) below minimum (${minimum}): ${shown(text)}`);

@@ -1,5 +1,5 @@
 const formats = new Map<string, Intl.DateTimeFormat>();
-/** Time zones whose formats are kept; there are fewer than 600. */
+/** Maximum number of cached formats. There are fewer than 600 time zones. */
 const maxFormats = 1000;
 
 /** True for the name of a time zone in the IANA database. */
@@ -15,7 +15,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Milliseconds by which the wall clock of a time zone is ahead of UTC at an instant, in whole minutes. */
+/** The UTC offset of a time zone at an instant in milliseconds, rounded to whole minutes. */
 export function offsetOf(time: number, timeZone: string): number {
   if (timeZone === 'UTC') return 0;
   const wall: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};

@@ -16,14 +16,14 @@ const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 const operators = ['In', 'NotIn'];
 const statuses = ['False', 'True', 'Unknown'];
 
-/** Rejects an absent value, whose message lists the valid ones, and values that are not supported. */
+/** Rejects an empty value, with a message that lists the valid values, and values that are not supported. */
 function checkWord(value: string, supported: readonly string[], path: string, errors: Errors): void {
   const list = supported.map((word) => JSON.stringify(word)).join(' ');
   if (value === '') errors.push(fieldError.required(path, `valid values: [${list}]`));
   else if (!supported.includes(value)) errors.push(fieldError.notSupported(path, value, supported));
 }
 
-/** Validates what failures of pods mean for a job. */
+/** Validates the pod failure policy, which determines the effect of failed pods on a job. */
 export function checkPodFailurePolicy(spec: JobSpec, path: string, errors: Errors): void {
   const rules = spec.podFailurePolicy?.rules ?? [];
   if (rules.length > maxRules) errors.push(fieldError.tooMany(`${path}.rules`, rules.length, maxRules));
@@ -88,7 +88,9 @@ function checkExitCodes(
   }
 }
 
-/** Validates when an indexed job has succeeded early. */
+/**
+ * Validates the success policy, which determines when an indexed job succeeds before all its indexes have succeeded.
+ */
 export function checkSuccessPolicy(spec: JobSpec, path: string, errors: Errors): void {
   const rules = spec.successPolicy?.rules ?? [];
   if (rules.length === 0) {

@@ -4,7 +4,7 @@ import { checkCounts } from '../../workload/status-counts.ts';
 import { commonIndex, countIndexes } from './indexes.ts';
 import type { Job, JobStatus } from './schema/index.ts';
 
-/** True when the status has a condition of this type that holds. */
+/** True when the status has a condition of this type with the status True. */
 export function hasJobCondition(status: JobStatus | undefined, type: string): boolean {
   return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 }
@@ -20,7 +20,7 @@ function stateOf(status: JobStatus) {
 
 type State = ReturnType<typeof stateOf>;
 
-/** The new status and the stored one. A rule applies when something that it is about has changed. */
+/** The new status and the stored one. A rule is applied only if a field that it checks has changed. */
 interface Change {
   readonly job: Job;
   readonly status: JobStatus;
@@ -30,7 +30,7 @@ interface Change {
   readonly changed: (...fields: (keyof JobStatus)[]) => boolean;
 }
 
-/** Validates the status of a job: its controller may be a program of the user. */
+/** Validates the status of a job, because an external controller may write it. */
 export function checkJobStatus(job: Job, old: Job, errors: Errors): void {
   const [status, before] = [job.status ?? {}, old.status ?? {}];
   const changed = (...fields: (keyof JobStatus)[]) => fields.some((field) => !sameJson(status[field], before[field]));

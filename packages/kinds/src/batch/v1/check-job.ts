@@ -14,7 +14,7 @@ import type { Job, JobSpec, JobTemplateSpec } from './schema/index.ts';
 
 const maxParallelism = 100_000;
 const maxFailedIndexes = 100_000;
-/** Above so many completions, parallelism and failed indexes have a lower limit. */
+/** With more completions than this, parallelism and failed indexes have a lower limit. */
 const manyCompletions = 100_000;
 const limitOfMany = 10_000;
 const maxManagedBy = 63;

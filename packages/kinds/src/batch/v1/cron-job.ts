@@ -8,7 +8,7 @@ import { checkJobTemplate } from './check-job.ts';
 import { defaultJobSpec, jobWarnings, nameWarnings } from './job.ts';
 import { CronJobSchema, type CronJobSpec, type CronJob as CronJobType } from './schema/index.ts';
 
-/** Longest name: a job is named after it with a suffix of 11 characters. */
+/** Maximum length of the name of a cron job. The names of its jobs have a suffix of 11 characters. */
 const maxName = 52;
 const policies = ['Allow', 'Forbid', 'Replace'];
 

@@ -1,4 +1,4 @@
-/** Why a list of indexes such as `1,3-5,7` is invalid, or how many indexes it has. */
+/** The number of indexes in a list such as `1,3-5,7`, or the reason why the list is invalid. */
 export type IndexCount = { readonly count: number } | { readonly problem: string };
 
 interface Interval {

@@ -7,7 +7,9 @@ import { checkJob, checkJobUpdate, jobLabels } from './check-job.ts';
 import { checkJobStatus, hasJobCondition } from './check-job-status.ts';
 import { JobSchema, type JobSpec, type Job as JobType } from './schema/index.ts';
 
-/** Conditions in the order in which the column of the status names them; `deleted` is a job that is being deleted. */
+/**
+ * Condition types in the order of precedence for the status column. `deleted` represents a job that is being deleted.
+ */
 const shownConditions = ['Complete', 'Failed', 'deleted', 'Suspended', 'FailureTarget', 'SuccessCriteriaMet'];
 
 const columns: readonly Column<JobType>[] = [
@@ -93,7 +95,9 @@ export function defaultJobSpec(spec: JobSpec): void {
   defaultPodSpec(spec.template.spec);
 }
 
-/** Gives the pods labels of their own and selects by one of them; values of the client remain and are validated. */
+/**
+ * Generates labels for the pods and a selector for one of these labels. Values of the client are kept and validated.
+ */
 function generateLabels({ metadata, spec }: JobType): void {
   if (spec.manualSelector) return;
   const generated = jobLabels(metadata?.name ?? '', metadata?.uid ?? '');

@@ -36,7 +36,10 @@ export const LimitRange: KindDefinition<LimitRangeType> = defineKind({
 });
 export type LimitRange = LimitRangeType;
 
-/** The default of a limit is the maximum; that of a request is the default limit, else the minimum. */
+/**
+ * Completes the defaults of a limit range: the default limit is the maximum, and the default request is the default
+ * limit or, without one, the minimum.
+ */
 function defaultContainerItem(item: LimitRangeItem): void {
   const limits = { ...item.max, ...item.default };
   const requests = { ...item.min, ...limits, ...item.defaultRequest };
@@ -90,7 +93,7 @@ function checkHasStorage({ min = {}, max = {} }: LimitRangeItem, path: string, e
   errors.push(fieldError.required(`${path}.limits`, text));
 }
 
-/** The order that the amounts of one resource must have. */
+/** Validates the amounts of one resource. The order must be: minimum, default request, default limit, maximum. */
 function checkAmounts(item: LimitRangeItem, name: string, path: string, errors: Errors): void {
   const amountIn = (field: (typeof amountFields)[number]) => own(item[field], name);
   const isPod = item.type === 'Pod';

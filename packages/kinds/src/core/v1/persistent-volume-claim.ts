@@ -88,7 +88,10 @@ export const PersistentVolumeClaim: KindDefinition<PersistentVolumeClaimType> = 
 });
 export type PersistentVolumeClaim = PersistentVolumeClaimType;
 
-/** Makes `dataSource`, for claims and snapshots only, and the newer `dataSourceRef` consistent. */
+/**
+ * Copies `dataSource` to the newer `dataSourceRef`, and vice versa. A `dataSource` without `dataSourceRef` is removed
+ * unless it is a claim or a snapshot.
+ */
 function completeDataSource(spec: PersistentVolumeClaimSpec): void {
   const { dataSource, dataSourceRef } = spec;
   if (dataSource && !dataSourceRef) {
@@ -172,7 +175,7 @@ function validateUpdate(claim: PersistentVolumeClaimType, old: PersistentVolumeC
   return errors;
 }
 
-/** The new spec, with the old values where a change is permitted. */
+/** The new spec with the old values of all fields that may be changed. It must equal the old spec. */
 function comparable(
   { spec, status }: PersistentVolumeClaimType,
   { metadata, spec: old }: PersistentVolumeClaimType,
@@ -183,7 +186,7 @@ function comparable(
   if (isBound && result.resources?.requests && size !== undefined) result.resources.requests['storage'] = size;
   const keptName = old.volumeName ? volumeName : old.volumeName;
   const keptAttributes = isBound ? old.volumeAttributesClassName : volumeAttributesClassName;
-  // A claim without a class may get the default class later.
+  // The default class may be set later in a claim without a class.
   const isFirstClass = old.storageClassName === undefined && !metadata?.annotations?.[betaClassAnnotation];
   const keptClass = isFirstClass ? undefined : storageClassName;
   return {

@@ -66,7 +66,7 @@ export type PersistentVolume = PersistentVolumeType;
 function validateUpdate({ spec }: PersistentVolumeType, { spec: old }: PersistentVolumeType): FieldError[] {
   const errors = newErrors();
   const source = sourceOfVolume(spec);
-  // The reference to the secret for expansion may be added later.
+  // `controllerExpandSecretRef` may be added to a CSI volume later.
   const added = old.csi && !old.csi.controllerExpandSecretRef && source.csi?.controllerExpandSecretRef;
   const { controllerExpandSecretRef: _, ...csi } = source.csi ?? {};
   if (!sameJson(added ? { ...source, csi } : source, sourceOfVolume(old))) {

@@ -22,7 +22,7 @@ const columns: readonly Column<PodTemplateType>[] = [
   column('Pod Labels', 'string', 'Labels of the pods.', ({ template }) => labelsText(template?.metadata?.labels)),
 ];
 
-/** A form of pods that controllers can refer to. */
+/** A named template of pods, to which controllers can refer. */
 export const PodTemplate: KindDefinition<PodTemplateType> = defineKind({
   group: '',
   version: 'v1',

@@ -177,7 +177,7 @@ function checkDeadline(seconds: number | undefined, old: number | undefined, err
   }
 }
 
-/** Existing tolerations are immutable except `tolerationSeconds`; tolerations may be added. */
+/** Permits added tolerations and changes of `tolerationSeconds`; rejects all other changes of tolerations. */
 function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
   const identity = ({ key, operator, value, effect, tolerationSeconds }: Toleration) =>
     JSON.stringify([
@@ -194,7 +194,7 @@ function checkTolerationChange(tolerations: readonly Toleration[], old: readonly
   );
 }
 
-/** Rejects a status in which a permanently terminated container is not terminated. */
+/** Rejects a status in which a container that has terminated permanently is running or waiting again. */
 function checkPodStatusUpdate(pod: PodObject, old: PodObject, errors: Errors): void {
   const { restartPolicy } = pod.spec;
   if (restartPolicy === 'Always') return;

@@ -19,7 +19,7 @@ const podResources: readonly string[] = [
   'requests.memory',
 ];
 
-/** The resources that a quota of a scope can limit, besides those that are no standard resource. */
+/** The standard resources that a quota with a scope can limit. Other qualified resources are permitted as well. */
 const resourcesOfScope: Readonly<Record<string, readonly string[]>> = {
   Terminating: podResources,
   NotTerminating: podResources,
@@ -35,7 +35,7 @@ const exclusive = [
   ['Terminating', 'NotTerminating'],
 ] as const;
 
-/** Scopes that an object is in or not, without a value. */
+/** Scopes without a value: an object either is in the scope or is not. */
 const plainScopes: ReadonlySet<string> = new Set([
   'BestEffort',
   'NotBestEffort',

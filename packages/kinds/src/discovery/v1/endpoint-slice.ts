@@ -74,7 +74,7 @@ export const EndpointSlice: KindDefinition<EndpointSliceType> = defineKind({
     },
     validateUpdate(slice, old) {
       const errors = newErrors();
-      // Slices of older versions may be stored that are invalid today; their endpoints may remain.
+      // Stored slices may be invalid by today's rules. Such endpoints are accepted if they are unchanged.
       if (!sameJson(slice.endpoints, old.endpoints)) checkEndpoints(slice, errors);
       checkUnchanged(slice.addressType, old.addressType, 'addressType', errors);
       return errors;
@@ -85,7 +85,7 @@ export const EndpointSlice: KindDefinition<EndpointSliceType> = defineKind({
 });
 export type EndpointSlice = EndpointSliceType;
 
-/** The field belongs to v1beta1. */
+/** Removes the field `deprecatedTopology`, which exists only in v1beta1. */
 function dropTopology({ endpoints }: EndpointSliceType): void {
   for (const endpoint of endpoints) delete endpoint.deprecatedTopology;
 }

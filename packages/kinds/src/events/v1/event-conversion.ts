@@ -3,7 +3,7 @@ import { Event as StoredKind } from '../../core/v1/event.ts';
 import type { Event as StoredEvent } from '../../core/v1/schema/index.ts';
 import type { Event } from './schema/index.ts';
 
-/** Fields in the order of this version, with their names in core v1. */
+/** The fields of events.k8s.io/v1 in their order, with the names of these fields in core/v1. */
 const storedNames = {
   eventTime: 'eventTime',
   series: 'series',
@@ -21,7 +21,7 @@ const storedNames = {
   deprecatedCount: 'count',
 } as const satisfies Record<Exclude<keyof Event, keyof KubeObject>, keyof StoredEvent>;
 
-/** Fields in the order of core v1, so that equal events have equal bytes in both versions. */
+/** Fields in the order of core/v1, so that equal events are stored with equal bytes by both versions. */
 const storedOrder = [
   'involvedObject',
   'reason',
@@ -41,10 +41,10 @@ const storedOrder = [
 
 const names = Object.entries(storedNames);
 const shownNames = new Map(names.map(([shown, stored]) => [stored as string, shown]));
-/** Fields that core v1 contains even when they are empty. */
+/** Fields that are present in core/v1 even when they are empty. */
 const alwaysStored: Readonly<Record<string, unknown>> = { reportingComponent: '', reportingInstance: '' };
 
-/** Fields that this version contains even when they are empty. */
+/** Fields that are present in events.k8s.io/v1 even when they are empty. */
 const alwaysShown: Readonly<Record<string, unknown>> = { eventTime: null, regarding: {}, deprecatedSource: {} };
 const emptySeries = { count: 0, lastObservedTime: null };
 
@@ -76,7 +76,7 @@ export const eventConversion: StorageConversion<Event> = {
     const meta = stored.metadata && { metadata: stored.metadata };
     return { kind: 'Event', apiVersion: 'events.k8s.io/v1', ...meta, ...Object.fromEntries(fields) } as Event;
   },
-  // The versions have different names for the involved object.
+  // The field of the involved object has different names, so changing the apiVersion is not sufficient.
   isRelabel: () => false,
   selectableFields: {
     ...Object.fromEntries(references.map((field) => [`regarding.${field}`, `involvedObject.${field}`])),

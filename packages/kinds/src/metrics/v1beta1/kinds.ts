@@ -18,7 +18,7 @@ import {
 const group = 'metrics.k8s.io';
 const version = 'v1beta1';
 
-/** A process that asks no agents has no metrics. */
+/** Used in processes that do not collect metrics from node agents. */
 const unavailable = () => Promise.reject(statusErrors.serviceUnavailable('this server measures no nodes'));
 
 /** Current use of resources by nodes; computed, never stored. */

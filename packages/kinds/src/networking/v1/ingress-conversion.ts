@@ -6,7 +6,10 @@ import type {
 } from '../../extensions/v1beta1/schema/index.ts';
 import type { Ingress, IngressBackend, IngressServiceBackend } from './schema/index.ts';
 
-/** Path type for stored paths without one. It is required in this version and optional in the stored one. */
+/**
+ * Path type for stored paths without a type. The type is required in networking.k8s.io/v1, but optional in the stored
+ * version.
+ */
 const unspecified = 'ImplementationSpecific';
 
 /**
@@ -55,7 +58,7 @@ export const ingressConversion: StorageConversion<Ingress> = {
       ...(status ? { status } : {}),
     };
   },
-  // The versions have different backends, and every ingress has one.
+  // The format of backends differs, and every ingress has a backend, so changing the apiVersion is not sufficient.
   isRelabel: () => false,
 };
 

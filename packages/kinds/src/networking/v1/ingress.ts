@@ -34,7 +34,7 @@ function backendsOf({ spec }: IngressType): IngressBackend[] {
   return spec.defaultBackend ? [spec.defaultBackend, ...inRules] : inRules;
 }
 
-/** Removes empty ports. The stored version has one field for number and name, without this distinction. */
+/** Removes empty port names and ports with the number 0. The single port field of the stored version excludes them. */
 function dropEmptyPorts(ingress: IngressType): void {
   for (const { service } of backendsOf(ingress)) {
     if (service?.port?.name === '') delete service.port.name;

@@ -6,7 +6,7 @@ import { PriorityClassSchema, type PriorityClass as PriorityClassType } from './
 const highestUserPriority = 1_000_000_000;
 const systemPrefix = 'system-';
 
-/** The classes that every server creates and protects. */
+/** The built-in priority classes, which every server creates and protects. */
 export const systemPriorityClasses: readonly PriorityClassType[] = [
   systemClass(
     'system-node-critical',

@@ -44,7 +44,7 @@ export const CSINode: KindDefinition<CSINodeType> = defineKind({
 });
 export type CSINode = CSINodeType;
 
-/** The part of a driver that cannot be changed. */
+/** The immutable fields of a driver as text for comparisons. */
 function unchanging({ name, nodeID, topologyKeys }: CSINodeDriver): string {
   return JSON.stringify([name, nodeID, topologyKeys ?? []]);
 }

@@ -26,7 +26,10 @@ const matchCondition = s.message(`${v1}.MatchCondition`, 'A condition on a reque
 export interface MatchCondition extends Infer<typeof matchCondition> {}
 export const MatchConditionSchema: Schema<MatchCondition> = matchCondition;
 
-/** Fields by which webhooks and policies select requests besides rules; the numbers differ. */
+/**
+ * Fields by which webhooks and policies select requests besides rules. Their Protobuf field numbers are arguments,
+ * because they differ.
+ */
 export const selectionFields = (numbers: { namespaceSelector: number; objectSelector: number; matchPolicy: number }) =>
   ({
     namespaceSelector: optional(numbers.namespaceSelector, labelSelectorSchema, 'Namespaces of the selected objects.'),
@@ -39,7 +42,7 @@ export const selectionFields = (numbers: { namespaceSelector: number; objectSele
     ),
   }) as const;
 
-/** Fields with the same meaning in webhooks and policies. */
+/** The field `failurePolicy`, which webhooks and policies share. */
 export const failurePolicyField = optional(4, s.string(), 'Fail or Ignore: what a failed examination means.', {
   presence: true,
 });

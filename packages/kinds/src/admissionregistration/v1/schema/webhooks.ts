@@ -20,7 +20,7 @@ const clientConfig = s.message(`${v1}.WebhookClientConfig`, 'Address of a webhoo
 export interface WebhookClientConfig extends Infer<typeof clientConfig> {}
 export const WebhookClientConfigSchema: Schema<WebhookClientConfig> = clientConfig;
 
-/** Fields of both types of webhooks; those with other numbers in each are arguments. */
+/** Fields of validating and mutating webhooks. Protobuf field numbers that differ are arguments. */
 const webhookFields = (objectSelectorNumber: number) =>
   ({
     name: always(1, s.string(), 'Full name of the webhook, such as policy.example.com.'),

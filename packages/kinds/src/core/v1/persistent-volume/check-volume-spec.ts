@@ -13,7 +13,7 @@ import type {
   Volume,
 } from '../schema/index.ts';
 
-/** In the order in which Kubernetes validates them. */
+/** Names of the source fields, in the order in which Kubernetes validates them. */
 const sources = [
   'hostPath',
   'gcePersistentDisk',
@@ -41,12 +41,15 @@ const sources = [
 
 const inline = 'in the context of inline volumes';
 
-/** The part of a spec that states where the data is. */
+/** The source of a volume, such as `nfs` or `csi`, without the other fields of its spec. */
 export function sourceOfVolume(spec: PersistentVolumeSpec): PersistentVolumeSource {
   return Object.fromEntries(sources.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]])));
 }
 
-/** Validates a volume. `isInline`: it is part of a VolumeAttachment, and has no claim, class or capacity. */
+/**
+ * Validates the spec of a volume. `isInline` is true for the spec in a VolumeAttachment, which has no claim, class or
+ * capacity.
+ */
 export function checkVolumeSpec(spec: PersistentVolumeSpec, isInline: boolean, path: string, errors: Errors): void {
   if (isInline) checkInline(spec, path, errors);
   checkAccessModes(spec.accessModes, `${path}.accessModes`, errors);
@@ -137,7 +140,7 @@ function checkSources(spec: PersistentVolumeSpec, path: string, errors: Errors):
     if (!spec.nodeAffinity) {
       errors.push(fieldError.required(`${path}.nodeAffinity`, 'Local volume requires node affinity'));
     }
-    // The rules of the other sources are those of the volumes of pods, which have the same fields but for secrets.
+    // All other sources have the same rules and, except for secrets, the same fields as in pods.
   } else checkVolumeSource({ name: 'volume', [first]: spec[first] } as Volume, first, at, errors);
 }
 

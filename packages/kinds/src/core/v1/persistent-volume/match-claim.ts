@@ -10,15 +10,15 @@ export function volumeReaches({ spec }: PersistentVolume, node: NodeFacts): bool
   return required === undefined || required.nodeSelectorTerms.some((term) => matchesNodeTerm(term, node));
 }
 
-/** Whether the volume is reserved for the claim, by its user or by the binding. */
+/** Whether the volume is reserved for the claim, either manually or by an earlier binding. */
 function isReservedFor({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean {
   const { namespace, name, uid = '' } = spec.claimRef ?? {};
   return namespace === metadata?.namespace && name === metadata?.name && (uid === '' || uid === metadata?.uid);
 }
 
 /**
- * The volumes to which a claim can be bound, best first: the one reserved for it, otherwise free ones of its class that
- * have what it requests, by size. Rules of kube-controller-manager.
+ * The volumes to which a claim can be bound, best first: only the volume reserved for it or, without one, the free
+ * volumes of its class that satisfy the claim, sorted by size. The rules are those of kube-controller-manager.
  */
 export function volumesFor(claim: PersistentVolumeClaim, volumes: Iterable<PersistentVolume>): PersistentVolume[] {
   const fits = fitsClaim(claim);
@@ -34,7 +34,10 @@ export function volumesFor(claim: PersistentVolumeClaim, volumes: Iterable<Persi
 
 const sizeOf = ({ spec }: PersistentVolume): string => spec.capacity?.['storage'] ?? '0';
 
-/** A reserved volume need not have the labels, class and modes of the claim. */
+/**
+ * Returns a function that checks whether a volume satisfies a claim. The labels, class and access modes of a reserved
+ * volume may differ.
+ */
 function fitsClaim(claim: PersistentVolumeClaim): (volume: PersistentVolume, isReserved: boolean) => boolean {
   const { accessModes = [], selector, volumeMode = 'Filesystem', resources } = claim.spec;
   const wanted = resources?.requests?.['storage'] ?? '0';

@@ -6,7 +6,7 @@ import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, Secu
 
 const maxId = 2147483647;
 const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
-/** The expression of Kubernetes; it matches the same names as {@link sysctlName}. */
+/** The pattern of Kubernetes for error messages. It matches the same names as {@link sysctlName}. */
 const sysctlSource = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$';
 
 /** Security settings of one container. */

@@ -1,4 +1,4 @@
-// One file: the messages of core/v1 that other parts may import, by name.
+// The messages of core/v1 that other API groups may import. Names are listed one by one to keep all others private.
 
 export {
   type Affinity,

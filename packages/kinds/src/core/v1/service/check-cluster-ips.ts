@@ -51,7 +51,7 @@ function checkList(addresses: readonly string[], errors: Errors): void {
         errors.push(fieldError.invalid(path, address, "'None' must be the first and only value"));
       return;
     }
-    // The first address is `clusterIP`, whose check reports errors under that name.
+    // The first address equals `clusterIP`, whose validation reports its errors.
     if (i > 0 && !checkIp(address, path, errors)) return;
     if (seen.has(isIPv6(address)))
       errors.push(

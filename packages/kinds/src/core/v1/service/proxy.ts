@@ -24,13 +24,13 @@ function portName({ spec }: Service, service: string, wanted: string): string {
   return found.name ?? '';
 }
 
-/** All addresses with this port, rotated to a random start. */
+/** All addresses with this port, starting at a random position. */
 function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
   const all = subsets.flatMap(({ addresses = [], ports = [] }) => {
     const number = ports.find(({ name = '' }) => name === port)?.port;
     return number === undefined ? [] : addresses.map((address) => ({ address, port: number }));
   });
-  // Not injected: each address is a correct choice.
+  // Random numbers are not injected for tests, because any address is a correct choice.
   const start = Math.floor(Math.random() * all.length);
   return [...all.slice(start), ...all.slice(0, start)];
 }
