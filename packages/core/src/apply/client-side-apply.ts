@@ -6,7 +6,7 @@ import type { FieldSet } from './field-set.ts';
 import { content, type FieldConflict } from './managed-fields.ts';
 import { fieldsOf, typeErrors } from './typed-value.ts';
 
-/** Where client-side apply keeps its last configuration. */
+/** Annotation in which client-side apply of kubectl stores the last applied configuration. */
 export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** The kind of an applied object. */
@@ -32,7 +32,10 @@ export function lastAppliedFields(kind: AppliedKind, live: AnyObject): FieldSet 
   return fieldsOf(kind.type, config).difference(modified).difference(added).difference(removed);
 }
 
-/** The conflicts that remain when kubectl takes over what its client-side apply set. */
+/**
+ * The conflicts without those on fields that client-side apply of kubectl has set: a server-side apply of kubectl takes
+ * these fields over.
+ */
 export function notLastApplied(
   kind: AppliedKind,
   live: AnyObject,
@@ -45,7 +48,7 @@ export function notLastApplied(
 /** Greatest size of all annotations of an object. */
 const maxAnnotations = 256 * 1024;
 
-/** Keeps the annotation of client-side apply up to date, so that users can go back to it. */
+/** Updates the annotation of client-side apply, so that users can return to client-side apply. */
 export function renewLastApplied(object: AnyObject, config: AnyObject): void {
   const annotations = object.metadata?.annotations;
   if (!annotations?.[lastAppliedAnnotation]) return;
@@ -62,7 +65,7 @@ export function renewLastApplied(object: AnyObject, config: AnyObject): void {
   object.metadata = { ...object.metadata, annotations: size > maxAnnotations ? others : renewed };
 }
 
-/** With the keys of objects in alphabetical order, as Go writes maps. */
+/** A copy in which the keys of all objects are in alphabetical order, the order in which Go encodes maps. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isJsonObject(value)) return value;

@@ -12,7 +12,7 @@ import {
   type NodeType,
 } from './typed-value.ts';
 
-/** The fields in which two values differ. No field is in more than one of the sets. */
+/** The fields in which two values differ. The three sets have no field in common. */
 export interface Changes {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
@@ -55,9 +55,9 @@ function compareMaps(
   }
 }
 
-/** Compares what two containers have under one element; undefined = nothing. */
+/** Compares the values of one element in two containers; undefined: the container does not have the element. */
 function compareItems(type: NodeType, was: unknown, is: unknown, element: PathElement, out: Comparison): void {
-  // Most of an object does not change.
+  // Most fields of an object do not change; for these the comparison ends here.
   if (was !== undefined && is !== undefined && equalJson(was, is)) return;
   if (isContainer(type, was) || isContainer(type, is)) {
     const below = new Comparison();
@@ -85,8 +85,8 @@ function isContainer(type: NodeType, value: unknown): boolean {
 }
 
 /**
- * Compares the items of containers. False: the values are compared as leaves, because there are no items, or because
- * the type of a value without schema changes between object and leaf.
+ * Compares the items of two containers. Returns false when the values must be compared as leaves. This is the case when
+ * they have no items, and when a value without schema changes between an object and a leaf.
  */
 function descend(type: NodeType, was: unknown, is: unknown, below: Comparison): boolean {
   if (isGranularList(type)) {
@@ -112,7 +112,7 @@ function compareLists(type: ListNode, before: readonly unknown[], after: readonl
   for (const [element, items] of is) if (!was.has(element)) compareElements(type, element, [], items, out);
 }
 
-/** Elements that repeat each other are compared as a whole. */
+/** Compares list elements with the same keys. When a list has several of them, they are compared as one value. */
 function compareElements(
   list: ListNode,
   element: PathElement,

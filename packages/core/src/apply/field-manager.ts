@@ -37,7 +37,7 @@ export interface TrackedKind {
   ) => { readonly object: JsonObject; readonly type: NodeType } | undefined;
 }
 
-/** Who writes, and when. */
+/** The manager that writes an object, and the time of the write. */
 export interface Writer {
   readonly manager: string;
   readonly nowMs: number;
@@ -77,7 +77,7 @@ export function managedFieldsAfterUpdate(
 ): ManagedFieldsEntry[] | undefined {
   const given = object.metadata?.managedFields;
   const stored = live.metadata?.managedFields;
-  // A write of a subresource cannot change the record itself.
+  // A write of a subresource cannot change managedFields.
   const wanted = kind.subresource === undefined ? given : stored;
   if (wanted === undefined && stored === undefined) return undefined;
   if (isReset(wanted)) return undefined;
@@ -91,7 +91,10 @@ export function managedFieldsAfterUpdate(
   return writeOwners(update(kind, { live: before, next: after, changes }, owners, writer));
 }
 
-/** Restores the times of the owners when a write changes nothing else: such a write is not stored. */
+/**
+ * Restores the managedFields of the stored object when a write changes nothing but their times: such a write is not
+ * stored.
+ */
 export function keepTimes(object: AnyObject, live: AnyObject): void {
   const [is, was] = [object.metadata?.managedFields, live.metadata?.managedFields];
   if (object.metadata === undefined || is === undefined || was === undefined || is.length !== was.length) return;
@@ -123,7 +126,7 @@ function update(kind: TrackedKind, change: Change, owners: Owners, writer: Write
   return capUpdaters(new Map(others).set(id, owned));
 }
 
-/** Sets in the form of the current schema. */
+/** Converts the field sets of all owners to the current schema. */
 function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owners {
   const types = new Map<string, NodeType | null>([[kind.apiVersion, kind.type]]);
   const result = new Map<string, Owned>();
@@ -142,8 +145,8 @@ function reconcileAll(kind: TrackedKind, live: JsonObject, owners: Owners): Owne
 }
 
 /**
- * Removes from all owners but `self` the fields that change between two states. With `conflicts`, fields of other
- * owners are added to it instead.
+ * Removes from all owners but `self` the fields that change between two states. With `conflicts`, a field that another
+ * owner loses because its value changes is also added to `conflicts`.
  */
 function transfer(
   kind: TrackedKind,
@@ -224,7 +227,10 @@ export function applyObject(
   return { object, managedFields: writeOwners(after) };
 }
 
-/** The usual apply, which repeats the one before: neither the object nor its owners change. */
+/**
+ * Fast path for an apply that repeats the previous one: neither the object nor its owners change. Undefined when this
+ * apply changes something.
+ */
 function applyAgain(
   kind: TrackedKind,
   live: JsonObject,
@@ -275,8 +281,8 @@ function apply(
 }
 
 /**
- * Removes the fields that the manager applied last time and not now, unless others own them. The sets that this
- * compares are computed only when fields have disappeared from the configuration of the manager.
+ * Removes the fields that were in the previous configuration of the manager and are not in the new one, unless another
+ * manager owns them. The field sets are computed only when a field has disappeared from the configuration.
  */
 function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owned, applied: FieldSet): JsonObject {
   if (last.apiVersion === kind.apiVersion && last.set.difference(applied).empty) return merged;
@@ -292,7 +298,10 @@ function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owne
   return kind.inVersion(pruned, kind.apiVersion)?.object ?? merged;
 }
 
-/** Restores what others own, or the manager itself in its new configuration, in every version that has an owner. */
+/**
+ * Restores removed fields that still have an owner: another manager, or the manager itself through its new
+ * configuration. Each version in which an owner has written is checked.
+ */
 function addBackOwned(
   kind: TrackedKind,
   merged: JsonObject,
@@ -326,8 +335,9 @@ function objectOf(value: unknown): JsonObject {
 }
 
 /**
- * The owners of an object before its first apply. What client-side apply set is owned by it, as far as the object
- * still has the value of that time, so that kubectl can take it over; the rest belongs to `before-first-apply`.
+ * The owners of an object before its first apply. A field that client-side apply has set belongs to client-side apply
+ * as long as it has the value of the last applied configuration, so that kubectl can take it over. All other fields
+ * belong to `before-first-apply`.
  */
 function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: AnyObject, nowMs: number): Owners {
   const changes = filtered(compareObjects(kind.type, {}, before), kind.resetFields);

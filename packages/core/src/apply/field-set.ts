@@ -15,7 +15,7 @@ export function valueElement(value: unknown): PathElement {
   return `v:${jsonText(value)}`;
 }
 
-/** `keys` in any order. */
+/** The path element of a list item with these keys, which may be given in any order. */
 export function keyElement(keys: readonly (readonly [name: string, value: unknown])[]): PathElement {
   const sorted = keys.length < 2 ? keys : [...keys].sort(([a], [b]) => (a < b ? -1 : 1));
   return `k:{${sorted.map(([name, value]) => `${JSON.stringify(name)}:${jsonText(value)}`).join(',')}}`;
@@ -148,7 +148,7 @@ export class FieldSet {
     this.#members.add(element);
   }
 
-  /** Puts a set below an element that has none; an empty one is left out. */
+  /** Sets the members below an element that has none yet; an empty set is ignored. */
   attach(element: PathElement, child: FieldSet | undefined): void {
     if (child === undefined || child.empty) return;
     this.#children ??= new Map();
@@ -169,7 +169,7 @@ export class FieldSet {
     return this.#children?.get(element);
   }
 
-  /** The elements below which there are members. */
+  /** The elements that have members below them, each with the set of these. */
   childElements(): Iterable<readonly [PathElement, FieldSet]> {
     return this.#children ?? [];
   }
@@ -222,12 +222,12 @@ export class FieldSet {
     return result;
   }
 
-  /** Without the members of `other`; descendants of these remain. */
+  /** This set without the members of `other`. Descendants of removed members remain. */
   difference(other: FieldSet): FieldSet {
     return this.#without(other, false);
   }
 
-  /** Without the members of `other` and all that is below them. */
+  /** This set without the members of `other` and all their descendants. */
   recursiveDifference(other: FieldSet): FieldSet {
     return this.#without(other, true);
   }
@@ -250,7 +250,7 @@ export class FieldSet {
     return isSame ? this : result;
   }
 
-  /** All members, in the order of {@link toFieldsV1}, parents first. */
+  /** The paths of all members, in the order of {@link toFieldsV1}, parents first. */
   *paths(prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
     for (const element of sortElements([...this.memberElements()])) yield [...prefix, element];
     for (const element of sortElements([...(this.#children?.keys() ?? [])])) {
@@ -258,7 +258,7 @@ export class FieldSet {
     }
   }
 
-  /** The form in managedFields. */
+  /** The set as FieldsV1, the format of `metadata.managedFields`. */
   toFieldsV1(): JsonObject {
     return this.#write(false);
   }
@@ -275,7 +275,7 @@ export class FieldSet {
     return result;
   }
 
-  /** Reads the form in managedFields. @throws FieldSetError */
+  /** Parses FieldsV1, the format of `metadata.managedFields`. @throws FieldSetError */
   static fromFieldsV1(fields: unknown): FieldSet {
     return readSet(fields).set;
   }

@@ -15,11 +15,11 @@ export interface Owned {
   readonly subresource?: string;
   readonly time?: string;
   readonly set: FieldSet;
-  /** The set as it is stored; absent when it has changed. */
+  /** The set in the FieldsV1 format of the stored object; absent when the set has changed since it was read. */
   readonly fieldsV1?: Record<string, unknown>;
 }
 
-/** The owner of other fields. */
+/** A copy of the owner with another set of fields. */
 export function withSet({ fieldsV1, ...owned }: Owned, set: FieldSet): Owned {
   const isSame = set === owned.set && fieldsV1 !== undefined;
   return { ...owned, set, ...(isSame ? { fieldsV1 } : {}) };
@@ -139,7 +139,7 @@ export function managedFieldsErrors(entries: readonly ManagedFieldsEntry[] | und
   });
 }
 
-/** Number of Update entries; the oldest ones beyond are joined. */
+/** Maximum number of Update entries; when there are more, the oldest ones are joined. */
 const maxUpdaters = 10;
 const oldUpdates = 'ancient-changes';
 
@@ -171,12 +171,12 @@ export function capUpdaters(owners: Owners): Owners {
   return result;
 }
 
-/** Entries to compare apart from their times. */
+/** The entries without their times, for comparison. */
 export function withoutTimes(entries: readonly ManagedFieldsEntry[]): unknown {
   return entries.map((entry) => (isJsonObject(entry) ? { ...entry, time: undefined } : entry));
 }
 
-/** An object as trees of fields see it: without the record of its owners. */
+/** The object without `metadata.managedFields`, a field that has no owners. */
 export function content(object: AnyObject): JsonObject {
   const { metadata } = object;
   if (metadata?.managedFields === undefined) return object;
@@ -195,7 +195,7 @@ function ownerText({ manager, operation, apiVersion, subresource }: Owned): stri
   return operation === 'Update' ? `${name} using ${apiVersion}` : name;
 }
 
-/** The message of a 409, and its causes. */
+/** The message and the causes of the 409 response for conflicts. */
 export function conflictTexts(conflicts: readonly FieldConflict[]): {
   readonly message: string;
   readonly causes: readonly { readonly message: string; readonly field: string }[];

@@ -51,7 +51,7 @@ function mergeLists(type: ListNode, live: readonly unknown[], applied: readonly 
   const liveElements = live.map((item) => elementOf(type, item));
   const appliedElements = applied.map((item) => elementOf(type, item));
   const liveItems = new Map<PathElement, unknown>();
-  // Stored elements that repeat each other are not merged.
+  // A stored element that occurs more than once is not merged.
   for (const [i, element] of liveElements.entries())
     liveItems.set(element, liveItems.has(element) ? undefined : live[i]);
   const appliedItems = new Map(appliedElements.map((element, i) => [element, applied[i]]));
@@ -76,7 +76,7 @@ function mergeLists(type: ListNode, live: readonly unknown[], applied: readonly 
         nextShared++;
         continue;
       }
-      // An element of both lists, but not the next one in their order.
+      // The element is in both lists, but it is not the next shared element in the order of `applied`.
       if (appliedItems.has(liveElement) && nextShared < shared.length && shared[nextShared] !== liveElement) {
         l++;
         continue;

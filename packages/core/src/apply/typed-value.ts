@@ -4,12 +4,12 @@ import { jsonFields, type ListNode, messageNode } from '../kind/schema-walk.ts';
 import { FieldSet, fieldElement, keyElement, type PathElement, pathText, valueElement } from './field-set.ts';
 
 /**
- * The schema of a value as merges see it. Undefined: the value has no schema, and its type is deduced from its content:
+ * The schema of a value for a merge. Undefined: the value has no schema, and its type is deduced from its content:
  * objects are granular, lists atomic.
  */
 export type NodeType = SchemaNode | undefined;
 
-/** What merges do with a value of a type: an atomic value has one owner, the others one owner per item. */
+/** Whether a value of this type is atomic: an atomic value has one owner, any other value has one owner per item. */
 export function isAtomic(type: NodeType): boolean {
   if (type === undefined || type.type === 'list') return type !== undefined && listKeys(type) === undefined;
   return (type.type === 'map' || type.type === 'message') && type.mapType === 'atomic';
@@ -60,7 +60,7 @@ export function isNamedField(type: NodeType, name: string): boolean {
   return type?.type === 'message' && jsonFields(type).has(name);
 }
 
-/** The value as items, when its type or, without one, its form is an object. */
+/** The value when it is an object, whatever its type is. */
 export function asMap(value: unknown): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
@@ -108,7 +108,7 @@ function keyDefault(list: ListNode, key: string): unknown {
 /** A value that does not have its type. */
 export class TypedValueError extends Error {}
 
-/** Number of errors in one answer. */
+/** Maximum number of errors in one response. */
 const maxErrors = 100;
 
 /**
@@ -127,7 +127,7 @@ export function typeErrors(type: SchemaNode, value: JsonObject): string[] {
   return errors;
 }
 
-/** Why a value cannot have the type, without regard to what it contains. */
+/** Why a value does not have the type, without a check of its items; undefined when it has the type. */
 function mismatch(type: SchemaNode, value: unknown): string | undefined {
   switch (type.type) {
     case 'message':
@@ -151,7 +151,11 @@ function mismatch(type: SchemaNode, value: unknown): string | undefined {
   }
 }
 
-/** `isClosed`: undeclared fields are errors. A structure of a JSON Schema does not state which objects are open. */
+/**
+ * Adds the type errors of a value and its items to `errors`. With `isClosed`, undeclared fields are errors. Below a
+ * schema that was converted from JSON Schema only `metadata` is closed, because that schema does not state which
+ * objects allow undeclared fields.
+ */
 function check(type: NodeType, value: unknown, path: string, errors: string[], isClosed: boolean): void {
   if (type === undefined || value === null || errors.length >= maxErrors) return;
   const why = mismatch(type, value);
@@ -223,7 +227,7 @@ function collectMap(type: NodeType, map: JsonObject, set: FieldSet): void {
   }
 }
 
-/** The set below a value, or undefined for a leaf. */
+/** The fields of a value, or undefined for a leaf. */
 function collect(type: NodeType, value: unknown): FieldSet | undefined {
   if (isLeaf(type, value)) return undefined;
   const set = new FieldSet();
@@ -258,7 +262,7 @@ export function indexList(type: ListNode, list: readonly unknown[]): Map<PathEle
   return index;
 }
 
-/** A set with the named fields on the way to its members. */
+/** The set, extended by those ancestors of its members that are declared fields. */
 export function withNamedFields(type: NodeType, set: FieldSet): FieldSet {
   const result = new FieldSet();
   for (const element of set.memberElements()) result.add(element);
@@ -289,7 +293,7 @@ export function reconciled(type: NodeType, set: FieldSet): FieldSet {
   return result ?? set;
 }
 
-/** A value without the items of a set. What becomes empty is null. */
+/** The value without the items in `set`. An object or list that becomes empty is replaced by null. */
 export function removeItems(type: NodeType, value: unknown, set: FieldSet): unknown {
   const map = asMap(value);
   if (map !== undefined) {

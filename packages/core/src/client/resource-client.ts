@@ -36,7 +36,9 @@ export interface DiscoveredResource extends GroupVersionResource {
 
 /** Options of a read of one object. */
 export interface GetOptions {
-  /** Unset = latest; '0' = any; N = not older than N. */
+  /**
+   * State to read: the latest when unset, any state for '0', otherwise a state that is not older than this revision.
+   */
   readonly resourceVersion?: string;
   readonly signal?: AbortSignal;
 }
@@ -67,7 +69,10 @@ export interface MutateOptions {
   readonly dryRun?: boolean;
   readonly fieldManager?: string;
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
-  /** Of applies: take fields from their owners; without it the apply fails with a 409 that names them. */
+  /**
+   * For an apply: takes fields from their owners. Without this option, the apply fails with a 409 that names the
+   * owners.
+   */
   readonly force?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -107,7 +112,7 @@ export const PatchType = {
 } as const;
 export type PatchType = keyof typeof PatchType;
 
-/** A change as clients see it. */
+/** A watch event as clients receive it. */
 export type ClientWatchEvent<T extends KubeObject> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored<T> }
   | { readonly type: 'BOOKMARK'; readonly object: KubeObject };

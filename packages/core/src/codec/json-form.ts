@@ -37,11 +37,11 @@ export interface JsonShape {
   bookmark(object: StoredObject): Buffer;
   /** The whole body for an object that is not stored. */
   document(object: KubeObject): unknown;
-  /** Around the items of a list. */
+  /** What surrounds the items of a list response. */
   readonly list: ListEnvelope;
   /**
-   * Present when a single object is sent in an envelope with one item, as in a Table: what surrounds the item, also in
-   * every event of a watch but the first.
+   * What surrounds the only item when a single object is sent as a list of one item, as in a Table. `first` is for
+   * single objects and for the first event of a watch, `next` for all other events.
    */
   readonly single?: { readonly first: ListEnvelope; readonly next: ListEnvelope };
 }
@@ -89,7 +89,7 @@ export function partialMetadataJson(kind: KindDefinition, apiVersion: string): R
   };
 }
 
-/** The metadata of canonical JSON as an object of its own. */
+/** A PartialObjectMetadata document with the metadata of canonical JSON. */
 export function partialMetadataBytes(json: Buffer, apiVersion: string): Buffer {
   const range = metadataRange(json);
   if (range === undefined) return Buffer.from(JSON.stringify(partialOf(JSON.parse(json.toString('utf8')), apiVersion)));
@@ -101,12 +101,15 @@ export function partialMetadataBytes(json: Buffer, apiVersion: string): Buffer {
   return out;
 }
 
-/** The metadata of an object that has been parsed. */
+/** A PartialObjectMetadata with the metadata of a parsed object. */
 export function partialOf(object: KubeObject, apiVersion: string): PartialObject {
   return { kind: partialObjectMetadata, apiVersion, metadata: object.metadata ?? {} };
 }
 
-/** JSON whose metadata is the served one; a new head changes nothing below it. */
+/**
+ * JSON that contains the metadata of the served version. A storage conversion that changes only `kind` and `apiVersion`
+ * does not change the metadata, so the stored JSON suffices.
+ */
 function metadataSource(kind: KindDefinition, object: StoredObject): Buffer {
   const json = object.json;
   return kind.storage === undefined || kind.storage.isRelabel(json) ? json : servedBytes(kind, object);
@@ -119,7 +122,10 @@ export class JsonForm implements WireForm {
   readonly #recentBodies: RecentBodies;
   #watch: WatchForm | undefined;
 
-  /** @param recentBodies may be shared by the forms of all kinds: the document of an object as stored is the same. */
+  /**
+   * @param recentBodies may be shared by the forms of all kinds, because it contains only objects exactly as they are
+   * stored.
+   */
   constructor(shape: JsonShape, recentBodies: RecentBodies) {
     this.#shape = shape;
     this.#recentBodies = recentBodies;
@@ -168,7 +174,10 @@ export class JsonForm implements WireForm {
   }
 }
 
-/** The body for an object that is not stored, as a value; a Status stays as it is in every shape. */
+/**
+ * The response body, as a value, for an object that is not stored. A Status is never converted to a Table or to
+ * metadata.
+ */
 export function documentOf(shape: JsonShape, object: KubeObject | Status): unknown {
   return object.kind === 'Status' && object.apiVersion === 'v1' ? object : shape.document(object as KubeObject);
 }
@@ -231,8 +240,8 @@ function bodyOf(object: StoredObject): Buffer {
 type Body = (type: WatchEventType, object: StoredObject) => Buffer | JsonSource;
 
 /**
- * Watch events of a shape. Frames are encoded once per event and shared, those of tables included: an age in a replayed
- * frame is the age when the frame was encoded.
+ * Encodes watch events with objects in the given shape. Each frame is encoded once per event and shared by all watches.
+ * A Table frame that is sent later therefore shows the age at the time of its encoding.
  */
 export function jsonWatchForm(shape: JsonShape): WatchForm {
   const { single } = shape;

@@ -6,16 +6,16 @@ export interface Brand {
   readonly metaGroup: string;
 }
 
-/** The names that Kubernetes clients expect. */
+/** The names that Kubernetes uses, and its clients expect. */
 export const defaultBrand: Brand = { vendor: 'kubernetes', metaGroup: 'meta.k8s.io' };
 
-/** How a body is written. */
+/** Encoding of a request or response body. */
 export type Media = 'json' | 'yaml' | 'protobuf';
 
 export const jsonMediaType = 'application/json';
 export const yamlMediaType = 'application/yaml';
 
-/** Media type of the binary encoding under a brand. */
+/** Media type of the protobuf encoding, with the vendor of the brand. */
 export function protobufMediaType(brand: Brand = defaultBrand): string {
   return `application/vnd.${brand.vendor}.protobuf`;
 }
@@ -95,7 +95,7 @@ export function contentMediaType(header: string | undefined): string {
   return (semicolon === -1 ? header : header.slice(0, semicolon)).trim().toLowerCase();
 }
 
-/** How a request body is written; undefined = 415. */
+/** Encoding of a request body, by its Content-Type; undefined = 415. */
 export function bodyMedia(contentType: string | undefined, brand: Brand = defaultBrand): Media | undefined {
   switch (contentMediaType(contentType)) {
     case jsonMediaType:

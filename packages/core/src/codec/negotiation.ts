@@ -8,22 +8,22 @@ export interface Offer {
   /** Kinds that `as`, `g` and `v` may request in this media type, for example Table. */
   readonly targets?: readonly GroupVersionKind[];
   /**
-   * Value of `stream` that this form serves, `watch` for watches; absent: a clause that requests a stream is not for
-   * it.
+   * Value of the media type parameter `stream` for which this form is offered: `watch` for watches. Absent: the form is
+   * not offered to a clause with this parameter.
    */
   readonly stream?: string;
-  /** True when only the targets are available. */
+  /** True when the media type is available only with a conversion to one of `targets`. */
   readonly targetsOnly?: boolean;
 }
 
 /** The form of the response. */
 export interface Negotiated<O extends Offer = Offer> {
   readonly offer: O;
-  /** Set when the clause requested a conversion. */
+  /** The conversion that the matching clause of the Accept header requested. */
   readonly target?: GroupVersionKind;
-  /** Set when the clause contained the parameter. */
+  /** The parameter `pretty` of the matching clause of the Accept header, if it has one. */
   readonly pretty?: boolean;
-  /** The stream the clause named, if it named one. */
+  /** The parameter `stream` of the matching clause of the Accept header, if it has one. */
   readonly stream?: string;
 }
 
@@ -42,7 +42,7 @@ export function negotiate<O extends Offer>(
 ): Negotiated<O> | undefined {
   const first = offers[0];
   if (accept === undefined || accept.trim() === '') return first && { offer: first };
-  // The header of nearly every plain client.
+  // Most clients send an Accept header that is exactly one media type.
   if (first !== undefined && accept === first.mediaType) return { offer: first };
   const clauses = parseAccept(accept);
   const excluded = new Set(clauses.filter((clause) => clause.quality === 0).map((clause) => clause.mediaType));

@@ -71,7 +71,10 @@ function ownBytes(text: string): Buffer {
   return bytes;
 }
 
-/** Written in two parts, because integer-like keys of open schemas would come before `kind` in an object of one. */
+/**
+ * Concatenated from two texts. In a single object, properties with integer-like names, which open schemas allow, would
+ * be written before `kind`.
+ */
 function canonicalJson(kind: KindDefinition, object: KubeObject, metadata: object): string {
   const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = object;
   const text = jsonText(rest);
@@ -79,15 +82,15 @@ function canonicalJson(kind: KindDefinition, object: KubeObject, metadata: objec
   return `${jsonHead(kind)},"metadata":${jsonText(metadata)}${tail}`;
 }
 
-/** The stored bytes as they are. */
+/** The stored bytes, unchanged. */
 export const storedJson: Representation = { id: 'json', stored: true, encode: (object) => object.json };
 
 const representations = new WeakMap<KindDefinition, Representation>();
 
 /**
- * The compact JSON of a kind's objects in the served version. For most kinds these are the stored bytes; a kind that
- * shares another's storage gets them with another head where that is the only difference, and converted where it is
- * not.
+ * The compact JSON of a kind's objects in the served version. For most kinds these are the stored bytes. For a kind
+ * that shares the storage of another kind, `kind` and `apiVersion` are replaced in the bytes where nothing else
+ * differs; otherwise the object is converted.
  */
 export function servedJson(kind: KindDefinition): Representation {
   let representation = representations.get(kind);

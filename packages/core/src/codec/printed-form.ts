@@ -26,7 +26,7 @@ interface Printer {
    */
   readonly maxBytes: number;
   document(value: unknown): Buffer;
-  /** Beginning of a list with items. */
+  /** Beginning of a list that has at least one item. */
   head(envelope: ListEnvelope, metadata: ListMetadata): string;
   item(value: unknown, first: boolean): string;
   readonly tail: string;

@@ -21,7 +21,7 @@ export const metaVersions: readonly string[] = ['v1', 'v1beta1'];
 /** The type of response that is negotiated. */
 export type AnswerShape = 'object' | 'list' | 'watch';
 
-/** An offer with its medium. */
+/** An offer and the encoding in which its responses are written. */
 export interface FormOffer extends Offer {
   readonly media: Media;
 }
@@ -29,13 +29,16 @@ export interface FormOffer extends Offer {
 /** A medium other than JSON and YAML, which are always available. */
 export interface FormBuilder {
   readonly media: Media;
-  /** Whether it can write whole objects of this kind. */
+  /** Whether this medium can encode whole objects of the kind. */
   serves(kind: KindDefinition): boolean;
-  /** Whether it can write the targets also for a kind that it does not serve; default no. */
+  /**
+   * Whether this medium can encode the conversion targets for a kind whose whole objects it cannot encode; default
+   * false.
+   */
   servesTargets?(kind: KindDefinition): boolean;
-  /** Targets it can write; whole objects are no target. */
+  /** Conversion targets that this medium can encode, such as PartialObjectMetadata. Whole objects are not a target. */
   readonly targets: readonly FormTarget['as'][];
-  /** True when it has watch frames. */
+  /** True when this medium can encode watch events. */
   readonly streams: boolean;
   form(kind: KindDefinition, request: FormRequest): WireForm;
 }
@@ -70,7 +73,7 @@ export class Representations {
    * docs/reference/api-rules.md#start-of-a-watch.
    */
   offers(kind: KindDefinition, shape: AnswerShape, options: { readonly tables?: boolean } = {}): readonly FormOffer[] {
-    // Reviews are answers, not objects of a collection: there is nothing that a row could show.
+    // Reviews (virtual kinds with `create`) exist only as responses, so there is nothing that a Table could list.
     const tables = options.tables !== false && kind.virtual?.create === undefined;
     return memo(this.#offers, kind, `${shape} ${tables}`, () => {
       const targets = this.#targets(shape, tables);
@@ -93,7 +96,7 @@ export class Representations {
     });
   }
 
-  /** The target that a negotiated conversion means; none = whole objects. */
+  /** The form of objects for the conversion that was negotiated; without a conversion, whole objects. */
   target(
     conversion: GroupVersionKind | undefined,
     includeObject: 'None' | 'Metadata' | 'Object' = 'Metadata',
@@ -105,7 +108,10 @@ export class Representations {
       : { as: partialObjectMetadata, version };
   }
 
-  /** How answers about a kind are written; the same request gives the same form, and with it the same shared bytes. */
+  /**
+   * The form in which responses about a kind are written. The same request always gives the same instance, so that its
+   * encoded bytes are shared.
+   */
   form(kind: KindDefinition, request: FormRequest): WireForm {
     const { media, pretty, target } = request;
     const wanted =

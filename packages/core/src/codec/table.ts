@@ -75,7 +75,7 @@ export function tableShape(
       );
     },
     document: (object) => {
-      // Bodies of subresources are of other kinds.
+      // The body of a subresource, such as Scale, has another kind; its row has the default columns.
       const own = object.kind === kind.kind && object.apiVersion === kind.apiVersion;
       const shown = own ? columns : defaultColumns;
       const row = rowOf(own ? kind : undefined, shown, object, { now: new Date(clock.now()) });

@@ -27,8 +27,8 @@ export interface FormRequest {
 export interface ListBody {
   readonly head: Buffer;
   /**
-   * Created while they are read. Buffers from the source given to {@link WireForm.list} belong to the consumer. All
-   * others must not be changed.
+   * The buffers are created while the iterable is read. Buffers from the source given to {@link WireForm.list} belong
+   * to the consumer. All other buffers must not be changed.
    */
   readonly items: Iterable<Buffer>;
   readonly tail: Buffer;
@@ -45,7 +45,10 @@ export interface EventPair {
 /** How the events of a watch are written. */
 export interface WatchForm extends EventPair {
   readonly contentType: string;
-  /** Form of the very first event where it differs: only there a Table describes its columns. */
+  /**
+   * Encoding of the first event, where it differs from that of all others: only in the first event of a watch, a Table
+   * describes its columns.
+   */
   readonly first?: EventPair;
   /** The ERROR event that ends a stream, without chunk header. */
   errorFrame(status: Status): Buffer;
@@ -59,13 +62,10 @@ export interface WireForm {
   readonly contentType: string;
   /** Body of an answer that is a stored object. */
   stored(object: StoredObject): Buffer;
-  /**
-   * Body of an answer that is not stored: dry runs, exports, subresource bodies. A Status is written as it is in any
-   * form.
-   */
+  /** Body of an answer that is not stored: dry runs, exports, subresource bodies. A Status is never converted. */
   value(object: KubeObject | Status): Buffer;
   list(page: ListPage, pieces?: PieceSource): ListBody;
-  /** Undefined: there are no streams of this form. */
+  /** Undefined when this form does not support watches. */
   watch(): WatchForm | undefined;
 }
 

@@ -8,11 +8,13 @@ type NodeEvent = ScalarEvent | SequenceEvent | MappingEvent;
 
 /** Limits of a YAML document: see docs/reference/api-rules.md#limits-of-a-request. */
 export interface YamlLimits {
-  /** Nesting, aliases expanded. */
+  /** Maximum nesting depth, with aliases expanded. */
   readonly maxDepth: number;
-  /** Aliases when every alias is expanded, including those inside of the nodes that aliases refer to. */
+  /**
+   * Maximum number of aliases after expansion; an alias inside of an aliased node counts each time the node is used.
+   */
   readonly maxAliases: number;
-  /** Bytes of text, roughly, when every alias is expanded. */
+  /** Approximate maximum number of bytes of text, with aliases expanded. */
   readonly maxExpandedBytes: number;
 }
 
@@ -70,7 +72,7 @@ export class YamlBuilder {
     };
   }
 
-  /** A separator behind the only document is common in manifests. */
+  /** Skips empty documents, because many manifests have a separator (`---`) after their only document. */
   #skipEmptyDocuments(): void {
     for (; this.#at < this.#events.length; this.#at += 3) {
       const content = this.#events[this.#at + 1];

@@ -19,7 +19,7 @@ const specialText = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
  */
 export function plainScalar(text: string): unknown {
   const first = text.charCodeAt(0);
-  // Digits, sign and dot begin numbers; anything else is a word.
+  // A number begins with a digit, a sign or a dot; any other text cannot be a number.
   const numeric = (first >= 0x30 && first <= 0x39) || first === 0x2d || first === 0x2b || first === 0x2e;
   if (!numeric) {
     if (nullText.test(text)) return null;

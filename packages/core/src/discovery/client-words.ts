@@ -2,7 +2,7 @@ import type { KindDefinition } from '../kind/kind-definition.ts';
 import { storageKindOf } from '../storage/storage-key.ts';
 import { servedGroups } from './served-groups.ts';
 
-/** The short names that users may type instead of the resource, if there are any. */
+/** The short names and categories that users may type instead of the name of the resource. */
 export interface ClientWords {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];

@@ -1,6 +1,9 @@
 import type { GroupVersionKind } from '../meta/types.ts';
 
-/** Where clients of a network reach the server. The Python client refuses documents without such a list. */
+/**
+ * The address at which clients of one network (CIDR) reach the server. The Python client rejects a discovery document
+ * without a list of these.
+ */
 export interface ServerAddressByClientCIDR {
   readonly clientCIDR: string;
   /** `host:port`. */
@@ -50,7 +53,7 @@ export interface APIResource {
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
-  /** Equal for two resources exactly when they share their stored form. */
+  /** Equal for two resources exactly when their objects are stored in the same form. */
   readonly storageVersionHash?: string;
 }
 

@@ -3,7 +3,7 @@ import type { KindDefinition } from '../kind/kind-definition.ts';
 /** The kinds of one version of a group. */
 export interface ServedVersion {
   readonly version: string;
-  /** By plural. */
+  /** Sorted by the plural name of the resource. */
   readonly kinds: readonly KindDefinition[];
 }
 

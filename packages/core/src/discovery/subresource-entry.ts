@@ -5,7 +5,7 @@ import type { GroupVersionKind } from '../meta/types.ts';
 /** What clients need to know about one subresource of a kind. */
 export interface SubresourceEntry {
   readonly name: string;
-  /** The kind of its bodies. */
+  /** The kind of the request and response bodies. */
   readonly kind: GroupVersionKind;
   /** Sorted. */
   readonly verbs: readonly Verb[];

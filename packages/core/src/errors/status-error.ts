@@ -43,11 +43,11 @@ export function isStatusError(error: unknown, reason?: StatusReason): error is S
   );
 }
 
-/** Characters of an answer's message, of one of its causes, and of all its causes together. */
+/** Maximum number of characters of a Status message, of one cause, and of all causes together. */
 const maxMessage = 32 * 1024;
 const maxCause = 4 * 1024;
 const maxCauses = 24 * 1024;
-/** Characters of a name that messages repeat: more than any object can have. */
+/** Maximum number of characters of a name in a message: longer than the name of any object. */
 const maxName = 512;
 
 /**

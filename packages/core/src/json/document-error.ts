@@ -31,7 +31,7 @@ export function isDocumentError(error: unknown): error is DocumentError {
   return typeof error === 'object' && error !== null && brand in error;
 }
 
-/** A parsed body. */
+/** A parsed request body. */
 export interface ParsedDocument {
   readonly value: unknown;
   /**
@@ -39,7 +39,7 @@ export interface ParsedDocument {
    * counts. Empty unless the caller requested them.
    */
   readonly duplicateFields: readonly string[];
-  /** The same fields of a YAML document as Kubernetes reports them: `line 9: key "name" already set in map`. */
+  /** The duplicate fields of a YAML document, as Kubernetes reports them: `line 9: key "name" already set in map`. */
   readonly repeatedKeys?: readonly string[];
 }
 
@@ -58,7 +58,10 @@ export function placeOf(
   return `line ${line}, column ${offset - lineStart}`;
 }
 
-/** Repeated fields that are reported; each report repeats a path, so their number and length are limited. */
+/**
+ * Maximum number of duplicate fields that are reported. A report repeats the path of the field, so its length is
+ * limited too.
+ */
 const maxDuplicates = 100;
 const maxKeyLength = 256;
 const maxPathLength = 1024;

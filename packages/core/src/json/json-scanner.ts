@@ -134,7 +134,7 @@ export class JsonScanner {
     const length = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/.exec(text)?.[0].length ?? 0;
     if (length === 0) throw this.#unexpected('where a value belongs');
     this.#at += length;
-    // Digits of a number longer than the window.
+    // The number continues after the 400 bytes that were examined: skip the rest of it.
     if (length === text.length) while (isNumberByte(this.#bytes[this.#at] ?? 0)) this.#at++;
   }
 

@@ -1,5 +1,5 @@
 const metadataStart = Buffer.from('"metadata":{');
-/** Kind and apiVersion, which come before, are shorter than this together. */
+/** Maximum offset of `metadata` in canonical JSON. Only `kind` and `apiVersion` precede it, and they are shorter. */
 const maxHeadBytes = 512;
 const quote = 0x22;
 const backslash = 0x5c;

@@ -35,12 +35,12 @@ export function parseJson(bytes: Buffer, options: { readonly duplicates?: boolea
   try {
     value = longNumbers ? parseLongNumbers(bytes, 'refuse') : JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // Determines the position; the message of the JavaScript engine would quote the document.
+    // Scans again for the position of the error, because the message of `JSON.parse` would quote the document.
     new JsonScanner(bytes).duplicateFields();
     if (error instanceof DocumentError) throw error;
     throw new DocumentError('json', 'syntax', `the document is not JSON: ${(error as Error).name}`);
   }
-  // Objects hold as many members as the text has unless some were repeated, so the exact search is rarely needed.
+  // A parsed object has fewer members than the text when fields are repeated. Only then are their paths searched.
   const suspicious = options.duplicates === true && membersOf(value) !== members;
   return { value, duplicateFields: suspicious ? new JsonScanner(bytes).duplicateFields() : none };
 }
@@ -62,7 +62,7 @@ function membersOf(value: unknown): number {
   return members;
 }
 
-/** Integers of one body that only bigints hold; each costs a microsecond. */
+/** Maximum number of bigints in one body; parsing each one costs a microsecond. */
 const maxBigInts = 20_000;
 
 /** Prefix of the strings that represent integers beyond the range of numbers. It is random for each process. */
@@ -129,7 +129,10 @@ function withBigInts(value: unknown): unknown {
  * such as digests in hexadecimal, seldom follow one of these characters, so that the search is short.
  */
 const longInteger = /[:,[\s-][0-9]{16}/;
-/** A text that begins with a digit is a number and nothing else; `^` above would make the search twice as slow. */
+/**
+ * JSON text that begins with a digit is a single number. `longInteger` does not match it: to allow the start of the
+ * text (`^`) in that expression would make the search twice as slow.
+ */
 const isNumber = (text: string) => text >= '0' && text < ':';
 
 /**
@@ -140,7 +143,9 @@ export function parseJsonText(text: string): unknown {
   return longInteger.test(text) || isNumber(text) ? parseLongNumbers(Buffer.from(text), 'round') : JSON.parse(text);
 }
 
-/** `JSON.stringify` for values that may hold bigints, which become integer literals. `indent` as there. */
+/**
+ * `JSON.stringify` for values that may contain bigints, which become integer literals. `indent` has the same meaning.
+ */
 export function jsonText(value: unknown, indent?: number): string {
   try {
     return JSON.stringify(value, null, indent);
@@ -299,7 +304,7 @@ function stringEnd(bytes: Uint8Array, start: number): number {
 /** A JSON object. Keys such as `__proto__` are data like any other. */
 export type JsonObject = Record<string, unknown>;
 
-/** True for what JSON writes with braces. */
+/** True for objects; false for arrays, null and scalars. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -26,19 +26,19 @@ export type ConnectLocation =
   | {
       readonly to: 'agent';
       readonly node: string;
-      /** Begins with a slash; encoded. */
+      /** Path of the request to the agent, percent-encoded, with a leading slash. */
       readonly path: string;
-      /** Without the question mark. */
+      /** Query of the request to the agent, without the question mark. */
       readonly query: string;
       /**
-       * Chosen by the client as a whole: addresses of the server itself are not allowed, and responses are forwarded
-       * unchanged.
+       * True for the `proxy` of a node, where the client chooses path and query. Addresses of the server itself are not
+       * allowed, and responses are forwarded unchanged.
        */
       readonly proxied?: boolean;
       /** True: the certificate of the agent is not verified. */
       readonly anyCertificate?: boolean;
     }
-  /** Another port of a node. */
+  /** A port of a node other than that of its agent. */
   | {
       readonly to: 'node';
       readonly node: string;
@@ -69,7 +69,7 @@ export interface ConnectCall<T extends KubeObject = KubeObject> {
   readonly options: ConnectOptions;
   /** The rest of the path after the subresource, as sent, with its leading slash; `/` when there is none. */
   readonly path: string;
-  /** As sent, without the question mark. */
+  /** The query string as sent, without the question mark. */
   readonly query: string;
   /** Reads another object; undefined when the object or its kind does not exist. */
   read(resource: GroupVersionResource, name: string, namespace?: string): Promise<KubeObject | undefined>;
@@ -88,7 +88,8 @@ export interface ConnectSubresource {
   /** The kind of the options, which is also the kind in discovery. */
   readonly optionsKind: GroupVersionKind;
   /**
-   * Shown in discovery and documents instead of the kind of the options, where the published documents have another.
+   * The kind that discovery and OpenAPI documents show, when it is not the kind of the options: for pods/log,
+   * Kubernetes shows Pod.
    */
   readonly shownKind?: GroupVersionKind;
   readonly parameters: readonly ConnectParameter[];
@@ -98,7 +99,11 @@ export interface ConnectSubresource {
   readonly upgrades: boolean;
   /** Errors of well-formed options; 422. */
   readonly validate?: (options: ConnectOptions) => readonly FieldError[];
-  /** The name of the parent in that of the path, `https:web:443` for one. @throws StatusError 400 */
+  /**
+   * Extracts the name of the parent from the name in the path, for example `web` from `https:web:443`.
+   *
+   * @throws StatusError 400
+   */
   readonly parentName?: (name: string) => string;
   /** Resolves the target. @throws StatusError when there is none. */
   // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own

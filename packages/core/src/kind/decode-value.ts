@@ -10,7 +10,7 @@ const brand = Symbol.for('keelson.DecodeTypeError');
 
 /** A JSON value of a type that its field cannot have. The transport answers 400. */
 export class DecodeTypeError extends Error {
-  /** Where, in JavaScript notation; '' for the whole document. */
+  /** Path of the value in JavaScript notation; '' for the whole document. */
   readonly path: string;
   readonly expected: string;
   readonly got: string;
@@ -264,12 +264,12 @@ export const decodeIntOrString: NodeDecoder = (input, context, key) => {
   return input === 0 ? 0 : input;
 };
 
-/** Any object, as it is. */
+/** Decodes an object of any content, which is returned unchanged. */
 export const decodeRaw: NodeDecoder = (input, context, key) => {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw context.typeError(key, 'object', input);
   return input;
 };
 
-/** Any value, as it is. */
+/** Decodes a value of any type, which is returned unchanged. */
 export const decodeAny: NodeDecoder = (input) => input;

@@ -31,7 +31,7 @@ export interface Decoded<T> {
   readonly value: T;
   /** Paths of fields the schema does not know, the first hundred of them. */
   readonly unknownFields: readonly string[];
-  /** What the transport answers with 422, the first hundred of them. */
+  /** Violations of the schema, which the transport reports with 422; at most the first hundred. */
   readonly errors: readonly FieldError[];
 }
 

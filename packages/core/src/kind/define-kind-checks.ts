@@ -10,7 +10,7 @@ function repeated(words: readonly string[]): string | undefined {
   return words.find((word, index) => words.indexOf(word) !== index);
 }
 
-/** Every contradiction in the words of a declaration, as texts. */
+/** A text for each invalid name and repeated verb of a kind declaration. */
 function nameProblems(kind: KindDefinition): string[] {
   const problems: string[] = [];
   if (!kindWord.test(kind.kind)) problems.push('kind must consist of letters, digits and hyphens');
@@ -40,7 +40,7 @@ function subresourceProblems(kind: KindDefinition, message: MessageNode): string
   return problems;
 }
 
-/** Options that mean something only where the status is a subresource. */
+/** Strategy options that have an effect only when the kind has the status subresource. */
 const statusOptions = ['keepsStatusOnCreate', 'prepareForStatusUpdate', 'validateStatusUpdate'] as const;
 
 function strategyProblems({ strategy, subresources, verbs }: KindDefinition): string[] {

@@ -34,7 +34,7 @@ export function pluralOf(word: string): string {
 export type ColumnOptions<T> = Omit<Column<T>, 'description' | 'priority'> &
   Partial<Pick<Column<T>, 'description' | 'priority'>>;
 
-/** What `defineKind` takes; everything but group, version, kind and schema has a default. */
+/** The parameters of `defineKind`. Everything but group, version, kind and schema has a default. */
 export interface KindOptions<S extends Schema<unknown>> {
   /** '' for the core group. */
   readonly group: string;
@@ -42,7 +42,7 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly kind: string;
   /** Default `Namespaced`. */
   readonly scope?: Scope;
-  /** Default: lower-case kind, plural by English rules. */
+  /** Defaults: the singular is the kind in lower case, the plural is formed by the rules of English. */
   readonly names?: Partial<KindNames>;
   /**
    * Message with the kind's own fields (`spec`, `status`, `data` ...); apiVersion, kind and metadata (number 1) are
@@ -60,7 +60,7 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly virtual?: VirtualKind<SchemaObject<S>>;
   /** Clients of this version are warned. */
   readonly deprecated?: Deprecation;
-  /** Default: all eight; of virtual kinds `create`, or `get` and `list`. */
+  /** The verbs of the kind. Default: all eight; for virtual kinds either `create`, or `get` and `list`. */
   readonly verbs?: readonly Verb[];
   /** False for kinds that teams declare with open schemas: no strategic merge patch. Default true. */
   readonly structural?: boolean;
@@ -84,7 +84,8 @@ function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, w
   const declared = messageNode(own);
   if (!declared) throw new Error(`${where}: the schema must be a message`);
   const message = nameMessages(declared, gvk);
-  // A kind whose objects also occur inside other objects has these fields already, so that both are one message.
+  // The message of a kind whose objects also occur inside other objects has these fields already, and is used in both
+  // places.
   if (message.fields['kind'] === typeMetaFields.kind) return { node: message };
   for (const name of ['kind', 'apiVersion', 'metadata']) {
     if (name in message.fields)

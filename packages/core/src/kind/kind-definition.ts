@@ -30,7 +30,7 @@ export interface Column<T> {
   /** `name` marks the column that names the object. */
   readonly format?: string;
   readonly description: string;
-  /** 0 = always shown; above = only in wide output. */
+  /** 0: always shown. Greater values: shown in wide output only. */
   readonly priority: number;
   /** The cell; dates are already humanised. Never throws on objects with absent optional fields. */
   readonly value: (object: T, context: ColumnContext) => string | number | boolean | null;
@@ -60,7 +60,10 @@ export interface StorageConversion<T> {
    * be re-labelled without being parsed.
    */
   readonly isRelabel: (storedJson: Buffer) => boolean;
-  /** What the storage version calls selectable fields that have other names there. */
+  /**
+   * Names of selectable fields in the storage version, by their names in this version; only of fields whose names
+   * differ.
+   */
   readonly selectableFields?: Readonly<Record<string, string>>;
 }
 
@@ -85,18 +88,21 @@ export interface KindDefinition<T extends KubeObject = any> extends GroupVersion
   readonly names: KindNames;
   /** Message schema of the whole object: apiVersion, kind, metadata and the kind's own fields. */
   readonly schema: Schema<T>;
-  /** Sorted, as discovery shows them. */
+  /** In alphabetical order, as in discovery documents. */
   readonly verbs: readonly Verb[];
   readonly strategy: Strategy<T>;
   readonly subresources: readonly SubresourceDefinition[];
   /** Empty = the default table (Name, Created At). */
   readonly columns: readonly Column<T>[];
   readonly rowConditions?: (object: T) => RowCondition[];
-  /** `metadata.name` and (namespaced kinds) `metadata.namespace` are always among them. */
+  /**
+   * Values of the fields that field selectors may use, by path. `metadata.name` is always included, and
+   * `metadata.namespace` for namespaced kinds.
+   */
   readonly selectableFields: ReadonlyMap<string, (object: T) => string>;
-  /** Absent: the kind is stored as itself. */
+  /** Absent: the objects are stored in this version. */
   readonly storage?: StorageConversion<T>;
-  /** Present: the kind has no storage at all; `create` is its only verb. */
+  /** Present: the objects are not stored. The verbs are `create` only, or `get` and `list`. */
   readonly virtual?: VirtualKind<T>;
   /** Present on versions that clients should leave: the text of the `Warning` header on every answer. */
   readonly deprecationWarning?: string;

@@ -85,7 +85,10 @@ export class SchemaComponents {
     return name;
   }
 
-  /** Adds a component that is not written from a message; what is there under that name is completed, not replaced. */
+  /**
+   * Adds a component that is not derived from a message. Properties of an existing component of this name are kept
+   * unless `schema` replaces them.
+   */
   add(name: string, schema: JsonSchema): void {
     this.#writePending();
     this.#schemas.set(name, { ...this.#schemas.get(name), ...schema });
@@ -123,7 +126,7 @@ export class SchemaComponents {
           additionalProperties: this.of(node.values.node),
           ...(node.mapType ? { 'x-kubernetes-map-type': node.mapType } : {}),
         };
-      // Published documents describe these without a type.
+      // As in the OpenAPI documents of Kubernetes, the schema of such a value has no `type`.
       case 'union':
         return { description: `A value of one of several types: ${node.expected}.` };
       case 'message':
@@ -147,7 +150,7 @@ export class SchemaComponents {
       ...(field.default === undefined ? {} : { default: field.default }),
       ...(field.patchStrategy ? { 'x-kubernetes-patch-strategy': field.patchStrategy } : {}),
     };
-    // OpenAPI 3.0 ignores everything beside a `$ref`, hence the detour.
+    // OpenAPI 3.0 ignores keywords beside a `$ref`, so the reference is wrapped in `allOf`.
     return schema.$ref === undefined ? { ...schema, ...beside } : { allOf: [schema], ...beside };
   }
 

@@ -57,7 +57,7 @@ export function reachableMessages(schema: Schema<unknown>): Set<MessageNode> {
     else if (node.type === 'union') visit(node.message.node);
     else if (node.type === 'message' && !seen.has(node)) {
       seen.add(node);
-      // Their structure may be large, and is not made before it is needed.
+      // The structure of a JSON Schema may be large and is created on first use, so it is not visited.
       if (node.json !== undefined) return;
       for (const field of Object.values(node.fields)) visit(field.schema.node);
     }

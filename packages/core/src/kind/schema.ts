@@ -34,7 +34,10 @@ export interface NumberTraits {
   readonly maximum?: number;
 }
 
-/** How the objects of a kind are decoded and shown whose schema arrived over the API as JSON Schema. */
+/**
+ * For kinds whose schema is a JSON Schema received through the API (CustomResourceDefinition): how their objects are
+ * decoded and documented.
+ */
 export interface JsonSchemaForm {
   /** Completes and prunes the fields besides the metadata; `unknown` receives the paths of fields that are dropped. */
   readonly complete: (object: Readonly<Record<string, unknown>>, unknown: (path: string) => void) => object;
@@ -66,7 +69,7 @@ export type SchemaNode =
       readonly message: Schema<unknown>;
       /** The field of the message that a JSON value belongs to; undefined for values of another type. */
       readonly fieldOf: (json: unknown) => string | undefined;
-      /** The types in error messages. */
+      /** The allowed types, as error messages name them. */
       readonly expected: string;
     }
   | {
@@ -78,7 +81,7 @@ export type SchemaNode =
       readonly mapType?: 'atomic';
       /** Present: `fields` only describe the structure, for patches and server-side apply. */
       readonly json?: JsonSchemaForm;
-      /** In the order of the canonical encoding. */
+      /** Fields in the order in which they are encoded. */
       readonly fields: Readonly<Record<string, Field<unknown, boolean>>>;
     };
 
@@ -213,8 +216,9 @@ export const s = {
     node: { type: 'message', name, description, fields, ...traits },
   }),
   /**
-   * Message of a kind without a protobuf form, named by `defineKind` after where it stands. A bare schema is a field
-   * that a client must give; `optional(...)` and the other builders state otherwise.
+   * Message of a kind without a protobuf form. `defineKind` derives its name from the path of the field that contains
+   * it. A field given as a bare schema is required; `optional(...)` and the other builders declare other kinds of
+   * fields.
    */
   object: <const F extends ObjectFields>(fields: F, description = ''): Schema<FieldsType<ObjectFieldsOf<F>>> => ({
     node: {

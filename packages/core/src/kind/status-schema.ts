@@ -28,6 +28,6 @@ const status = s.message(`${metaV1}.Status`, 'Outcome of a request that returns 
   details: optional(5, details, 'What the failure was about.'),
   code: optional(6, s.int32(), 'HTTP status code.'),
 });
-/** Outcome of a request; the loose shape that other servers may send. */
+/** Outcome of a request as other servers may send it: any field can be absent. */
 export interface StatusObject extends Infer<typeof status> {}
 export const statusSchema: Schema<StatusObject> = status;

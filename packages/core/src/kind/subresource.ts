@@ -93,7 +93,9 @@ export type SubresourceDefinition =
       /** E.g. `binding`, `eviction`, `rollback`. */
       readonly name: string;
       readonly bodyKind: GroupVersionKind;
-      /** Versions in which a body has the same fields; it is passed on in the version of `bodyKind`. */
+      /**
+       * Other versions in which the body has the same fields. Such a body is converted to the version of `bodyKind`.
+       */
       readonly otherVersions?: readonly string[];
       // biome-ignore lint/suspicious/noExplicitAny: body types differ by subresource
       readonly schema: Schema<any>;

@@ -3,10 +3,10 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
 
-/** What the answer to a virtual object may depend on besides the object. */
+/** What the response for a virtual object may depend on besides the object. */
 export interface VirtualCall {
   readonly context: RequestContext;
-  /** Of the path; undefined exactly for cluster-scoped kinds. */
+  /** The namespace in the path; undefined exactly for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly now: Date;
   readonly dryRun: boolean;
@@ -21,7 +21,7 @@ export interface VirtualCall {
     body: KubeObject,
   ): Promise<KubeObject | Status>;
   readonly authorizer: Authorizer;
-  /** Absent on servers that know no tokens. */
+  /** Undefined when the server does not support bearer tokens. */
   readonly authenticateToken: AuthenticateToken | undefined;
 }
 
@@ -32,7 +32,7 @@ export type ReadVirtual<T extends KubeObject> = (
 ) => Promise<readonly T[]>;
 
 /**
- * Behaviour of a kind whose objects are not stored; docs/adr/0008. It has one of both functions.
+ * Behaviour of a kind whose objects are not stored: see docs/adr/0008. Exactly one of the two functions is present.
  *
  * - `create`: the objects are requests. A POST is answered at once with the completed object (201), and no other verb
  * exists.
@@ -41,6 +41,6 @@ export type ReadVirtual<T extends KubeObject> = (
 export interface VirtualKind<T extends KubeObject> {
   /** Completes a private copy of a valid object, or answers it with a Status; may throw a StatusError. */
   readonly create?: (object: T, call: VirtualCall) => T | Status | Promise<T | Status>;
-  /** May throw a StatusError. */
+  /** Computes the objects for a get or list; may throw a StatusError. */
   readonly read?: ReadVirtual<T>;
 }

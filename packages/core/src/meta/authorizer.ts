@@ -2,7 +2,7 @@ import type { UserInfo } from './request-context.ts';
 
 /** The attributes of a request that authorization depends on. */
 export interface AccessAttributes {
-  /** Of a request for a resource its verb, of any other request the HTTP method in lower case. */
+  /** For a resource request, its verb; for any other request, the HTTP method in lower case. */
   readonly verb: string;
   /** False for discovery, health and every other path outside the grammar of resources. */
   readonly isResourceRequest: boolean;
@@ -13,9 +13,9 @@ export interface AccessAttributes {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
-  /** Of requests that are not about a resource. */
+  /** Path of a request that is not a resource request. */
   readonly path: string;
-  /** As sent, of lists and watches; absent or '' without one. */
+  /** Field selector of a list or watch, as sent; absent or '' when the request has none. */
   readonly fieldSelector?: string;
 }
 

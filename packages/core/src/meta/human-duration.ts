@@ -8,8 +8,8 @@ function two(big: number, bigUnit: string, small: number, smallUnit: string): st
 }
 
 /**
- * A span of time as the tables of clients show ages: two units for short times, one for long times (kinds.json
- * `$meta.humanDuration`). Clocks differ: up to two seconds before now counts as now, longer before is `<invalid>`.
+ * A span of time as kubectl shows ages in tables: two units for short times, one for long times. Clocks differ: up to
+ * two seconds in the future counts as now, more is `<invalid>`.
  */
 export function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / 1000);

@@ -11,7 +11,10 @@ export type Labels = Readonly<Record<string, string>>;
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
-  /** Sorted, each once. Empty for `Exists` and `DoesNotExist`, one number for `Gt` and `Lt`. */
+  /**
+   * The values in sorted order, without duplicates. Empty for `Exists` and `DoesNotExist`, one number for `Gt` and
+   * `Lt`.
+   */
   readonly values: readonly string[];
 }
 
@@ -61,8 +64,8 @@ export function labelRequirement(key: string, operator: LabelOperator, given: re
 }
 
 /**
- * Whether a value is among sorted ones. Called once per object of a list, so its cost hardly depends on how many values
- * there are.
+ * Binary search for a value among sorted ones. It runs for every object of a list, so its cost must hardly grow with
+ * the number of values.
  */
 function isAmong(sorted: readonly string[], value: string): boolean {
   let low = 0;

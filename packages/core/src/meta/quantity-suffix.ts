@@ -28,7 +28,7 @@ export const binarySuffixes: ReadonlyMap<number, string> = new Map([
 
 interface Suffix {
   readonly format: QuantityFormat;
-  /** Power of two for `binary`, of ten otherwise. */
+  /** The multiplier is 2^`exponent` for `binary`, otherwise 10^`exponent`. */
   readonly exponent: number;
 }
 

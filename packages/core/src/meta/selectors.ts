@@ -13,7 +13,7 @@ import { maxRequirements, maxSelectorLength, SelectorError } from './selector-er
 export interface LabelSelector {
   /** True when every object matches. */
   readonly empty: boolean;
-  /** All of them must be met. */
+  /** The conditions of the selector; an object matches when it meets all of them. */
   readonly requirements: readonly LabelRequirement[];
   matches(labels: Labels | undefined): boolean;
   /** Canonical text: equal selectors have equal texts, and parsing it gives an equal selector. */
@@ -122,7 +122,7 @@ export interface FieldRequirement {
 export interface FieldSelector {
   /** True when every object matches. */
   readonly empty: boolean;
-  /** All of them must be met. */
+  /** The conditions of the selector; an object matches when it meets all of them. */
   readonly requirements: readonly FieldRequirement[];
   /** `get` gives a field's text, '' for absent ones. */
   matches(get: (field: string) => string): boolean;

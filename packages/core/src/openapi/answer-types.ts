@@ -2,10 +2,10 @@ import { type Brand, defaultBrand, jsonMediaType, protobufMediaType, yamlMediaTy
 import { servesProtobuf } from '../codec/protobuf/protobuf-form.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 
-/** Media types of the answers about a kind, as documents list them. */
+/** Media types of the responses about a kind, as OpenAPI documents list them. */
 export interface AnswerTypes {
   readonly object: readonly string[];
-  /** Of lists and watches, whose streams have names of their own. */
+  /** Media types of lists and watches. Streams have media types of their own. */
   readonly stream: readonly string[];
 }
 

@@ -14,7 +14,7 @@ import type {
 import { tagOf } from './operation-id.ts';
 import { documentPath, resourcePaths } from './resource-paths.ts';
 
-/** Names the API where the server has no name. */
+/** Title and version of the documents when the server does not specify them. */
 export const defaultInfo: OpenApiInfo = { title: 'Keelson', version: 'unversioned' };
 
 /** GET of the list of resources of a group version. */

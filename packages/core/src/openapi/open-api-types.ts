@@ -42,7 +42,7 @@ export interface OpenApiOperation {
   readonly requestBody?: { readonly content: OpenApiContent; readonly required?: true };
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
   readonly 'x-kubernetes-action'?: OpenApiAction;
-  /** In operations a single object; in schemas it is an array. */
+  /** The kind of the operation. In an operation this is a single object, in a schema it is an array. */
   readonly 'x-kubernetes-group-version-kind'?: GroupVersionKind;
 }
 
@@ -52,10 +52,10 @@ export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOper
   readonly parameters?: readonly OpenApiParameter[];
 };
 
-/** Names the API in the documents. */
+/** Title and version of the API. */
 export interface OpenApiInfo {
   readonly title: string;
-  /** Of the server. */
+  /** Version of the server. */
   readonly version: string;
 }
 

@@ -125,7 +125,7 @@ export class OperationBuilder {
 
   patch(subresource?: SubresourceDefinition): OpenApiOperation {
     const types = ['application/json-patch+json', 'application/merge-patch+json'];
-    // Its absence makes kubectl apply compute merge patches.
+    // Without this media type, `kubectl apply` computes JSON merge patches instead.
     if (this.#kind.structural) types.push('application/strategic-merge-patch+json');
     types.push('application/apply-patch+yaml');
     return {

@@ -19,9 +19,9 @@ export function tagOf({ group, version }: GroupVersion): string {
 export interface OperationSubject extends GroupVersion {
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Of the path; `status`, `scale` ... */
+  /** Subresource in the path, such as `status` or `scale`. */
   readonly subresource?: string;
-  /** All namespaces at once. */
+  /** True when the operation covers all namespaces. */
   readonly everywhere?: boolean;
   /** HTTP method of a call that is passed on, capitalised. */
   readonly method?: string;

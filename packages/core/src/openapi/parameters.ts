@@ -31,7 +31,7 @@ const resourceVersion = query(
   'Which state is read: unset for the latest, 0 for any, otherwise one that is not older. A watch starts behind it.',
 );
 
-/** Parameters that stand in the path or hold for every operation on it. */
+/** Path parameters, and query parameters that all operations on a path have. */
 export const pathParameters = {
   namespace: path('namespace', 'Name of the namespace.'),
   tail: path('path', 'Path that is asked for at the other end.'),
@@ -48,7 +48,7 @@ const connectTypes: Readonly<Record<ConnectParameter['type'], OpenApiSchema>> = 
   ports: text,
 };
 
-/** Of calls that are passed on. */
+/** Query parameters of a connect subresource, whose requests are forwarded. */
 export function connectParameters(parameters: readonly ConnectParameter[]): OpenApiParameter[] {
   return parameters.map(({ name, type, description }) => query(name, connectTypes[type], description));
 }
@@ -58,7 +58,7 @@ const selectors: readonly OpenApiParameter[] = [
   query('fieldSelector', text, 'Restricts the result to objects whose fields fit; everything by default.'),
 ];
 
-/** Of list operations, which with `watch` become watches. */
+/** Parameters of lists. With `watch`, a list operation is a watch. */
 export const listParameters: readonly OpenApiParameter[] = [
   query(
     'allowWatchBookmarks',
@@ -75,14 +75,14 @@ export const listParameters: readonly OpenApiParameter[] = [
   query('watch', boolean, 'Answers with a stream of changes instead of a list.'),
 ];
 
-/** Of reads of one object. */
+/** Parameters of a GET of one object. */
 export const readParameters: readonly OpenApiParameter[] = [
   query('exact', boolean, 'Keeps cluster-specific fields, such as the namespace, in an export.'),
   query('export', boolean, 'Takes out the fields that users cannot set.'),
   resourceVersion,
 ];
 
-/** Of creates and replacements. */
+/** Parameters of creates and replacements. */
 export const writeParameters: readonly OpenApiParameter[] = [dryRun, fieldManager, fieldValidation];
 
 /** Parameters of patches. kubectl detects server-side validation by the presence of `fieldValidation`. */
@@ -105,7 +105,7 @@ export const deleteParameters: readonly OpenApiParameter[] = [
   query('propagationPolicy', text, 'What happens to dependents: Orphan, Background or Foreground.'),
 ];
 
-/** Of deletes of a whole collection. */
+/** Parameters of a DELETE of a collection. */
 export const deleteCollectionParameters: readonly OpenApiParameter[] = [
   ...deleteParameters,
   ...listParameters.filter(({ name }) =>

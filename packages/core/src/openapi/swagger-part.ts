@@ -14,7 +14,7 @@ import type {
 /** What the Swagger document of another server contains about one version of an API group. */
 export interface SwaggerPart {
   readonly paths: SwaggerDocument['paths'];
-  /** What the paths use. */
+  /** The schemas to which the paths refer. */
   readonly definitions: SwaggerDocument['definitions'];
 }
 
@@ -151,7 +151,7 @@ const kindsWord = 'x-kubernetes-group-version-kind';
 
 const withoutKinds = ({ [kindsWord]: _, ...schema }: SwaggerSchema): SwaggerSchema => schema;
 
-/** Equal definitions become one with the kinds of both. */
+/** Merges two equal definitions into one that lists the kinds of both. */
 function joined(a: SwaggerSchema, b: SwaggerSchema): SwaggerSchema {
   const kinds = [...(a[kindsWord] ?? [])];
   for (const kind of Array.isArray(b[kindsWord]) ? b[kindsWord] : [])
@@ -162,10 +162,16 @@ function joined(a: SwaggerSchema, b: SwaggerSchema): SwaggerSchema {
 type Definitions = SwaggerDocument['definitions'];
 type Rename = (name: string) => string;
 
-/** Attempts to find names under which definitions are equal to known ones; each settles those that use the previous. */
+/**
+ * Maximum number of passes over the definitions to find names for them. A definition that refers to others can be
+ * compared only under their final names, so a new name requires a further pass.
+ */
 const maxAttempts = 8;
 
-/** The names of the definitions of a part in a document that has others already. */
+/**
+ * Finds the names for the definitions `added` to a document with the definitions `known`. A definition that equals a
+ * known one gets its name; otherwise the name is one that is not in use.
+ */
 function namesIn(known: Definitions, added: Definitions): Rename {
   let names = new Map<string, string>();
   const rename: Rename = (name) => names.get(name) ?? name;

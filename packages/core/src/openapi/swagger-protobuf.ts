@@ -113,7 +113,10 @@ function writePlainParameter(w: Writer, parameter: SwaggerPlainParameter): void 
   });
 }
 
-/** ParametersItem > Parameter > one of body and the rest. */
+/**
+ * Writes parameters. Each is nested: ParametersItem contains Parameter, and Parameter contains either the body
+ * parameter or another parameter.
+ */
 function parameters(w: Writer, field: number, list: readonly SwaggerParameter[] | undefined): void {
   for (const parameter of list ?? []) {
     message(w, field, (item) =>

@@ -49,7 +49,9 @@ export function orderElements(
   return result.concat(serverOnly.slice(next));
 }
 
-/** Refuses a patch whose list has items that its own order does not name, or names in another sequence. */
+/**
+ * Rejects a patch when its `$setElementOrder` omits an item of the list in the patch, or orders the items differently.
+ */
 export function checkOrder(
   patch: readonly unknown[],
   order: readonly unknown[],
@@ -69,7 +71,7 @@ export function checkOrder(
   }
 }
 
-/** Refuses an order that cannot be one: its items must be scalars, or objects with the merge key. */
+/** Rejects a malformed `$setElementOrder`: its items must be scalars, or objects with the merge key. */
 export function checkOrderFormat(order: readonly unknown[], mergeKey: string | undefined, path: string): void {
   const fits = (item: unknown) =>
     mergeKey === undefined ? typeof item !== 'object' : isJsonObject(item) && Object.hasOwn(item, mergeKey);

@@ -4,7 +4,7 @@ import { PatchBudget, PatchError } from './patch-budget.ts';
 
 /** Limits of one JSON patch: see docs/reference/api-rules.md#limits-of-a-request. */
 export interface JsonPatchLimits {
-  /** More operations are refused with `tooLarge`. Default 10,000. */
+  /** Maximum number of operations; a patch with more is `tooLarge`. Default 10,000. */
   readonly maxOperations?: number;
   /** Total bytes that `copy` operations may add, measured as JSON; more is `unprocessable`. Default 3 MiB. */
   readonly maxCopiedBytes?: number;
@@ -119,7 +119,7 @@ class JsonPatchRun {
     else delete parent[last];
   }
 
-  /** The index itself, once the budget has paid for the elements behind it. */
+  /** Returns `index` after the cost of moving the elements behind it was charged to the budget. */
   #movedFrom(list: readonly unknown[], index: number): number {
     this.#budget.spendOnMoves(list.length - index);
     return index;
@@ -159,7 +159,10 @@ class JsonPatchRun {
     return copy;
   }
 
-  /** A deep copy, paid from the budget. It must be deep: the source may be a copy that changes later. */
+  /**
+   * A deep copy, whose cost is charged to the limit on copied bytes. It must be deep, because the source may be a copy
+   * that changes later.
+   */
   #clone(value: unknown): unknown {
     if (Array.isArray(value)) {
       this.#pay(2 + value.length);
@@ -203,7 +206,9 @@ function operand(operation: JsonObject): unknown {
   return operation['value'];
 }
 
-/** Equality of JSON values: order of keys does not count, `-0` is 0. The budget pays for the keys of objects. */
+/**
+ * Equality of JSON values: the order of keys does not matter, `-0` equals 0. Comparing keys is charged to the budget.
+ */
 function jsonEquals(a: unknown, b: unknown, budget: PatchBudget): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {

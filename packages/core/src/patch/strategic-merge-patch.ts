@@ -24,7 +24,7 @@ export function applyStrategicMergePatch(document: unknown, patch: unknown, sche
   return mergeMaps(isJsonObject(document) ? document : {}, patch, { schema, path: '', budget: new PatchBudget() });
 }
 
-/** Where in the document a merge is, and what the whole patch may still cost. */
+/** Position of a merge in the document, and the remaining budget of the whole patch. */
 interface Place {
   readonly schema: Schema<unknown> | undefined;
   readonly path: string;
@@ -51,7 +51,8 @@ function mergeMaps(original: JsonObject, patch: JsonObject, place: Place): JsonO
   }
   for (const [field, values] of directives.deletions) {
     const list = getOwn(result, field);
-    // What the patch also adds stays where it is, so that a second application finds nothing to do.
+    // A value that the patch both deletes and adds is kept in its position, so that applying the patch again changes
+    // nothing.
     const added = getOwn(patch, field);
     if (!Array.isArray(list)) continue;
     budget.spend(list.length);
@@ -102,7 +103,7 @@ function applyOrders(
   for (const [field, order] of directives.orders) {
     const { schema, path: where, budget } = below(place, field);
     const { merge, mergeKey } = listRule(schema);
-    // The order of a list that is replaced whole is the patch's own.
+    // A list that is replaced as a whole has the order of the patch.
     if (!merge) continue;
     checkOrderFormat(order, mergeKey, where);
     const patched = getOwn(patch, field);

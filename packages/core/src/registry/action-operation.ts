@@ -77,7 +77,9 @@ export class ActionOperation {
   }
 }
 
-/** The parent of an action. Every change takes the path of an ordinary write with the name of the subresource. */
+/**
+ * The stored parent of an action. A change of it is written like an ordinary update, with the name of the subresource.
+ */
 class StoredParent implements ParentAccess<AnyObject> {
   readonly namespace: string | undefined;
   readonly name: string;

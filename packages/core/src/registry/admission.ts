@@ -105,14 +105,14 @@ export interface AdmissionRequest {
   /** The options of the call; absent for connects. */
   readonly options?: OperationOptions | undefined;
   /**
-   * True for the changes by which an action, such as binding or eviction, has its effect. The action itself was
-   * examined as a create of the subresource.
+   * True for the changes that an action, such as binding or eviction, makes to stored objects. The request for the
+   * action was examined before, as a create of the subresource.
    */
   readonly byAction?: boolean | undefined;
   readonly context: RequestContext;
 }
 
-/** The options of a call: those that `meta.k8s.io/v1` has for the operation. */
+/** The options of a call, by the kind that `meta.k8s.io/v1` defines for the operation. */
 export type OperationOptions =
   | { readonly kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'; readonly parameters: WriteParameters }
   | { readonly kind: 'DeleteOptions'; readonly parameters: DeleteParameters };

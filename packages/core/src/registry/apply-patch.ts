@@ -29,7 +29,7 @@ function typeText(apiVersion: unknown, kind: unknown): string {
   return `${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
 }
 
-/** An apply before its body was read. */
+/** An apply whose body has not been parsed yet. */
 interface ParseRequest {
   readonly context: RequestContext;
   readonly patch: PatchBody;
@@ -100,7 +100,8 @@ export function applyConfig(binding: ResourceBinding, live: AnyObject, request: 
     const { message, causes } = conflictTexts(applied.conflicts);
     throw statusErrors.applyConflict(message, causes);
   }
-  // Decoding shares values without schema, which hooks may change, with the stored object and the configuration.
+  // Decodes a copy: values without a schema are shared by decoding, and hooks that change them must change neither the
+  // stored object nor the configuration.
   const decoded = decodeObject(binding.bodyType, copyJson(applied.object));
   const { object } = decoded;
   if (object.metadata !== undefined && applied.managedFields !== undefined)

@@ -12,7 +12,7 @@ export interface AuditedRequest {
   readonly uri: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly remoteAddress: string | undefined;
-  /** Those of `uri` and the method of the request. */
+  /** The attributes of the request, derived from `uri` and the method. */
   readonly attributes: AccessAttributes;
   /** The authenticated user; undefined when authentication failed. */
   readonly user: UserInfo | undefined;
@@ -32,16 +32,16 @@ export interface Auditor {
 
 /** The record of one request. The methods are called in this order, each at most once; some do not apply. */
 export interface RequestAudit {
-  /** The user that the request is made as. */
+  /** Records the user that the request impersonates. */
   impersonated(user: UserInfo): void;
   decided(decision: Pick<AccessDecision, 'allowed' | 'reason'>): void;
-  /** The body, with the type that a protobuf body has. */
+  /** Records the request body. `type` is the type of object that a protobuf body contains. */
   received(body: Body | PatchBody, type: ProtobufBodyType): void;
   answered(answer: Answer | ListAnswer): void;
   failed(status: Status): void;
   /** Adds an annotation to the events that follow. The first value of a key counts. */
   annotate(key: string, value: string): void;
-  /** The head of a response without a known end has been sent: a watch or a connect request. */
+  /** Called when the header of a response of indefinite length has been sent: of a watch or a connect request. */
   started(code: number): void;
   /** The handler failed unexpectedly; `failed` has the status that is sent. */
   panicked(): void;

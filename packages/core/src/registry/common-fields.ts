@@ -230,7 +230,9 @@ function namespaceErrors(namespace: string, namespaced: boolean, path: string): 
   return dns1123LabelErrors(namespace).map((detail) => fieldError.invalid(path, namespace, detail));
 }
 
-/** The parts that clients may change at any time. */
+/**
+ * Errors of the metadata fields that clients may change at any time: labels, annotations, owner references, finalizers.
+ */
 function changeableErrors(meta: ObjectMeta, path: string, rule?: FinalizerRule): FieldError[] {
   const errors: FieldError[] = [];
   addErrors(errors, labelsErrors(meta.labels, `${path}.labels`));

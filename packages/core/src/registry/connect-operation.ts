@@ -78,7 +78,9 @@ function ports(name: string, texts: readonly string[]): number[] {
   return parts.map(Number);
 }
 
-/** Undefined when the parameter is absent. An empty text, number or time counts as absent. */
+/**
+ * Value of a query parameter; undefined when the parameter is absent. An empty text, number or time counts as absent.
+ */
 function parameterValue({ name, type }: ConnectParameter, query: QueryParameters): unknown {
   if (!query.has(name)) return undefined;
   const first = query.first(name) ?? '';

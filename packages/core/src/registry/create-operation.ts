@@ -26,7 +26,7 @@ const maxBaseLength = 58;
 /** Number of generated names that a create tries: see docs/reference/api-rules.md#generated-names. */
 const nameAttempts = 8;
 
-/** The base, cut to 58 characters, and five random ones. */
+/** Appends five random characters to the base, which is cut to 58 characters. */
 export const randomName: NameGenerator = (base) => {
   let name = base.slice(0, maxBaseLength);
   for (let i = 0; i < suffixLength; i++) name += suffixAlphabet[randomInt(suffixAlphabet.length)];
@@ -108,7 +108,7 @@ export class CreateOperation {
     return { object, code: 201 };
   }
 
-  /** The message also states whether the existing object is being deleted. */
+  /** The 409 for an existing name. Its message also states whether the existing object is being deleted. */
   async #alreadyExists(key: string, name: string): Promise<StatusError> {
     const existing = await this.#binding.storage.get(key, { at: 'latest' });
     const deleting = existing?.value().metadata?.deletionTimestamp !== undefined;

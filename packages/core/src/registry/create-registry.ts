@@ -54,7 +54,7 @@ export interface RegistryOptions {
   readonly authorizer?: Authorizer;
   /** Authenticates the tokens of token reviews. Default: no token is valid. */
   readonly authenticateToken?: AuthenticateToken;
-  /** The allocator of a kind, if it has one. */
+  /** The allocator of the values that objects of a kind need, such as addresses; undefined for kinds without one. */
   readonly allocatorOf?: (kind: KindDefinition) => ObjectAllocator | undefined;
   /** Completes generateName; default: five random characters. */
   readonly generateName?: NameGenerator;

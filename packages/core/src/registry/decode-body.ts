@@ -36,7 +36,7 @@ export interface DecodedObject {
   readonly object: AnyObject;
   readonly errors: readonly FieldError[];
   readonly unknownFields: readonly string[];
-  /** The owners of fields in the metadata include this write, which is an apply. */
+  /** True for the result of an apply, whose managedFields already include this write. */
   readonly isApplied?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface BodyRequest {
   readonly parameters: Pick<WriteParameters, 'fieldValidation'>;
   /** Compares the name and namespace of the body with those of the path and completes them. Changes the object. */
   readonly settle: (object: AnyObject) => void;
-  /** API versions besides that of the type in which a body has the same fields. */
+  /** Further API versions in which a body has the same fields as in the version of the type. */
   readonly otherApiVersions?: readonly string[];
 }
 
@@ -200,7 +200,7 @@ export function decodeObject(type: BodyType, value: AnyObject): DecodedObject {
   }
 }
 
-/** Number of fields in one message; the others are omitted. */
+/** Maximum number of fields that one message lists; further ones are omitted. */
 const listedFields = 100;
 
 /**
@@ -215,7 +215,8 @@ export function checkFields(
   context: RequestContext,
   rejection: (text: string) => StatusError = (text) => statusErrors.badRequest(text),
 ): void {
-  // A YAML document has both; its lines are what Kubernetes reports.
+  // Repeated keys of a YAML document are in both lists. `repeatedKeys` has the texts that Kubernetes reports, so it is
+  // preferred.
   const { repeatedKeys = [] } = fields;
   const duplicateFields = repeatedKeys.length > 0 ? [] : fields.duplicateFields;
   if (mode === 'Ignore') return;

@@ -21,9 +21,9 @@ const concurrency = 16;
 /** The result of one delete. */
 interface DeletedObject {
   readonly plan: DeletionPlan;
-  /** The object after the plan was applied. */
+  /** The object after the deletion plan was applied to it. */
   readonly object: AnyObject;
-  /** Absent in a dry run. */
+  /** The last stored state of the object; absent in a dry run. */
   readonly stored?: StoredObject;
 }
 

@@ -9,7 +9,7 @@ import type { DeleteParameters } from './resource-service.ts';
 const deleteOptions = { group: 'meta.k8s.io', kind: 'DeleteOptions' } as const;
 const ignoring = (message: string) =>
   fieldError.invalid('ignoreStoreReadErrorWithClusterBreakingPotential', true, message);
-/** The specification types it as int32. */
+/** Maximum of gracePeriodSeconds, which the OpenAPI documents of Kubernetes declare as int32. */
 const maxGraceSeconds = 2 ** 31 - 1;
 const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 

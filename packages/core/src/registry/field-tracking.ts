@@ -20,7 +20,7 @@ export function managerOf(context: RequestContext, options: OperationOptions | u
   return named || prefixOf(context.userAgent) || 'unknown';
 }
 
-/** What precedes the first slash, without characters that cannot be printed. */
+/** The User-Agent up to its first slash, without characters that cannot be printed. */
 function prefixOf(userAgent: string): string {
   const slash = userAgent.indexOf('/');
   const name = slash === -1 ? userAgent : userAgent.slice(0, slash);
@@ -33,7 +33,7 @@ function prefixOf(userAgent: string): string {
   return prefix;
 }
 
-/** Who writes, and through which subresource. */
+/** The manager of a write, and the subresource through which the object is written. */
 interface TrackedWrite {
   readonly manager: string;
   readonly subresource?: string | undefined;
@@ -67,7 +67,7 @@ export class FieldTracking {
     else meta.managedFields = entries;
   }
 
-  /** The kind as writes through a subresource see it. */
+  /** The kind as it is tracked for writes through a subresource; without one, for writes of the main resource. */
   through(subresource: string | undefined): TrackedKind {
     let tracked = this.#tracked.get(subresource);
     if (tracked === undefined) {
@@ -102,7 +102,10 @@ export class FieldTracking {
   }
 }
 
-/** Fields that a write does not change whatever it contains: the main resource the status, `status` all others. */
+/**
+ * Fields that a write cannot change, even when its body contains other values. A write of the main resource cannot
+ * change the status, a write of `status` cannot change anything but status and metadata.
+ */
 function resetFieldsOf({ schema, strategy }: KindDefinition, subresource: string | undefined): FieldSet {
   if (subresource === undefined) return strategy.statusSubresource ? FieldSet.of(['f:status']) : nothing;
   if (subresource !== 'status') return nothing;

@@ -94,7 +94,7 @@ export class ObjectWriter {
     let object: AnyObject = {};
     let allocation: Allocation | undefined;
     const decide = async (current: StoredObject | undefined): Promise<UpdateDecision> => {
-      // The attempt before did not store the object.
+      // Reached again only when the previous attempt did not store the object: release what was allocated for it.
       await allocation?.end(false);
       allocation = undefined;
       write.context.signal?.throwIfAborted();
@@ -187,7 +187,10 @@ export class ObjectWriter {
     return { object, allocation, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
   }
 
-  /** Step 8: restores what this mode of write must not change, and sets the fields that only the server sets. */
+  /**
+   * Restores fields that a write of this mode must not change, and sets the fields that only the server sets: step 8 of
+   * docs/reference/api-rules.md#order-of-a-write.
+   */
   #setServerFields(write: ObjectWrite, proposal: Proposal, old: AnyObject, context: StrategyContext): AnyObject {
     const { kind, services, storedKind } = this.#binding;
     const { strategy } = kind;

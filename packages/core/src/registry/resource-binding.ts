@@ -203,7 +203,7 @@ export class ResourceBinding {
     return namespace === undefined ? this.prefix : `${this.prefix}${namespace}/`;
   }
 
-  /** Key of one object; as `objectKey`, from the prefix that all keys of the kind share. */
+  /** Storage key of one object: the key prefix of the kind, the namespace if the kind is namespaced, and the name. */
   keyOf(namespace: string | undefined, name: string): Key {
     return `${this.collectionPrefix(namespace)}${name}`;
   }

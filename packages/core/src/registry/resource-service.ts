@@ -39,7 +39,7 @@ export interface WriteParameters {
 export interface SelectParameters {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Text as sent; '' = unset. */
+  /** The query parameter `resourceVersion` as sent; '' when it is not set. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch?: string;
   readonly limit?: number;
@@ -156,7 +156,7 @@ export interface ResourceRegistry {
   kinds(): readonly KindDefinition[];
   /** Increases whenever `kinds()` changes; caches of derived documents (discovery, OpenAPI) compare it. */
   readonly generation: number;
-  /** Constant time. */
+  /** Finds the service of a resource in constant time. */
   find(resource: GroupVersionResource): ResourceService | undefined;
   add(kind: KindDefinition): void;
   remove(kind: KindDefinition): void;

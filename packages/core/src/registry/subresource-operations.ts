@@ -29,12 +29,15 @@ interface Part {
   readonly mode: WriteMode;
   /** The document to which a patch applies. */
   readonly document: (old: AnyObject, current: StoredObject) => AnyObject;
-  /** Copies the part from the body into the parent. */
+  /** Copies the part that the subresource may change from the body into the parent. */
   readonly apply: (parent: AnyObject, body: AnyObject) => void;
   readonly answer: (written: WrittenObject) => Answer;
 }
 
-/** The configuration of the parent for which one of `scale` stands: its identity and the replicas. */
+/**
+ * Converts the configuration of an apply to `scale` into one for the parent, which contains the identity of the parent
+ * and the number of replicas.
+ */
 function parentConfig(
   { kind }: ResourceBinding,
   { replicasPath = ['spec', 'replicas'] }: Extract<PartDefinition, { type: 'projection' }>,
@@ -152,7 +155,7 @@ export class SubresourceOperations {
     };
   }
 
-  /** Applies a configuration of the part, by an apply of the fields of the parent for which it stands. */
+  /** An apply to a subresource. It is executed as an apply of the corresponding fields of the parent. */
   async #apply(
     context: RequestContext,
     target: ObjectTarget,

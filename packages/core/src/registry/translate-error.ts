@@ -8,7 +8,7 @@ import type { Logger } from '../runtime/logger.ts';
 export interface FailedOperation {
   readonly verb: Verb;
   readonly resource: QualifiedResource;
-  /** '' for collections. */
+  /** Name of the object; '' for collections. */
   readonly name: string;
   /** The resourceVersion in the parameters of the operation, if any. */
   readonly revision?: number;

@@ -4,7 +4,7 @@ import { safeLogFields } from './safe-log-fields.ts';
 /** Level of one log line. */
 export type LogLineLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Where lines go. */
+/** Destination of log lines. */
 export interface LogSink {
   enabled(level: LogLineLevel): boolean;
   write(level: LogLineLevel, message: string, fields: LogFields): void;
@@ -12,10 +12,13 @@ export interface LogSink {
   readonly describe?: (error: Error) => unknown;
 }
 
-/** Lines of one message at once, and from then on per second. */
+/** Number of lines of one message that may be written at once, and number per second after that. */
 const burst = 50;
 const linesPerSecond = 1;
-/** Messages are constant phrases; of more than these the oldest are forgotten. */
+/**
+ * Maximum number of distinct messages whose lines are counted; beyond it, the oldest are forgotten. Messages are
+ * constant phrases.
+ */
 const maxMessages = 500;
 
 interface Allowance {

@@ -23,7 +23,7 @@ export interface MetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Histograms only. */
+  /** Upper bounds of the buckets; for histograms only. */
   readonly buckets?: readonly number[];
 }
 
@@ -32,7 +32,10 @@ export interface Metrics {
   counter(options: MetricOptions): Counter;
   gauge(options: MetricOptions): Gauge;
   histogram(options: MetricOptions): Histogram;
-  /** Calls a function before values are read, to report what was counted elsewhere. Absent: only `text` reads. */
+  /**
+   * Registers a function that is called before values are read, to report values that are counted elsewhere. Absent
+   * when values are read by `text` only.
+   */
   beforeRead?(report: () => void): void;
   /** Prometheus text format 0.0.4. */
   text(): Promise<string>;

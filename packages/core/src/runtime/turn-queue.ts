@@ -9,7 +9,7 @@ const together = 16;
 
 interface Piece {
   readonly run: () => void;
-  /** Number of the turn before which it was added. */
+  /** Value of the turn counter when the piece was added. */
   readonly turn: number;
 }
 
@@ -44,7 +44,7 @@ class Fifo<T> {
 /** A slice of long work, which runs after the pieces of callers that waited when it was added. */
 interface Slice {
   readonly run: () => void;
-  /** The number of pieces of callers after which it runs. */
+  /** Number of caller pieces that must have been taken before the slice runs. */
   readonly due: number;
 }
 
@@ -98,18 +98,18 @@ export class TurnQueue {
   readonly #urgent = new Fifo<Piece>();
   readonly #waiting = new FairQueue();
   readonly #slices = new Fifo<Slice>();
-  /** Pieces of callers taken so far. */
+  /** Number of pieces of callers that have been taken from the queue. */
   #taken = 0;
-  /** Flushes scheduled for the next turn, and those of the present turn that are still to come. */
+  /** Number of flushes scheduled for the next turn of the event loop, and number of those still to run in this turn. */
   #scheduled = 0;
   #ofThisTurn = 0;
   #turnEnds = 0;
-  /** Turns so far. */
+  /** Number of turns of the event loop in which the queue has run work. */
   #turn = 0;
   #group = together;
   /**
-   * The flush before this one: what it ran is done when the next flush of the same turn begins, as far as it does not
-   * wait for others.
+   * Number of pieces and start time of the previous flush. When the next flush of the same turn begins, those pieces
+   * have ended, unless they wait for others, so that the time between both is the cost of the pieces.
    */
   #lastCount = 0;
   #lastAt = 0;
@@ -147,7 +147,10 @@ export class TurnQueue {
     return head === undefined ? 0 : (this.#turn - head.turn) * turnMs;
   }
 
-  /** Several flushes can share a turn; Node settles promises between them. */
+  /**
+   * Schedules flushes for the next turn. Several flushes may run in one turn, because Node settles promises between
+   * them.
+   */
   #schedule(): void {
     const pieces = this.#urgent.size + this.#waiting.size + this.#slices.size;
     while (this.#scheduled * this.#group < pieces && this.#scheduled < together) {

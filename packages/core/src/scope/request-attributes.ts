@@ -30,13 +30,13 @@ export interface RequestAttributes extends AccessAttributes {
    * case.
    */
   readonly verb: string;
-  /** For `namespaces/{n}` and its subresources also n. */
+  /** The namespace. For the path `namespaces/{n}` and its subresources it is `n`, as in Kubernetes. */
   readonly namespace: string;
   /** Lower-case plural. */
   readonly resource: string;
-  /** Of a collection that a field selector narrows to one name: that name. */
+  /** Name of the object. For a collection, the name to which `metadata.name=` in the field selector restricts it. */
   readonly name: string;
-  /** Of lists and watches, as sent; '' without one. */
+  /** Field selector of a list or watch, as sent; '' when the request has none. */
   readonly fieldSelector: string;
   /** True when the path itself names an object. */
   readonly named: boolean;

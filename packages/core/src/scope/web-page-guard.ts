@@ -3,14 +3,14 @@ import { isIPv4 as nodeIsIPv4, isIPv6 as nodeIsIPv6 } from 'node:net';
 /** The headers by which a browser marks the requests of a page. */
 export interface PageHeaders {
   readonly host?: string | undefined;
-  /** HTTP/2 sends it instead of `host`. */
+  /** The host in HTTP/2, which replaces the header `host`. */
   readonly ':authority'?: string | string[] | undefined;
   readonly origin?: string | undefined;
   readonly 'sec-fetch-site'?: string | string[] | undefined;
 }
 
 export interface AllowedHosts {
-  /** Names and addresses beside those of the loopback interface; without ports. */
+  /** Allowed host names and addresses besides those of the loopback interface, without ports. */
   readonly names?: readonly string[];
   /** True: every IP address. A page cannot make a browser send the address of another server than its own. */
   readonly anyAddress?: boolean;

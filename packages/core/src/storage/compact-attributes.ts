@@ -6,7 +6,7 @@ const mostLabelSets = 8192;
 const longestShared = 1024;
 
 const labelSets = new Map<string, Readonly<Record<string, string>>>();
-/** The lists of paths, of which there is one per kind. */
+/** Shared lists of the paths of selectable fields, one per kind. */
 const pathLists: (readonly string[])[] = [];
 
 /**

@@ -28,7 +28,10 @@ export interface ContinueTokenOptions {
 const macBytes = 32;
 const bindingBytes = 12;
 const defaultLifeMs = 300_000;
-/** A key has at most 1 KiB; escaped as JSON and in base64 it stays well below this. */
+/**
+ * Maximum length of a token. A token contains a key of at most 1 KiB, which stays far below this limit after JSON
+ * escaping and base64.
+ */
 const maxTokenLength = 16_384;
 
 interface Payload {

@@ -168,7 +168,7 @@ class UpdateAttempt {
   }
 }
 
-/** Longest wait for the one before. */
+/** Maximum time that an update waits for the previous update of the same key. */
 const patienceMs = 1_000;
 
 /**

@@ -100,7 +100,7 @@ export interface StorageListOptions {
   readonly predicate: ObjectPredicate;
   /** Greatest number of matching objects on the page; absent or 0 = all. */
   readonly limit?: number;
-  /** Page on from here; `at` is then ignored. */
+  /** Position at which the list continues; `at` is ignored then. */
   readonly resume?: ListPosition;
   readonly signal?: AbortSignal;
 }

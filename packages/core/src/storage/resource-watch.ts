@@ -155,7 +155,7 @@ export function encodeEvents(events: readonly WatchEvent[], representation: Even
 export class SharedWatchEvent implements WatchEvent, Droppable {
   readonly type: WatchEventType;
   readonly object: StoredObject;
-  // The first representation has its own place: nearly always there is only one.
+  // The first representation has fields of its own; a map is created only for further ones, which are rare.
   #id: string | undefined = undefined;
   #frame: Buffer | undefined = undefined;
   #others: Map<string, Buffer> | undefined = undefined;

@@ -53,9 +53,12 @@ export class StoredObject implements Droppable {
   readonly key: Key;
   readonly revision: Revision;
   readonly createRevision: Revision;
-  /** Undefined for objects that no store has, such as those of bookmarks: nothing derived from them is kept. */
+  /**
+   * The source of the bytes. Undefined for objects that are not in a store, such as those of bookmarks: nothing that is
+   * derived from them is kept.
+   */
   readonly source: ObjectSource | undefined;
-  /** Undefined for an object whose stored bytes are no object. */
+  /** Undefined when the stored bytes are corrupt. */
   #bytes: Buffer | undefined;
   #layout: Layout = 'stamped';
   /** Offset in `#bytes`: of the JSON when the layout is `stamped`, otherwise of the place of the resourceVersion. */

@@ -30,9 +30,9 @@ export function plainIdentity(metadata: string): ObjectMeta | undefined {
 /** Key of the secret that signs continue tokens. Keys of kinds begin with a slash, so no list or watch contains it. */
 export const tokenSecretKey = '!keelson/continue-token-secret';
 
-/** The beginning of stored bytes that are encrypted; the name of the key and a colon follow. */
+/** Prefix of encrypted values. The name of the encryption key and a colon follow it. */
 export const encryptedPrefix = 'keelson:enc:aesgcm:v1:';
-/** Longest name of a key. */
+/** Maximum length of the name of an encryption key. */
 export const maxKeyNameLength = 63;
 
 /** The name of the key that a value is encrypted with; undefined for a value that is not encrypted. */
@@ -48,7 +48,7 @@ export function encryptionKeyOf(value: Uint8Array): string | undefined {
   return start.startsWith(encryptedPrefix) && end !== -1 ? start.slice(encryptedPrefix.length, end) : undefined;
 }
 
-/** Why an entry that is no object cannot be read. */
+/** Why a corrupt entry cannot be read; the text continues a sentence that begins with its key. */
 export function damageOf({ damage, value }: Entry): string {
   if (damage !== undefined) return damage;
   const name = encryptionKeyOf(value);

@@ -39,7 +39,8 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   #startAfter: Revision = 0;
   #bookmark = false;
   /**
-   * Events before those of the view are not available, so none of the view may follow: the watch ends with its error.
+   * True when the events between the position of the watch and its view are no longer available. The watch then ends
+   * with its error and must not deliver events of the view, because a gap would precede them.
    */
   #gap = false;
 
@@ -178,7 +179,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
         past.attach(history);
         this.wakeIfReadable();
       },
-      // Without history the source is never ready, so no event of the view follows before the error.
+      // The watch fails. Until then its source delivers nothing, so no event of the view is delivered before the error.
       (error: unknown) => this.fail(error),
     );
   }

@@ -65,14 +65,20 @@ export interface WindowLimits {
   readonly maxEvents: number;
   /** Memory of the previous states in the events of one kind, in bytes. */
   readonly maxBytes: number;
-  /** The same for all kinds together. Each kind may use a sixteenth of it, whatever the other kinds use. */
+  /**
+   * Memory of the previous states in the events of all kinds together, in bytes. Each kind may use a sixteenth of it,
+   * whatever the other kinds use.
+   */
   readonly maxTotalBytes: number;
   /** Events older than this are removed, except the newest `minEvents`. */
   readonly maxAgeMs: number;
   readonly minEvents: number;
 }
 
-/** Enough for watches that reconnect within minutes. Older positions are served from the history of the store. */
+/**
+ * With these limits, watches that reconnect within minutes are served from memory. Older positions are served from the
+ * history of the store.
+ */
 export const defaultWindowLimits: WindowLimits = {
   maxEvents: 20_000,
   maxBytes: 32 * 1024 * 1024,
@@ -155,7 +161,7 @@ export class EventWindow {
     return evicted;
   }
 
-  /** Whether these earlier events fit in the limits too. */
+  /** Whether these earlier events also fit in the limits of the window. */
   hasRoomFor(past: readonly KindEvent[]): boolean {
     const bytes = past.reduce((sum, event) => sum + event.heldBytes, this.#bytes);
     const { maxEvents, maxBytes, maxTotalBytes } = this.#limits;
@@ -164,8 +170,8 @@ export class EventWindow {
   }
 
   /**
-   * Adds all events after `startRevision` up to the present start before the others, whose numbers stay. Returns false
-   * without a change when they do not fit in the limits.
+   * Inserts earlier events, those after `startRevision`, at the beginning of the window. The sequence numbers of the
+   * present events stay the same. Returns false without a change when the events do not fit in the limits.
    */
   prepend(startRevision: Revision, past: readonly KindEvent[]): boolean {
     const events = past.filter((event) => event.revision <= this.#startRevision);

@@ -70,9 +70,9 @@ interface Loaded {
 export class KindCache implements WatchHost {
   readonly prefix: string;
   readonly #options: KindCacheOptions;
-  /** Of objects read in a list of the store, whose values it may share. */
+  /** Source of objects from a list of the store, whose values may be shared with the store. */
   readonly #source: ObjectSource;
-  /** Of objects read from the history of the store. */
+  /** Source of objects from the history of the store, whose values are not shared with the store. */
   readonly #historySource: ObjectSource;
   readonly #feed: KindFeed;
   #loaded: Loaded | undefined;

@@ -71,7 +71,7 @@ export class Leaf implements Droppable {
     }
     let length = 0;
     for (const item of this.items) {
-      // The other items are listed one by one.
+      // A leaf with a corrupt item has no block; its items are listed one by one.
       if (item.corrupt) return undefined;
       length += item.byteLength + 1;
     }

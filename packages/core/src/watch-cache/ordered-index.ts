@@ -14,7 +14,7 @@ class Inner {
   readonly bounds: string[];
   readonly children: IndexNode[];
   size: number;
-  /** Only of nodes of a snapshot, which do not change. */
+  /** Kept selections by predicate; present only for nodes of a snapshot, because these do not change. */
   selections: KeptSelections | undefined = undefined;
 
   constructor(owner: Owner, bounds: string[], children: IndexNode[], size: number) {
@@ -157,7 +157,10 @@ interface NodeRange {
   readonly to: number;
 }
 
-/** The items `[from, to)` of a node, by the highest nodes that are wanted. Leaves must be. */
+/**
+ * Splits the items `[from, to)` of a node into ranges. Each range belongs to the highest node for which `isWanted` is
+ * true, or to a leaf.
+ */
 function* rangesOf(
   node: IndexNode,
   from: number,

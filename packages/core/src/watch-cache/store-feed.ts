@@ -178,10 +178,14 @@ export class StoreFeed implements KindFeed {
     }
   }
 
-  /** Starts again when the error means that the stream cannot be resumed. */
+  /**
+   * When the error means that the stream cannot be resumed: resets all caches and reads the revision and identity of
+   * the store again. Returns whether this was necessary and has succeeded.
+   */
   async #isLost(error: unknown): Promise<boolean> {
     if (!isStorageError(error, 'Compacted') && !isStorageError(error, 'EpochChanged')) return false;
-    // Own writes are delivered before the stream has them: the stream can be compacted where the caches are not.
+    // A write of this process reaches the caches before the stream delivers it. When the compacted revision is not
+    // above the frontier of the caches, they have missed no change, and a new stream starts at the frontier.
     if (error.code === StorageErrorCode.Compacted && error.revision !== undefined && error.revision <= this.#frontier)
       return false;
     this.#resetAll(error);

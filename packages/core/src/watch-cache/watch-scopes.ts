@@ -13,7 +13,7 @@ const oddMark = '\0';
 export class WatchScopes {
   readonly #kindPrefix: string;
   readonly #scopes = new Map<string, ScopeViews>();
-  /** Prefixes that end within a name. */
+  /** Prefixes that are neither a key nor a collection, because they end within the name of an object. */
   readonly #odd = new Set<string>();
   #nested = 0;
 

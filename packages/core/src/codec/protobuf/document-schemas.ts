@@ -35,7 +35,7 @@ const apiVersions = s.message(`${metaV1}.APIVersions`, 'Versions of the core gro
   serverAddressByClientCIDRs: always(2, s.list(serverAddress), 'Where the server is.'),
 });
 
-/** A list of words in JSON; a message of its own in protobuf. */
+/** The verbs of a resource. In JSON they are a list of strings, in protobuf a message of their own. */
 const verbs = s.message(`${metaV1}.Verbs`, 'What can be done with a resource.', {
   items: optional(1, s.list(s.string()), 'The verbs.'),
 });
@@ -59,13 +59,13 @@ const apiResourceList = s.message(`${metaV1}.APIResourceList`, 'Resources of a g
   resources: always(2, s.list(apiResource), 'The resources.'),
 });
 
-/** Verbs as the message that they are in protobuf. */
+/** Converts `verbs` from a list of strings, as in JSON, to the message that protobuf requires. */
 function wrapVerbs(document: Readonly<Record<string, unknown>>): unknown {
   const resources = document['resources'] as readonly { readonly verbs?: unknown }[];
   return { ...document, resources: resources.map((resource) => ({ ...resource, verbs: { items: resource.verbs } })) };
 }
 
-/** A document that belongs to no kind. */
+/** The protobuf form of a document that is not an object of a kind, such as a discovery document. */
 export interface DocumentForm {
   readonly schema: Schema<unknown>;
   /** Converts the JSON document to the object that the schema describes. */

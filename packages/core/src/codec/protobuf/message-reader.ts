@@ -24,10 +24,13 @@ import {
   WireType,
 } from './wire.ts';
 
-/** Values that the message being read may still have. Reading never waits, so there is one such message at a time. */
+/**
+ * How many more values the message that is being read may contain. Reading is synchronous, so only one message is read
+ * at a time.
+ */
 let valuesLeft = 0;
 
-/** A new message of the outermost level is about to be read. */
+/** Resets the limit on values; must be called before each outermost message is read. */
 export function beginMessage(): void {
   valuesLeft = maxJsonValues;
 }
@@ -47,7 +50,7 @@ type FieldReader = (reader: Reader, into: Plain, depth: number) => void;
 
 /** Readers of the fields of a message. */
 export interface MessageReader {
-  /** By tag. */
+  /** Indexed by the tag of the field. */
   readonly fields: FieldReader[];
   readonly numbers: Set<number>;
 }
@@ -168,7 +171,7 @@ function listReader(name: string, { read }: ValueForm): FieldReader {
   };
 }
 
-/** Numbers may also come in one piece without tags between them. */
+/** Reads the packed encoding of repeated numbers: all values in one field, without tags between them. */
 function packedReader(name: string, { read }: ValueForm): FieldReader {
   return (reader, into, depth) => {
     const end = delimitedEnd(reader);
@@ -263,7 +266,7 @@ function wrappedList(node: ListNode): ValueForm {
 /** Reads one value; `undefined` stands for the values of Go types that JSON shows as null. */
 export type ValueReader = (reader: Reader, depth: number) => unknown;
 
-/** A type of values and the layout of its bytes. */
+/** Wire type of a value type, and the function that reads one value. */
 export interface ValueForm {
   readonly wireType: WireType;
   readonly read: ValueReader;

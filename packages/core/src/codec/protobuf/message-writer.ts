@@ -10,7 +10,7 @@ type Plain = Readonly<Record<string, unknown>>;
 
 /** Writes the fields of a message that a JSON object has. */
 export interface MessageWriter {
-  /** By JSON name. */
+  /** Writers of the fields, by the name of the field in JSON. */
   readonly fields: Map<string, ValueWriter>;
   /** Inlined messages, whose fields are in the same JSON object. */
   readonly inlined: { readonly tag: number; readonly message: MessageWriter }[];
@@ -19,8 +19,9 @@ export interface MessageWriter {
 const compiled = new WeakMap<MessageNode, MessageWriter>();
 
 /**
- * Writes every field that the object has, also zero values: Go readers take absence and zero for the same wherever a
- * field is not a pointer, and distinguish them where it is one. Names that are not in the schema are omitted.
+ * Writes every field that the object has, also zero values. For a Go field that is not a pointer, readers do not
+ * distinguish a zero value from an absent one; for a pointer field they do. Names that are not in the schema are
+ * omitted.
  */
 export function writeFields(message: MessageWriter, writer: Writer, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError('expected an object');
@@ -75,7 +76,10 @@ function addField(message: MessageWriter, name: string, field: Field<unknown, bo
   }
 }
 
-/** Each element with a tag of its own, numbers too, as the generated Go code of Kubernetes encodes them. */
+/**
+ * Writes a list with a tag before each element. Numbers are not packed, because the generated Go code of Kubernetes
+ * does not pack them either.
+ */
 function listWriter(number: number, node: ListNode): ValueWriter {
   const { wireType, write } = outputOf(node.items.node);
   const tag = tagOf(number, wireType);
@@ -143,7 +147,7 @@ function wrappedList(node: ListNode): ValueOutput {
 /** Writes one value without its tag. @throws TypeError for a value that the schema does not allow. */
 export type ValueWriter = (writer: Writer, value: unknown) => void;
 
-/** A type of values and the layout of its bytes. */
+/** Wire type of a value type, and the function that writes one value. */
 export interface ValueOutput {
   readonly wireType: WireType;
   readonly write: ValueWriter;
@@ -244,7 +248,9 @@ const writeQuantity: ValueWriter = (writer, value) => {
   writer.fork().uint32(delimited1).string(text).ldelim();
 };
 
-/** All three parts, as the generated Go code of Kubernetes encodes them. */
+/**
+ * Writes the type, the integer and the string, even those that are unset, as the generated Go code of Kubernetes does.
+ */
 const writeIntOrString: ValueWriter = (writer, value) => {
   const isText = typeof value === 'string';
   if (!isText && (typeof value !== 'number' || (value | 0) !== value))

@@ -102,10 +102,13 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
   return decoder;
 }
 
-/** Larger buffers are not kept for the next message. */
+/** Buffers above this size are not kept for the next message. */
 const keptBytes = 256 * 1024;
 
-/** Undefined before the first message, and after a message that was too large to keep its buffer. */
+/**
+ * The writer that is reused for each message. Undefined before the first message, and after a message whose buffer was
+ * too large to keep.
+ */
 let shared: Writer | undefined;
 
 /** The bytes that `write` produces. The writer is reused: writing is synchronous and never nested. */
@@ -134,10 +137,10 @@ export function encodeProtobufObject(
   return encodeEnvelope(apiVersion, kind, protobufEncoderOf(schema)(object));
 }
 
-/** What a reader of bodies expects. */
+/** The type of object that a protobuf body must contain. */
 export interface ProtobufBodyType {
   readonly kind: string;
-  /** Absent: every version has the same form. */
+  /** Absent: the schema applies to every version of the kind. */
   readonly apiVersion?: string;
   readonly schema: Schema<unknown>;
 }
@@ -213,7 +216,7 @@ export function protobufFrame(type: WatchEventType | 'ERROR', object: ProtobufDo
   return frame;
 }
 
-/** Content of a watch frame after its length. */
+/** Content of a watch frame, without the length before it. */
 export interface ProtobufEvent {
   readonly type: string;
   /** The whole envelope of the object; a view into the frame. */

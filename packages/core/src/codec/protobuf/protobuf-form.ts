@@ -25,7 +25,7 @@ import { messageWriter, writeFields } from './message-writer.ts';
 import { hasProtobufForm, protobufEncoderOf, protobufFrame, written } from './protobuf-codec.ts';
 import { envelopeHead, envelopeTail, putVarint, rawTag, tagOf, varintLength, WireType } from './wire.ts';
 
-/** A whole body. */
+/** The complete response body of a document. */
 export function documentBytes({ head, field }: ProtobufDocument): Buffer {
   return Buffer.concat([head, field, envelopeTail], head.length + field.length + envelopeTail.length);
 }
@@ -193,9 +193,9 @@ export interface ProtobufDocument {
 }
 
 /**
- * The protobuf encoding of objects. An item is the message of an object behind tag and length: the field that holds the
- * object in its envelope, and the same bytes are an item of a list. So each object is encoded once for all answers,
- * lists and watch frames.
+ * The protobuf encoding of objects. An item is the encoded object with the tag and length of its field. The same bytes
+ * serve as the object field of an envelope and as an element of a list. So each object is encoded only once for single
+ * objects, lists and watch frames.
  */
 export interface ProtobufShape {
   readonly representation: Representation;
@@ -203,12 +203,12 @@ export interface ProtobufShape {
   readonly head: Buffer;
   /** The item for the empty object of a bookmark. */
   bookmark(object: StoredObject): Buffer;
-  /** A value that is not stored; a Status in any shape. */
+  /** The body for an object that is not stored. A Status is never converted to metadata. */
   document(object: KubeObject | Status): ProtobufDocument;
   readonly list: {
     /** Beginning of the envelope of a list. */
     readonly head: Buffer;
-    /** Numbers of the list's fields. */
+    /** Field numbers of the list message. */
     readonly metadata: number;
     readonly items: number;
   };
@@ -228,7 +228,7 @@ export function protobufField(schema: Schema<unknown>, value: unknown): Buffer {
 
 const statusHead = envelopeHead('v1', 'Status');
 
-/** A Status, which every shape can write. */
+/** The body of a Status, which is never converted to metadata. */
 export function statusDocument(status: Status): ProtobufDocument {
   return { head: statusHead, field: protobufField(statusSchema, status) };
 }
@@ -237,7 +237,10 @@ function isStatus(object: KubeObject | Status): object is Status {
   return object.kind === 'Status' && object.apiVersion === 'v1';
 }
 
-/** The schemas of everything that answers about a kind may hold. */
+/**
+ * The schemas of all objects that a response about this kind may contain: the kind itself and the bodies of its
+ * subresources, by `apiVersion kind`.
+ */
 function answerSchemas(kind: KindDefinition): ReadonlyMap<string, Schema<unknown>> {
   const schemas = new Map<string, Schema<unknown>>([[`${kind.apiVersion} ${kind.kind}`, kind.schema]]);
   for (const subresource of kind.subresources) {

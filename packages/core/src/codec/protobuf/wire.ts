@@ -9,7 +9,7 @@ export type WireType = (typeof WireType)[keyof typeof WireType];
 /** Greatest nesting of messages, as protobuf libraries have it. */
 export const maxProtobufDepth = 100;
 
-/** What precedes the value of a field. */
+/** The tag that precedes the value of a field: its number and its wire type. */
 export function tagOf(number: number, wireType: WireType): number {
   return ((number << 3) | wireType) >>> 0;
 }
@@ -165,18 +165,18 @@ const field2 = tagOf(2, WireType.delimited);
 const field3 = tagOf(3, WireType.delimited);
 const field4 = tagOf(4, WireType.delimited);
 
-/** Tag of the bytes of the object; items of lists happen to have the same. */
+/** Tag of the envelope field that contains the object. The items of a list have the same tag by coincidence. */
 export const rawTag: number = field2;
 
 /** `contentEncoding` and `contentType`, both empty: see docs/reference/api-rules.md#protobuf. */
 export const envelopeTail: Buffer = Buffer.from([field3, 0, field4, 0]);
 
-/** An object in its envelope. */
+/** The envelope (`runtime.Unknown`) of an object in a protobuf body. */
 export interface Envelope {
-  /** '' when the sender did not specify it. */
+  /** Empty when the sender did not specify the API version. */
   readonly apiVersion: string;
   readonly kind: string;
-  /** The message; a view into the body. */
+  /** The encoded object; a view into the bytes of the body. */
   readonly raw: Buffer;
   /** How `raw` is encoded: '' = not at all. */
   readonly contentEncoding: string;
