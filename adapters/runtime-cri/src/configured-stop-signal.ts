@@ -17,7 +17,7 @@ export async function sendConfiguredStopSignal(
   containerId: ContainerId,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  // The following StopContainer call reports errors.
+  // A failure is not reported here: the caller then calls StopContainer, which reports it.
   const reply = await connection
     .call(Calls.containerStatus, { containerId, verbose: true }, signal)
     .catch(() => undefined);
@@ -38,7 +38,7 @@ async function sendSignal(pid: number, containerId: ContainerId, name: string): 
     const cgroups = await readFile(`/proc/${pid}/cgroup`, 'utf8');
     return cgroups.includes(containerId) && process.kill(pid, number);
   } catch {
-    // The process has ended, or this process lacks the permission.
+    // The process has ended, or this adapter lacks the permission to send it a signal.
     return false;
   }
 }

@@ -42,7 +42,7 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
     imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger, options.tls);
   const source = new EventSource(connection, clock, logger);
   const { name, capabilities } = await probe(connection, source, clock, logger, options.probeTimeoutMs);
-  // Without the capability no caller subscribes to events.
+  // Callers subscribe to events only when the runtime declares the capability `events`.
   if (!capabilities.events) source.close();
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
@@ -145,7 +145,7 @@ function conditionOf(type: RuntimeCondition['type'], messages: readonly Conditio
   return { type, status: found?.status ?? false, ...(reason && { reason }), ...(message && { message }) };
 }
 
-/** Polls the status until it is exited, because output ends shortly before the daemon reports the exit. */
+/** Polls a container until its state is `exited`, because output ends shortly before the daemon reports the exit. */
 async function endOf(containers: ContainerCalls, id: ContainerId, clock: Clock): Promise<ContainerStatus | undefined> {
   for (let round = 0; round < 40; round += 1) {
     try {

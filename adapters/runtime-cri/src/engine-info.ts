@@ -25,7 +25,7 @@ export function formatEngineInfo({ name, capabilities }: EngineInfo): string {
   return JSON.stringify({ name, capabilities });
 }
 
-/** Undefined for daemons that do not describe their engine. */
+/** Reads the description of the engine from a verbose status; undefined when the daemon sent none. */
 export function parseEngineInfo(info: Readonly<Record<string, string>> | undefined): EngineInfo | undefined {
   const { name, capabilities } = recordOf(info?.[engineKey]);
   if (typeof name !== 'string' || !isJsonObject(capabilities)) return undefined;

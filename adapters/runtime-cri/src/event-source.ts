@@ -7,8 +7,8 @@ import { type CriConnection, isGrpcError } from './connection/cri-connection.ts'
 
 const noRequest = Buffer.alloc(0);
 /**
- * Number of later calls on the same connection after whose responses the stream counts as open: a daemon that rejects
- * the stream would have done so before.
+ * Number of calls that are made after the event stream was requested. A daemon without events rejects the stream
+ * before it has responded to all these calls; otherwise the stream counts as open.
  */
 const laterCalls = 5;
 
@@ -44,7 +44,7 @@ export class EventSource {
 
   stream(signal?: AbortSignal): AsyncIterable<RuntimeEvent> {
     const events = this.#feed.stream(signal);
-    // Changes during the opening of the daemon's stream are discovered by the list that follows `resync`.
+    // Events are missed while the daemon's stream is being opened, so consumers receive `resync` and list again.
     if (this.#upstream === undefined && !this.#closed)
       this.open().then(
         (opened) => (opened ? this.#feed.resync() : this.#feed.fail('the daemon no longer supports events')),

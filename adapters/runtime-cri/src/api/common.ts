@@ -5,7 +5,7 @@ import { at, message } from '../wire/message.ts';
 
 export const Nothing = message({});
 
-/** Versions of the protocol declare the value as text or as bytes; both have the same encoding. */
+/** Some versions of the protocol declare `value` as string, others as bytes; both have the same encoding. */
 export const KeyValue = message({ key: at(1, text), value: at(2, text) });
 
 export const NamespaceOption = message({ network: at(1, integer), pid: at(2, integer), ipc: at(3, integer) });

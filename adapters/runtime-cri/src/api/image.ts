@@ -16,7 +16,7 @@ export const ImageMessage = message({
 export const ListImagesRequest = message({ filter: at(1, message({ image: at(1, ImageSpec) })) });
 export const ListImagesResponse = message({ images: at(1, list(ImageMessage)) });
 
-/** The message of all requests that contain only an image; `verbose` applies to the status. */
+/** The message of all requests that contain only an image. Only `ImageStatus` uses `verbose`. */
 export const ImageRequest = message({ image: at(1, ImageSpec), verbose: at(2, flag) });
 export const ImageStatusResponse = message({ image: at(1, ImageMessage), info: at(2, textMap) });
 

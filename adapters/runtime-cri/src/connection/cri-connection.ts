@@ -14,7 +14,7 @@ const channelOptions = {
   // The output of ExecSync is one message; daemons limit it to 16 MiB for each stream.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.max_send_message_length': 64 * 1024 * 1024,
-  // Connects within a second after the daemon becomes available again.
+  // With at most one second between attempts, the client reconnects soon after a restart of the daemon.
   'grpc.initial_reconnect_backoff_ms': 50,
   'grpc.min_reconnect_backoff_ms': 50,
   'grpc.max_reconnect_backoff_ms': 1000,
@@ -35,7 +35,7 @@ const asIs = (bytes: Buffer): Buffer => bytes;
  */
 export class CriConnection {
   readonly endpoint: Endpoint;
-  /** Absent: the connection is not encrypted. */
+  /** TLS key and certificates of the connection; undefined for an unencrypted connection. */
   readonly tls: PinnedTls | undefined;
   readonly #client: Client;
   readonly #logger: Logger;
@@ -94,7 +94,7 @@ export class CriConnection {
       return await this.#unary(version, service, name, request, signal);
     } catch (error) {
       if (!isUnknownService(error)) throw error;
-      // Another daemon now serves the endpoint, for example after an upgrade.
+      // Another version of the daemon now serves the endpoint, for example after an upgrade.
       this.#version = undefined;
       return await this.#unary(await this.#apiVersion(), service, name, request, signal);
     }
@@ -256,7 +256,7 @@ export function serverTls({ key, certificate, peer }: PinnedTls) {
  * Whether the presented certificate equals the pinned one. The handshake proves that the other end has the private key.
  */
 export function isPinned(presented: PeerCertificate, peer: string): boolean {
-  // Without a certificate the object is empty.
+  // Node returns an empty object when the other end presented no certificate.
   const raw = presented.raw as Buffer | undefined;
   return raw?.equals(new X509Certificate(peer).raw) === true;
 }

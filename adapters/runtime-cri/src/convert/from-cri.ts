@@ -37,7 +37,7 @@ const signalNames = new Map<number, string>(Object.entries(constants.signals).ma
 /** Exit code of a container whose exit the daemon did not observe. */
 const unknownExitCode = 137;
 
-/** Maps the number of a state; the protocol includes `unknown`. */
+/** Converts a container state from its number in CRI. */
 export function containerState(state: number | undefined): ContainerState {
   return stateNames.get(state ?? 0) ?? 'unknown';
 }

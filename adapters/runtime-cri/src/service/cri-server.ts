@@ -24,7 +24,7 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 /** A gRPC server for the calls of CRI, without a listener. */
 export interface CriServer {
   readonly grpc: Server;
-  /** Ends event streams and pulls with progress. */
+  /** Ends all event streams and all pulls that report progress. */
   endStreams(): void;
   /** Shuts the server down after a grace period for pending calls. */
   shutDown(): Promise<void>;

@@ -293,7 +293,7 @@ const codes: Readonly<Record<RuntimeErrorCode, status>> = {
   InvalidArgument: status.INVALID_ARGUMENT,
   InvalidState: status.FAILED_PRECONDITION,
   ImageNotFound: status.NOT_FOUND,
-  // gRPC has no codes for these two; containerd also sends UNKNOWN.
+  // gRPC has no code for a failed pull or a failed start; containerd also sends UNKNOWN.
   PullFailed: status.UNKNOWN,
   StartFailed: status.UNKNOWN,
   Unsupported: status.UNIMPLEMENTED,

@@ -27,8 +27,8 @@ export interface CriServiceHandle extends AsyncDisposable {
 
 /**
  * Serves an engine as CRI v1 at a unix socket, for clients such as crictl. Only the owner can access the socket; the
- * socket of an ended process is replaced. Clients must send `localhost` as authority, as cri-tools does since 1.31:
- * HTTP/2 of Node rejects a path in this place.
+ * socket of an ended process is replaced. Clients must send `localhost` as HTTP/2 authority, as cri-tools does since
+ * 1.31: Node rejects requests whose authority is the path of the socket.
  *
  * @throws `AlreadyExists` when another process listens at the path; the error of the file system when the folder cannot
  * be created or written

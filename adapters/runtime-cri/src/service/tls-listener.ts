@@ -46,7 +46,7 @@ export async function listenTls(options: TlsListenerOptions): Promise<TlsListene
   const server = createServer({
     ...serverTls(tls),
     requestCert: true,
-    // The comparison below is stricter and allows an error message to rejected clients.
+    // The certificate is compared with the pinned one after the handshake, so that a rejected client receives an error.
     rejectUnauthorized: false,
     ALPNProtocols: ['h2', 'http/1.1'],
     handshakeTimeout: handshakeTimeoutMs,

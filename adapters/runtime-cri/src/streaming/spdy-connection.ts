@@ -105,17 +105,17 @@ export class SpdyStream extends Duplex {
     this.#socket = socket;
   }
 
-  /** Called by the connection. */
+  /** Adds received content to the stream; `last` ends its readable side. Called by the connection. */
   receive(content: Buffer, last: boolean): void {
     if (this.#ended || this.destroyed) return;
-    // Without flow control windows an unread stream pauses the whole connection, as the server expects. At the end of a
-    // stream the connection is not paused, because no later read would resume it.
+    // The server does not use flow control windows, so a full buffer of one stream pauses the whole connection. At the
+    // end of a stream the connection is not paused, because no later read would resume it.
     const full = content.length > 0 && !this.push(content);
     if (last) this.#finish();
     else if (full) this.#socket.pause();
   }
 
-  /** Called by the connection when it is closed. */
+  /** Ends the stream. Called by the connection when the connection is closed. */
   disconnected(): void {
     // Data that has already arrived can still be read.
     this.once('end', () => this.destroy());

@@ -40,7 +40,7 @@ export async function openSpdySession(
   };
 }
 
-/** Reads the result. Success also has a status, so an empty one means that the connection was interrupted. */
+/** Reads the result of a session. Servers also report success, so an empty result means an interrupted connection. */
 async function readSessionEnd(error: Readable): Promise<SessionEnd> {
   const status = await text(error).catch(() => '');
   return status === '' ? undefined : parseSessionEnd(status);

@@ -80,7 +80,7 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
       return session;
     };
     const bySpdy = (address: string) => openSpdySession(address, request, signal, this.#connection.tls);
-    // With WebSocket protocols before v5 containerd closes a terminal without input.
+    // With WebSocket protocols before v5, containerd closes a session that has a terminal but no standard input.
     const needsSpdy = (request.stdin || request.tty) && !this.#webSocketHalfCloses;
     return this.#upgraded(url, needsSpdy ? bySpdy : undefined, byWebSocket, signal);
   }

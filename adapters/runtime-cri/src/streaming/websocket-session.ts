@@ -13,7 +13,7 @@ const protocols = [halfClosingProtocol, 'v4.channel.k8s.io'];
 
 export interface OpenedWebSocket {
   readonly session: RemoteSession;
-  /** The server can close one channel without closing the connection. */
+  /** Whether one channel can be closed without closing the connection. */
   readonly halfCloses: boolean;
 }
 
@@ -55,7 +55,7 @@ class WebSocketSession implements RemoteSession {
 
   constructor(socket: WebSocket, request: StreamRequest) {
     this.#socket = socket;
-    // Resumes also after the server closed the connection, because the close follows the unread messages.
+    // A paused WebSocket is resumed even after the server closed it, because unread messages precede the close.
     const read = () => socket.resume();
     if (request.stdin) this.stdin = this.#input();
     const destroy = (error: Error | null, done: (error?: Error | null) => void) => {
