@@ -4,9 +4,9 @@ import { buffer } from 'node:stream/consumers';
 import { apiError, connectionError } from './api-error.ts';
 
 export interface EngineRequest {
-  /** Undefined values are omitted. */
+  /** Query parameters; those with the value undefined are omitted. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Sent as JSON. */
+  /** Body of the request, which is sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
@@ -59,7 +59,7 @@ export class EngineHttp {
     const what = `POST ${path}`;
     return new Promise((resolve, reject) => {
       const headers = { connection: 'Upgrade', upgrade: 'tcp' };
-      // A dedicated connection: an upgraded one cannot be used again by the agent.
+      // Not a connection of the pool: after the upgrade, a connection cannot carry other requests.
       const outgoing = this.#begin('POST', path, { ...given, headers: { ...given.headers, ...headers } }, false);
       outgoing.once('upgrade', (_response, socket: Socket, head: Buffer) => {
         socket.setTimeout(0);

@@ -26,7 +26,7 @@ export class EngineLink {
     return this.#engine;
   }
 
-  /** Like `refresh`, but undefined when no engine responds. */
+  /** Queries the engine again; undefined when no engine responds. @throws `Unsupported` */
   async refreshIfReachable(): Promise<ConnectedEngine | undefined> {
     return this.refresh().catch((error: unknown) => {
       if (isRuntimeError(error, 'Unavailable')) return undefined;

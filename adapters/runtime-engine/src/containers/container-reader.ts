@@ -44,7 +44,7 @@ export class ContainerReader {
     return { details, record, state: this.#settle(details, record) };
   }
 
-  /** Undefined when the container does not exist. */
+  /** Finds a container by its id; undefined when it does not exist. */
   async findIfPresent(id: ContainerId, signal?: AbortSignal): Promise<FoundContainer | undefined> {
     return this.find(id, signal).catch((error: unknown) => {
       if (isRuntimeError(error, 'NotFound')) return undefined;
@@ -66,7 +66,7 @@ export class ContainerReader {
       .map(({ container }) => container);
   }
 
-  /** The entries of the engine's list. */
+  /** Lists the containers of this owner, or those of one of its sandboxes, in the form of the engine's API. */
   async entries(sandboxId?: SandboxId, signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
     const filters = labelFilter(this.#context.owner, {
       kind: 'container',
@@ -109,7 +109,8 @@ export class ContainerReader {
     const kept = records.get(id);
     let state = stateOf(State.Status, kept);
     if (State.Status === 'stopped') {
-      // Podman waits for the child processes, which keep running when they are in a PID namespace of the pod.
+      // Podman reports the exit only after the child processes have ended. In a PID namespace that the pod shares, they
+      // would keep running, so they are killed here.
       killAll(processesOf(id));
       if (clock.now() - Date.parse(State.FinishedAt) > cleanUpMs) state = 'exited';
     }

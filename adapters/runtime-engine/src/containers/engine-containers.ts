@@ -112,7 +112,7 @@ export class EngineContainers {
     await this.kill(id, signal);
   }
 
-  /** Resolves when the container has stopped. */
+  /** Kills the container; resolves when it has stopped. @throws `DeadlineExceeded` when it still runs */
   async kill(id: ContainerId, signal?: AbortSignal): Promise<void> {
     await this.#signal(id, 'SIGKILL', signal);
     if (await this.#hasEnded(id, killLimitMs, signal)) return;

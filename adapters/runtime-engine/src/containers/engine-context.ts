@@ -52,6 +52,6 @@ export interface EngineContext {
   readonly logs: LogKeeper;
   readonly feed: EventFeed;
   readonly tracker: LifeTracker;
-  /** Increases with every created sandbox and container. */
+  /** A number that increases with every created sandbox and container, to order those of the same millisecond. */
   nextSequence(): number;
 }

@@ -53,7 +53,7 @@ async function adopt({ context, reader, sandboxes }: WatchParts, first: boolean)
     containers.map(async ({ Id, State, Labels }) => {
       const record = recordOf(Labels);
       const follows = record?.kind === 'container' && record.logPath !== undefined && !context.logs.isComplete(Id);
-      // Reading the container is sufficient: that starts the copying of its log, or completes it.
+      // Reading the status of a container also starts the copying of its log, or completes it after the exit.
       if (follows && stateOf(State, records.get(Id)) !== 'created') await reader.findIfPresent(Id);
     }),
   );
@@ -65,7 +65,8 @@ function handleEvent({ context, reader, waits }: WatchParts, { Action, Actor }: 
   if (record === undefined) return;
   const id = Actor.ID;
   if (record.kind === 'sandbox') {
-    // `run` reports the readiness of a sandbox: a started sandbox may not have a network yet.
+    // A start event is ignored, because a started sandbox may not have a network yet; the call that creates the sandbox
+    // reports its readiness.
     if (Action === 'die' && tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');
     if (Action === 'destroy' || Action === 'remove') {
       if (tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');

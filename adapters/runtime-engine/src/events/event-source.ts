@@ -14,7 +14,10 @@ export interface EventSourceOptions {
   /** Label filter of the stream. */
   readonly filters: string;
   readonly onEvent: (event: EngineEvent) => void;
-  /** Events before this call may have been missed; later ones are delivered. When it rejects, the source reconnects. */
+  /**
+   * Called after every connect. Earlier events may have been missed; later events are delivered. When the returned
+   * promise rejects, the source reconnects.
+   */
   readonly onConnected: () => Promise<void>;
   readonly onDisconnected: () => void;
 }

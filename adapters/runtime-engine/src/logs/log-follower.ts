@@ -100,7 +100,7 @@ export class LogFollower {
     let chunk = this.#read(this.#source);
     if (chunk.consumed === 0) {
       if (!this.#isReplaced()) return false;
-      // The engine may have written lines between the read and the check.
+      // Before it replaced the file, the engine may have written lines that the first read did not contain.
       chunk = this.#read(this.#source);
       if (chunk.consumed === 0) {
         this.#dropSource();
@@ -137,8 +137,8 @@ export class LogFollower {
   }
 
   /**
-   * Path of the file to read: the file that Docker renamed when its inode is that of the current source, else the file
-   * that the engine writes to.
+   * Path of the file to read. After a log rotation of Docker, the renamed file is read to its end; its inode identifies
+   * it. Otherwise the file is the one that the engine writes to.
    */
   #sourcePath(): string {
     const { source } = this.#options;

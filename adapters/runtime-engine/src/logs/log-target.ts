@@ -68,7 +68,7 @@ function open(path: string): { file: number; inode: number; size: number } {
   return { file, inode, size };
 }
 
-/** Truncates the file of the position, which is in the same folder under another name. */
+/** Truncates a renamed log file to the saved size. It is in the folder of `path` and identified by its inode. */
 function truncateRenamed(path: string, { inode, size }: LogPosition): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {

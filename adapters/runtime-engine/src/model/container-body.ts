@@ -40,7 +40,7 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
   return {
     Image: config.image,
     Labels: labels,
-    // Always sent together: with an entry point alone, the engine would add the arguments of the image.
+    // An entry point is never sent without arguments: the engine would add the arguments of the image.
     ...(command !== undefined && command.length > 0 && { Entrypoint: command, Cmd: args ?? [] }),
     ...((command === undefined || command.length === 0) && args !== undefined && args.length > 0 && { Cmd: args }),
     ...(workingDir !== undefined && workingDir !== '' && { WorkingDir: workingDir }),

@@ -21,7 +21,7 @@ export function hostResources(resources: LinuxResources): object {
     ...(oomScoreAdjust !== undefined && {
       OomScoreAdj: Math.max(lowestOomScore(), Math.min(highestScore, oomScoreAdjust)),
     }),
-    // Engines apply a default limit when the field is absent.
+    // -1 is no limit. Without a value, engines apply a default limit of processes.
     PidsLimit: pidsLimit ?? -1,
   };
 }
@@ -43,7 +43,10 @@ export function ociResources(resources: LinuxResources): object {
   };
 }
 
-/** Only a process with CAP_SYS_RESOURCE may set a score below its own; without it container runtimes fail. */
+/**
+ * The lowest out-of-memory score adjustment that containers can have. Only a process with CAP_SYS_RESOURCE may set a
+ * value below its own; without this capability the start of such a container fails.
+ */
 function lowestOomScore(): number {
   try {
     const effective = /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';

@@ -92,7 +92,7 @@ export class EngineSandboxes {
     const { context, reader, containers, network } = this.#parts;
     const found = await this.#findIfPresent(id, signal);
     if (found === undefined) return;
-    // Without a stop before: the engine kills the containers that it removes, which is faster.
+    // The containers are not stopped first: the engine kills the containers that it removes, which is faster.
     await network.disconnect(id, found.details.State.Pid, signal);
     for (let round = 1; ; round += 1) {
       const entries = await reader.entries(id, signal);
@@ -132,7 +132,7 @@ export class EngineSandboxes {
       .map(({ sandbox }) => sandbox);
   }
 
-  /** The entries of the engine's list. */
+  /** Lists the sandboxes of this owner in the form of the engine's API. */
   async entries(signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
     const query = { all: true, filters: labelFilter(this.#parts.context.owner, { kind: 'sandbox' }) };
     const { body } = await this.#parts.context.http.json<readonly ContainerEntry[] | undefined>(

@@ -35,7 +35,7 @@ export class SandboxNetwork {
     await this.#context.options.network?.remove({ sandboxId: id, netnsPath: netnsOf(pid) }, signal && { signal });
   }
 
-  /** The primary address first. */
+  /** Addresses of a sandbox, the primary address first. */
   ipsOf(details: ContainerDetails, { namespaces }: SandboxRecord): readonly string[] {
     if (namespaces.network === 'node') return [this.#nodeIp()];
     const { IPAddress, GlobalIPv6Address, Networks } = details.NetworkSettings ?? {};

@@ -43,7 +43,7 @@ export class StatsReader {
     };
   }
 
-  /** Undefined when the container has ended meanwhile. */
+  /** Finds the cgroups of a container; undefined when the container has ended. */
   async #find(id: ContainerId, signal: AbortSignal | undefined): Promise<CgroupFolders | undefined> {
     const pid = (await this.#reader.findIfPresent(id, signal))?.details.State.Pid ?? 0;
     if (pid === 0) return undefined;

@@ -95,7 +95,7 @@ export class ExecSession {
     killAll(withDescendants(details.Pid));
   }
 
-  /** Undefined when the engine has deleted the session or does not respond. */
+  /** Queries the state of the command; undefined when the engine has deleted the session or does not respond. */
   async #details(): Promise<ExecDetails | undefined> {
     return this.#http.json<ExecDetails>('GET', `/exec/${this.#id}/json`).then(
       ({ body }) => body,
