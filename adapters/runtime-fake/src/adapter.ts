@@ -5,7 +5,7 @@ import { FakeWorld } from './fake-world.ts';
 
 const optionsSchema = s.message('keelson.runtime.fake.Options', 'Containers in memory that run nothing.', {});
 
-/** The adapter behind `KEELSON_AGENT_RUNTIME=@keelson/runtime-fake`. Nothing of it survives its process. */
+/** The adapter behind `KEELSON_AGENT_RUNTIME=@keelson/runtime-fake`. Its containers exist only in memory. */
 export const fakeAdapter: RuntimeAdapter<Readonly<Record<string, never>>> = {
   name: 'fake',
   optionsSchema,

@@ -7,29 +7,30 @@ import type {
 } from '@keelson/container-runtime';
 
 /**
- * What a scripted container does. Times are milliseconds of the world's clock. The default runs until it is stopped.
+ * What a scripted container does. Times are milliseconds of the clock of the {@link FakeWorld}. An empty object is a
+ * container that runs until it is stopped.
  */
 export interface FakeBehaviour {
-  /** How long `startContainer` takes. */
+  /** Duration of `startContainer`; default 0. */
   readonly startDelayMs?: number;
-  /** `startContainer` fails with `StartFailed` and this message. */
+  /** Message with which `startContainer` fails with `StartFailed`; absent: the start succeeds. */
   readonly startError?: string;
-  /** Time from its start to its own exit; absent: it runs until it is stopped. */
+  /** Time from the start of the container to its exit without a stop; absent: it runs until it is stopped. */
   readonly exitAfterMs?: number;
-  /** Exit code of its own exit; default 0. */
+  /** Exit code of a container that exits without a stop; default 0. */
   readonly exitCode?: number;
-  /** Default `Completed` for 0, else `Error`. */
+  /** Reason of an exit without a stop; default `Completed` for exit code 0, else `Error`. */
   readonly exitReason?: string;
   readonly exitMessage?: string;
-  /** Time from the stop signal to its end; `never` waits for SIGKILL. Default 0. */
+  /** Time from the stop signal to the exit; with `never`, only SIGKILL ends the container. Default 0. */
   readonly stopAfterMs?: number | 'never';
-  /** Exit code of an end by the stop signal; default 143. */
+  /** Exit code of a container that the stop signal ended; default 143. */
   readonly stopExitCode?: number;
   /** Executes commands; default: exit code 0, no output. May throw a `RuntimeError`. */
   readonly exec?: (request: ExecSyncRequest) => ExecSyncResult | Promise<ExecSyncResult>;
   readonly cpuMillicores?: number;
   readonly memoryBytes?: number;
-  /** Bytes written outside of volumes; absent: not reported. */
+  /** Bytes that the container has written outside of volumes; absent: the statistics do not contain this value. */
   readonly writableBytes?: number;
 }
 

@@ -117,7 +117,7 @@ export class FakeContainer {
     this.#cancelExit = this.#world.clock.after(exitAfterMs, () => this.exit(exitCode, exitReason, exitMessage));
   }
 
-  /** The process ends. @throws `InvalidState` unless running. */
+  /** Ends the process with an exit code. @throws `InvalidState` unless running. */
   exit(exitCode: number, reason?: string, message?: string): void {
     if (this.state !== 'running') throw new RuntimeError('InvalidState', `container "${this.id}" is ${this.state}`);
     this.#finish({
@@ -130,7 +130,8 @@ export class FakeContainer {
   }
 
   /**
-   * Resolves when it has ended. A container that was not started ends without running and cannot be started later.
+   * Stops the container; resolves when it has exited. During a delayed start the container becomes exited without
+   * running, and the start fails. Has no effect on a container that was never started.
    */
   stop(gracePeriodMs: number): Promise<void> {
     if (this.state !== 'running') {

@@ -12,7 +12,7 @@ import type { FakeWorld } from './fake-world.ts';
 /** Capacity of the disk that fake images fill. */
 const diskBytes = 100_000_000_000;
 
-/** Images of the fake world: every reference exists unless the script says otherwise. */
+/** Images of a {@link FakeWorld}. Every pull succeeds unless the `pull` function of the world returns an error. */
 export class FakeImages implements ImageService {
   readonly #world: FakeWorld;
 

@@ -34,8 +34,8 @@ import type { FakeWorld } from './fake-world.ts';
 
 export interface FakeRuntimeOptions {
   /**
-   * Whether calls obey signal and timeout themselves. False: for an agent, which adds both to every runtime.
-   * Default true.
+   * Whether calls end when their signal is aborted or their timeout has passed. Default true. False is sufficient for
+   * an agent, which itself limits the calls of every runtime.
    */
   readonly deadlines?: boolean;
   /** Declares that containers write logs; the test writes them. Default false. */
@@ -46,7 +46,10 @@ export interface FakeRuntimeOptions {
   readonly capabilities?: Partial<RuntimeCapabilities>;
 }
 
-/** A runtime on a world. Several runtimes may use one world, as successive agents use one machine. */
+/**
+ * Creates a runtime whose sandboxes and containers are in a {@link FakeWorld}. Several runtimes may use one world, as
+ * successive agents use one machine.
+ */
 export function createFakeRuntime(
   world: FakeWorld,
   { deadlines = true, logs = false, streaming = {}, capabilities = {} }: FakeRuntimeOptions = {},

@@ -16,13 +16,13 @@ import type { FakeSandbox } from './fake-sandbox.ts';
 export interface FakeWorldOptions {
   readonly clock?: Clock;
   readonly script?: FakeScript;
-  /** Default: every pull succeeds at once. */
+  /** Determines the result of a pull. Default: every pull succeeds at once. */
   readonly pull?: (reference: string) => FakePull;
-  /** References of images that exist from the start. */
+  /** References of images that exist without a pull. */
   readonly images?: readonly string[];
-  /** Added to every call, milliseconds. */
+  /** Delay of every call in milliseconds. */
   readonly latencyMs?: number;
-  /** Addresses given to pods in turn; default 10.0.0.1 and up. */
+  /** Address of a pod, by the number of its sandbox. Sandboxes and containers are numbered together, from 1. */
   readonly podIp?: (index: number) => string;
 }
 
@@ -33,8 +33,8 @@ interface OrderedFailure {
 }
 
 /**
- * The simulated machine of fake runtimes. It outlives them as containers outlive an agent, and tests change it
- * directly.
+ * The simulated machine of fake runtimes. Like the containers of a real machine, it continues to exist when a runtime
+ * is closed. Tests change it directly.
  */
 export class FakeWorld {
   readonly clock: Clock;
@@ -48,10 +48,10 @@ export class FakeWorld {
   readonly pull: (reference: string) => FakePull;
   readonly podIp: (index: number) => string;
   script: FakeScript;
-  /** Reported by `status`; false makes the node not ready. */
+  /** The condition `RuntimeReady` that `status` reports. When it is false, the agent reports the node as not ready. */
   runtimeReady = true;
   networkReady = true;
-  /** While set, every call fails with `Unavailable`, and containers continue to run. */
+  /** While this is true, every call fails with `Unavailable`, and containers continue to run. */
   unreachable = false;
   readonly #byPod = new Map<string, Set<FakeSandbox>>();
   readonly #failures = new Map<string, OrderedFailure>();
@@ -95,7 +95,7 @@ export class FakeWorld {
     return this.sandboxes.delete(sandbox.id);
   }
 
-  /** The image of a reference or id. @throws `InvalidArgument` */
+  /** The image of a reference or id. @throws `InvalidArgument` for a malformed reference */
   findImage(reference: string): Image | undefined {
     return this.images.get(
       reference.startsWith('fake:') ? reference.slice('fake:'.length) : normalizeImageReference(reference),
@@ -116,12 +116,12 @@ export class FakeWorld {
     return image;
   }
 
-  /** The next `times` calls of the method fail. */
+  /** Makes the next `times` calls of a method of the runtime fail. */
   failNext(call: string, code: RuntimeErrorCode, message = 'injected by the test', times = 1): void {
     this.#failures.set(call, { error: new RuntimeError(code, message), times });
   }
 
-  /** Calls of the method do not settle until `resume`. */
+  /** Makes further calls of a method of the runtime never settle; calls after `resume` settle again. */
   hang(call: string): void {
     this.#hung.add(call);
   }
@@ -130,7 +130,7 @@ export class FakeWorld {
     this.#hung.delete(call);
   }
 
-  /** Ends the container's process now, as its own exit. @throws `NotFound`, `InvalidState` */
+  /** Makes the process of a container exit now, without a stop. @throws `NotFound`, `InvalidState` */
   exit(id: ContainerId, exitCode: number, reason?: string): void {
     const container = this.containers.get(id);
     if (container === undefined) throw new RuntimeError('NotFound', `no container "${id}"`);
@@ -145,7 +145,7 @@ export class FakeWorld {
     for (const container of sandbox.containers) if (container.state === 'running') container.exit(137);
   }
 
-  /** Streams of events end with an error; consumers open new ones and list. */
+  /** Ends all event streams with an error; consumers then open new streams and list again. */
   breakEvents(): void {
     this.events.fail('the event stream broke');
   }
