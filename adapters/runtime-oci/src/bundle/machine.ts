@@ -44,7 +44,7 @@ export async function readMachine(cgroupMountpoint: string): Promise<Machine> {
   };
 }
 
-/** Controllers on version 2 when others are on version 1, which some binaries do not support. */
+/** Cgroup controllers on version 2 when others are on version 1. Some OCI binaries do not support this mode. */
 export function hybridControllers(cgroupMountpoint: string): string[] {
   if (readText(join(cgroupMountpoint, 'cgroup.controllers')) !== '') return [];
   return readText(join(cgroupMountpoint, 'unified/cgroup.controllers')).split(/\s+/).filter(Boolean);

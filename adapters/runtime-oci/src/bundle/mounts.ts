@@ -15,8 +15,8 @@ export interface MountInput {
 const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;
 
 /**
- * Mounts of a container: kernel file systems, files of the pod, and those of its configuration, which replace others at
- * the same path.
+ * Mounts of a container: kernel file systems, files of the pod, and the configured mounts. A configured mount replaces
+ * another one at the same path.
  *
  * @throws RuntimeError `InvalidArgument`
  */
@@ -80,7 +80,7 @@ async function bindOf({
   };
 }
 
-/** Mount propagation that the root requires for the propagation of these mounts. */
+/** Propagation of the container's root mount, without which the propagation of its other mounts has no effect. */
 export function rootPropagationOf(mounts: readonly Mount[]): 'rslave' | 'rshared' | undefined {
   if (mounts.some(({ propagation }) => propagation === 'bidirectional')) return 'rshared';
   if (mounts.some(({ propagation }) => propagation === 'hostToContainer')) return 'rslave';

@@ -40,7 +40,7 @@ export interface OciMount {
 
 export interface OciNamespace {
   readonly type: 'pid' | 'network' | 'mount' | 'ipc' | 'uts' | 'cgroup';
-  /** Absent: a new namespace is created. */
+  /** File of an existing namespace to join; absent: a new namespace is created. */
   readonly path?: string;
 }
 

@@ -13,7 +13,10 @@ export interface PodPlace {
   readonly folder: string;
   /** Owners of the namespaces of the pod; `pid` is the default for its containers. */
   readonly namespaces: NamespaceOptions;
-  /** File of the pod's own network namespace. Absent, as for the others: the pod has none. */
+  /**
+   * File at which the pod's own network namespace is mounted. Like `ipc`, `uts` and `pid`, absent when the pod has no
+   * own namespace of this type.
+   */
   readonly network?: string;
   readonly ipc?: string;
   readonly uts?: string;
@@ -50,7 +53,7 @@ export function podPlace(state: StateDirectory, id: string, config: PodSandboxCo
 }
 
 /**
- * Namespaces of a container. With `unifiedCgroups` it has a cgroup namespace. @throws RuntimeError `InvalidArgument`
+ * Namespaces of a container; a cgroup namespace only with `unifiedCgroups`. @throws RuntimeError `InvalidArgument`
  */
 export function namespacesOf(pid: NamespaceMode, pod: PodPlace, unifiedCgroups: boolean): OciNamespace[] {
   const namespaces: OciNamespace[] = [{ type: 'mount' }];

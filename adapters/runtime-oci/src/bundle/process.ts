@@ -50,7 +50,8 @@ export async function processOf(input: ProcessInput): Promise<OciProcess> {
     cwd: posix.normalize(cwd),
     capabilities: capabilitiesOf(context, machine.capabilities),
     noNewPrivileges: context.noNewPrivileges ?? false,
-    // A lower value requires a privilege. The lowest permitted value is used rather than failing the container.
+    // Without a privilege, the out-of-memory score adjustment has a lower limit. The limit is used then, so that the
+    // container can start.
     ...(oomScoreAdjust !== undefined && {
       oomScoreAdj: Math.max(Math.trunc(oomScoreAdjust), machine.minOomScoreAdjust),
     }),

@@ -57,7 +57,7 @@ export function defaultProfile(capabilities: readonly string[], processor: strin
   ];
   if (!capabilities.includes('CAP_SYS_ADMIN')) {
     rules.push(allow(['clone'], [maskedEqual]));
-    // A filter cannot read its flags, which are in memory. Callers use clone when clone3 fails with ENOSYS.
+    // A filter cannot read the flags of clone3, which are in memory. Programs use clone when clone3 fails with ENOSYS.
     rules.push({ names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: notImplemented });
   }
   return {

@@ -33,7 +33,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     return this.#around.state.container(this.id);
   }
 
-  /** Its cgroup in every hierarchy with a controller that is used. */
+  /** Paths of the container's cgroup in all hierarchies that have a controller of containers. */
   get cgroups(): readonly string[] {
     return this.#around.cgroups.foldersOf(this.record.cgroup);
   }
@@ -58,7 +58,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     });
   }
 
-  /** Waits until the process executes the container's program: the binary reports the process shortly before that. */
+  /** Waits until the process executes the container's program. The binary reports its process ID shortly before. */
   protected override async executed(): Promise<void> {
     const { clock, binary } = this.#around;
     const name = basename(binary.path);
@@ -90,7 +90,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     let settled = exit;
     if (exit.reason === undefined && exit.exitCode !== 0 && (await cgroups.ranOutOfMemory(this.cgroups))) {
       settled = { ...exit, reason: ExitReason.OutOfMemory };
-      // Recorded before the cgroup, from which it was determined, is removed.
+      // The reason is recorded now, because it cannot be determined again once the cgroup is removed.
       await runFiles.writeExit(this.id, settled);
     }
     await binary.delete(this.id);
@@ -105,7 +105,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     const { binary, machine } = this.#around;
     const changes = resourcesOf(resources, machine.swapLimits);
     if (this.state === 'running') {
-      // A file, because not every binary supports reading from a pipe.
+      // The limits are passed as a file, because not every binary can read them from a pipe.
       const file = join(this.folder, 'update.json');
       await writeAtomically(file, JSON.stringify(changes));
       await binary.update(this.id, file);

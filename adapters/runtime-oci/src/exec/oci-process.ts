@@ -28,9 +28,9 @@ export interface OciProcess {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
   readonly ended: Promise<number>;
-  /** Kills all processes in the session of the command. */
+  /** Kills the command and all processes in its process group. */
   kill(): void;
-  /** Present if the command has a terminal. */
+  /** Sets the size of the terminal; present if the command has a terminal. */
   resize?(size: TerminalSize): void;
 }
 
@@ -50,7 +50,7 @@ export async function startProcess(
   const start = request.tty ? startWithTerminal : startDetached;
   try {
     const process = await start(around, container.id, request, files);
-    // A directory that cannot be removed is removed together with the container.
+    // Errors are ignored: the directory is removed with the container at the latest.
     const removeFiles = () => void rm(folder, { recursive: true, force: true }).catch(() => {});
     process.ended.then(removeFiles, removeFiles);
     return process;
@@ -96,8 +96,8 @@ async function startDetached(
   failed.catch(() => {});
   const [stdout, stderr] = [keptOutput(child.stdout), keptOutput(child.stderr)];
   const records = new ReaperRecords(child.stdio[3] as Readable);
-  // The process ID is read after the end of each child, because the binary writes it before it ends. The command may
-  // end before the binary.
+  // The binary writes the process ID of the command to a file before it ends itself. The file is read after the end of
+  // each child of the reaper, because the command may end before the binary.
   let pid: number | undefined;
   for (let count = 0; pid === undefined && !records.over; ) {
     count = await Promise.race([records.moreThan(count), failed]);
@@ -167,7 +167,7 @@ async function readPid(file: string): Promise<number | undefined> {
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
 }
 
-/** Kills the session of a command, of which the binary makes it the leader. */
+/** Kills the process group of a command. The binary starts the command as the leader of a new session. */
 function signalSession(pid: number): void {
   signalProcess(-pid, 'SIGKILL');
   signalProcess(pid, 'SIGKILL');

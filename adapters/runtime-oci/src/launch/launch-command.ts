@@ -6,11 +6,11 @@ import type { Programs } from './programs.ts';
 
 /** The record that is written, in addition to the bundle, when a container is created. */
 export interface OciRecord extends ContainerRecord {
-  /** Path of its cgroup in every hierarchy. */
+  /** Path of the container's cgroup, which is the same in every hierarchy. */
   readonly cgroup: string;
-  /** Directory that is the lower layer of its root. Absent: the root is a copy. */
+  /** Directory that is the lower overlay layer of the container's root. Absent: the root is a copy of the image. */
   readonly lower?: string;
-  /** Number of the signal. */
+  /** Number of the signal that stops the container. */
   readonly stopSignal: number;
   /**
    * True when the container has its own PID namespace, so that the kernel kills all its processes with the first one.

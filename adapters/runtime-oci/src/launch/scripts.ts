@@ -43,7 +43,8 @@ read -r nothing <&6
 `;
 
 /**
- * Runs in its own mount namespace, so that the kernel unmounts the root of the container when its processes end.
+ * Script that mounts the root of a container, then executes the next command. It runs in a mount namespace of its own,
+ * so that the kernel unmounts the root when the processes of the namespace have ended.
  * Arguments: `run/ID`, container directory, lower layer of the overlay or an empty string, the next command.
  */
 export const mountScript = `run=$1 folder=$2 lower=$3
@@ -57,7 +58,10 @@ umask 022
 exec "$@"
 `;
 
-/** Arguments: `run/ID`, container directory, the command of the binary, which ends when the container is running. */
+/**
+ * Script that starts a container without a terminal and records its process. Arguments: `run/ID`, container directory,
+ * the command of the binary, which ends when the container is running.
+ */
 export const detachedScript = `run=$1 folder=$2
 shift 2
 "$@" || { : > "$run.failed"; exit 128; }
@@ -68,10 +72,10 @@ echo "$stat" > "$run.pid"
 `;
 
 /**
- * Like {@link detachedScript}, for a container with a terminal: the binary keeps running and connects the terminal of
- * the container with one outside. The mounts of pods are unmounted in its mount namespace, which would otherwise keep
- * them in use after the removal of the pods. Arguments: `run/ID`, container directory, directory of all pods, the
- * command of the binary.
+ * Script that starts a container with a terminal and records its process. The binary keeps running and connects the
+ * terminal of the container with one outside. The script unmounts the mounts of pods in its own mount namespace, which
+ * would otherwise keep them in use after the removal of the pods. Arguments: `run/ID`, container directory, directory
+ * of all pods, the command of the binary.
  */
 export const terminalScript = `run=$1 folder=$2 pods=$3
 shift 3

@@ -10,8 +10,8 @@ const namespaceMagic = 0x6e736673;
 const sharedMemoryBytes = 64 << 20;
 
 /**
- * Mounts shared memory, then creates namespaces and mounts them at files. Arguments: directory of the shared memory or
- * an empty string; flags of unshare with the files; `--`; the command to run in the namespaces.
+ * Script that mounts shared memory, creates the namespaces of a pod and mounts them at files. Arguments: directory of
+ * the shared memory or an empty string; flags of unshare with the files; `--`; the command to run in the namespaces.
  */
 const outsideScript = `shm=$1
 shift
@@ -27,8 +27,9 @@ exec unshare --mount "$@"
 `;
 
 /**
+ * Script that runs in the new namespaces of a pod: enables the loopback interface, sets the host name and the sysctls.
  * Arguments: `net` or an empty string; host name or an empty string; sysctls with their values. The loopback interface
- * is brought up through sysfs, because tools such as ip may not be installed.
+ * is enabled through sysfs, because tools such as ip may not be installed.
  */
 const insideScript = `if [ "$1" = net ]; then
   mount -t sysfs sysfs /sys && echo 0x9 > /sys/class/net/lo/flags || exit 1
@@ -79,8 +80,8 @@ export async function makeNamespaces(
 }
 
 /**
- * Whether the pod's namespaces are still mounted at their files. They are not after a restart of the machine, or when
- * another process unmounted them.
+ * Whether the pod's namespaces are still mounted at their files. A restart of the machine or another process may have
+ * unmounted them.
  */
 export async function areNamespacesMounted(place: PodPlace): Promise<boolean> {
   const files = [place.network, place.ipc, place.uts, place.pid].filter((path) => path !== undefined);

@@ -21,14 +21,14 @@ export interface SandboxParts {
 
 /** The record that is written when a sandbox is created. */
 export interface OciSandboxRecord extends SandboxRecord {
-  /** True when a network plugin was configured at that time. */
+  /** True when a network plugin was configured when the sandbox was created. */
   readonly podNetwork: boolean;
 }
 
 /** The namespaces, files and containers of a pod. */
 export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord> {
   readonly place: PodPlace;
-  /** Path of the cgroup in every hierarchy. */
+  /** Path of the pod's cgroup, which is the same in every hierarchy. */
   readonly cgroup: string;
   readonly hostname: string;
   readonly #parts: SandboxParts;

@@ -99,7 +99,8 @@ export async function startHolder(
 }
 
 /**
- * Runs the binary until it ends. It has no streams of this process, because the processes that it starts inherit them.
+ * Runs the binary until it ends. The binary does not inherit the standard streams of the agent, because the container
+ * processes that it starts would keep them open.
  */
 export function runToEnd(commandLine: readonly string[]): Promise<void> {
   const [program = '', ...args] = commandLine;
@@ -118,14 +119,15 @@ async function holderOf(place: PodPlace): Promise<ProcessIdentity | undefined> {
   return text === undefined ? undefined : parseStat(text);
 }
 
-/** False when the first process of the pod's PID namespace was killed. No process can be started there afterwards. */
+/** Whether the first process of the pod's PID namespace is running. Without it no process can join the namespace. */
 export async function isHolderAlive(place: PodPlace): Promise<boolean> {
   const holder = await holderOf(place);
   return holder !== undefined && isAlive(holder);
 }
 
 /**
- * Kills the first process of the pod's PID namespace; the kernel then kills all others. No effect when there is none.
+ * Kills the first process of the pod's PID namespace, if it is running. The kernel then kills all other processes in
+ * the namespace.
  */
 export async function stopHolder(binary: OciBinary, sandboxId: string, place: PodPlace): Promise<void> {
   const holder = await holderOf(place);

@@ -4,7 +4,7 @@ import { passable } from '@keelson/container-monitor';
 import { type DnsConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { PodPlace } from '../bundle/pod-place.ts';
 
-/** The files are readable by containers of any user. */
+/** File mode of the files that containers of any user must be able to read. */
 const mode = 0o644;
 
 const plainHosts = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
