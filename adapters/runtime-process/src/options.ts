@@ -2,6 +2,6 @@ import type { DaemonlessRuntimeOptions } from '@keelson/container-images';
 import type { CgroupOptions } from '@keelson/container-monitor';
 
 export interface ProcessRuntimeOptions extends DaemonlessRuntimeOptions {
-  /** Absent: cgroups are not changed, and limits have no effect. */
+  /** Location of cgroups. Absent: the runtime uses no cgroups, and limits of resources have no effect. */
   readonly cgroups?: CgroupOptions;
 }

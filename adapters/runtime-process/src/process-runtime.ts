@@ -151,7 +151,7 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
     }
   }
 
-  /** The plan with the DNS settings of the pod, unless the container has its own file for them. */
+  /** Adds the DNS settings of the pod to a launch plan, unless the container mounts its own resolv.conf. */
   async #withResolver(
     plan: LaunchPlan,
     { id, config, sandbox, imageRoot }: PlanInput,

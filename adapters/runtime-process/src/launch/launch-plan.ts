@@ -36,9 +36,9 @@ export interface PlanInput {
   readonly sandbox: PodSandboxConfig;
   readonly permissions: Permissions;
   readonly image: ImageConfig;
-  /** Directory of the image's files: `/` for `host`. */
+  /** Directory of the image's files; `/` for the image `host`. */
   readonly imageRoot: string;
-  /** The root of the running container, and the lower layer if it is an overlay. Absent for `host`. */
+  /** Root directory of the running container, and its lower layer if it is an overlay. Absent for the image `host`. */
   readonly root?: { readonly path: string; readonly overlayLower?: string };
   readonly cgroups: readonly string[];
 }
@@ -95,7 +95,7 @@ function checkSupported(config: ContainerConfig, permissions: Permissions, ownRo
   if (context.seccomp?.type === 'localhost') throw cannot('apply seccomp profiles');
   if (context.apparmor?.type === 'localhost') throw cannot('apply AppArmor profiles');
   if ((context.capabilities?.add ?? []).length > 0) throw cannot('add capabilities');
-  // A container can access all devices of the machine at their paths there.
+  // A container can already access all devices of the machine, but only at their paths on the machine.
   if (devices.some((device) => device.containerPath !== device.hostPath)) throw cannot('rename devices');
 }
 
@@ -183,7 +183,7 @@ export async function findProgram(root: string, name: string, searchPath: string
     : searchPath.split(':').map((folder) => posix.resolve(workingDir, folder || '.', name));
   let found = false;
   for (const candidate of candidates) {
-    // Links are resolved only below another root, because resolving /proc/self would change its meaning.
+    // With the root of the machine, the kernel resolves the links: /proc/self refers to the process that reads it.
     const real = root === '/' ? candidate : join(root, await resolveInside(root, candidate));
     const file = await stat(real).catch(() => undefined);
     if (file === undefined || file.isDirectory()) continue;
@@ -232,7 +232,7 @@ function placement(plan: LaunchPlan): string[] {
   const lines = plan.cgroups.map(
     (folder) => `echo $$ > ${quote(`${folder}/cgroup.procs`)} || fail "cannot join a cgroup"`,
   );
-  // A lower value than the current one requires a privilege. Its absence must not fail the container.
+  // Lowering the out-of-memory score requires a privilege. Without it the container starts with the current score.
   if (plan.oomScoreAdjust !== undefined)
     lines.push(`echo ${Math.trunc(plan.oomScoreAdjust)} 2>/dev/null > /proc/self/oom_score_adj || :`);
   lines.push('umask 022');
@@ -268,15 +268,15 @@ function mounting(plan: LaunchPlan): string[] {
     else mount(`--rbind -- ${quote(source)} "$place"`);
     if (readonly) mount('-o remount,bind,ro -- "$place"');
   }
-  // Last, because mount points are created in the root.
+  // The root becomes read-only last, because mount points are created in it before.
   if (plan.readonlyRoot) mount(`-o remount,bind,ro -- ${quote(root)}`);
   return lines;
 }
 
 /**
- * Mounts an opened source at `$place` after the kernel has reported that its path is the expected one, so that a
- * symbolic link that is inserted into the path cannot redirect the mount. The source is mounted by its name in /proc,
- * which mount(8) must not resolve.
+ * Mounts a source at `$place` only if its path contains no symbolic link at this time, so that a link that a container
+ * inserted later cannot redirect the mount. The source is opened, and the path that the kernel reports for the file
+ * descriptor is compared. The mount uses the name of the file descriptor in /proc, which mount(8) must not resolve.
  */
 function exactMount(source: string): string {
   const check = `[ "$(readlink /proc/self/fd/0)" = ${quote(source)} ]`;
@@ -306,7 +306,10 @@ export function startScript(plan: LaunchPlan, runFolder: string, id: string): st
   return `${outside.join('\n')}\n`;
 }
 
-/** Arguments: file for the name of the terminal, its owner or an empty string, the command. */
+/**
+ * Script that writes the name of its terminal to a file, then executes a command. Arguments: the file, the owner that
+ * the terminal gets or an empty string, the command.
+ */
 const terminalScript = `file=$1 owner=$2
 shift 2
 tty=$(tty) || exit 126

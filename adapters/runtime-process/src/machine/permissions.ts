@@ -4,14 +4,14 @@ import { terminalsWork } from '@keelson/container-monitor';
 /** Operations that this process may perform on this machine. They are determined by attempts, not from its user ID. */
 export interface Permissions {
   readonly root: boolean;
-  /** Create mount namespaces, and mount in them. */
+  /** Whether this process may create mount namespaces and mount in them. */
   readonly mounts: boolean;
   readonly overlay: boolean;
   readonly chroot: boolean;
-  /** Change to another user. */
+  /** Whether this process may run programs as another user. */
   readonly users: boolean;
   readonly noNewPrivileges: boolean;
-  /** Provide terminals for containers and commands. */
+  /** Whether containers and commands can have terminals on this machine. */
   readonly terminals: boolean;
 }
 

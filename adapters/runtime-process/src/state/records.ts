@@ -5,9 +5,9 @@ import type { ContainerRecord } from '@keelson/container-monitor';
  * commands that are run in it later.
  */
 export interface LaunchPlan {
-  /** Absolute path in the container, then the arguments. */
+  /** Absolute path of the program in the container, followed by its arguments. */
   readonly command: readonly string[];
-  /** The complete environment as `NAME=value`. */
+  /** All environment variables as `NAME=value`. */
   readonly env: readonly string[];
   readonly workingDir: string;
   /** Directory on the machine that is the root of the container. Absent: the root of the machine. */
@@ -25,7 +25,7 @@ export interface LaunchPlan {
     readonly target: string;
     readonly readonly: boolean;
     readonly file: boolean;
-    /** See `Mount`; absent in records of earlier versions. */
+    /** Whether the start fails if `source` contains a symbolic link by then; absent in records of earlier versions. */
     readonly exact?: boolean;
   }[];
   readonly mountNamespace: boolean;
