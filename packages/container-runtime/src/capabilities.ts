@@ -4,22 +4,22 @@
  */
 export interface RuntimeCapabilities {
   /**
-   * `image`: a root file system per container; `chroot`: image contents by chroot; `host`: only the machine's own
-   * files.
+   * Root file system of containers. `image`: a separate one for each container, with the content of its image;
+   * `chroot`: the content of the image, entered by chroot; `host`: the root file system of the machine.
    */
   readonly rootFilesystem: 'image' | 'chroot' | 'host';
   readonly podNetwork: boolean;
   readonly hostNetwork: boolean;
-  /** Mounts appear in containers at the configured paths. */
+  /** Whether mounts appear in containers at the configured paths. */
   readonly mounts: boolean;
   readonly readonlyMounts: boolean;
-  /** Mounts with `exact` are verified when they are created. */
+  /** Whether the runtime supports mounts with `exact`, whose source must not contain symbolic links. */
   readonly exactMounts: boolean;
-  /** Containers can run as a user other than that of the runtime. */
+  /** Whether containers can run as a user other than that of the runtime. */
   readonly users: boolean;
   readonly memoryLimits: boolean;
   readonly cpuLimits: boolean;
-  /** Resources of a running container can be changed. */
+  /** Whether the resources of a running container can be changed. */
   readonly updateResources: boolean;
   readonly containerPid: boolean;
   readonly sharedPid: boolean;
@@ -40,8 +40,8 @@ export interface RuntimeCapabilities {
   readonly stats: boolean;
   readonly logs: boolean;
   readonly pullProgress: boolean;
-  /** Images other than built-in ones can be pulled. */
+  /** Whether images other than built-in ones can be pulled. */
   readonly pull: boolean;
-  /** Containers continue to run while the process of the runtime does not, and their exit codes are retained. */
+  /** Whether containers continue to run when the process of the runtime ends, and their exit codes are retained. */
   readonly survivesRestart: boolean;
 }

@@ -17,7 +17,7 @@ export interface RuntimeVersion {
   readonly runtimeApiVersion: string;
 }
 
-/** One aspect of the state of a runtime. */
+/** A condition of a runtime: whether the runtime itself or its network is ready. */
 export interface RuntimeCondition {
   readonly type: 'RuntimeReady' | 'NetworkReady';
   readonly status: boolean;
@@ -27,23 +27,23 @@ export interface RuntimeCondition {
 
 /** Whether the runtime and its network are ready. */
 export interface RuntimeStatus {
-  /** Both types, once each. */
+  /** Contains exactly one condition of each type. */
   readonly conditions: readonly RuntimeCondition[];
 }
 
-/** How a container is stopped. */
+/** Parameters of a call that stops a container. */
 export interface StopRequest {
   /** Milliseconds between the stop signal and SIGKILL; 0 kills at once. */
   readonly gracePeriodMs: number;
 }
 
 /**
- * Runs pods: a sandbox is the environment of one pod; the containers of the pod run in it.
+ * Runs pods. A sandbox is the environment of one pod, in which the containers of the pod run.
  *
  * Call order for one pod: `runPodSandbox`; for each container `createContainer`, `startContainer`, later
  * `stopContainer` and `removeContainer`; `stopPodSandbox`, `removePodSandbox`. A caller may stop and remove at any
- * point, repeat a stop or removal, and begin with the lists when it restarts: a runtime must not rely on having seen
- * the earlier calls.
+ * time, and repeat a stop or removal. A caller that was restarted begins with the lists, so a runtime must not require
+ * that the same process made the earlier calls.
  *
  * - Identity is in the labels, annotations and metadata of the runtime's own objects, so that a caller can rebuild its
  *   state from the lists alone.
@@ -57,9 +57,9 @@ export interface StopRequest {
 export interface ContainerRuntime extends AsyncDisposable {
   /** Short name for logs and metrics: `process`, `oci`, `cri`, `engine`, `fake`. */
   readonly name: string;
-  /** Constant for the life of the object. */
+  /** Capabilities of the runtime, which do not change after the runtime was opened. */
   readonly capabilities: RuntimeCapabilities;
-  /** Its methods are present exactly as `capabilities` says. */
+  /** Streaming calls. A method is present exactly when the capability of the same name is true. */
   readonly streaming: RuntimeStreaming;
 
   version(options?: CallOptions): Promise<RuntimeVersion>;
@@ -67,18 +67,21 @@ export interface ContainerRuntime extends AsyncDisposable {
   /** Passes settings to the runtime that the node receives after its start. */
   updateConfig?(config: { readonly podCidr?: string }, options?: CallOptions): Promise<void>;
 
-  /** Resolves when the sandbox is `ready`. @throws `AlreadyExists` for the same metadata, `Unsupported`. */
+  /**
+   * Creates a sandbox; resolves when it is `ready`. @throws `AlreadyExists` when a sandbox with the same metadata
+   * exists, `Unsupported`.
+   */
   runPodSandbox(config: PodSandboxConfig, options?: CallOptions): Promise<SandboxId>;
   /**
-   * Kills the containers that run in it and releases its network; it is `notReady` afterwards. Idempotent; does nothing
-   * for an unknown sandbox.
+   * Kills the containers in a sandbox and releases its network; the sandbox is `notReady` afterwards. Idempotent; does
+   * nothing for an unknown sandbox.
    */
   stopPodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
-  /** Stops it and removes it with its containers. Does nothing for an unknown sandbox. Log files are retained. */
+  /** Stops and removes a sandbox and its containers. Does nothing for an unknown sandbox. Log files are retained. */
   removePodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
   /** @throws `NotFound` */
   podSandboxStatus(id: SandboxId, options?: CallOptions): Promise<PodSandboxStatus>;
-  /** Newest first. */
+  /** Lists the sandboxes that match the filter, newest first. */
   listPodSandboxes(filter?: SandboxFilter, options?: CallOptions): Promise<readonly PodSandbox[]>;
 
   /**
@@ -88,26 +91,30 @@ export interface ContainerRuntime extends AsyncDisposable {
    */
   createContainer(sandboxId: SandboxId, config: ContainerConfig, options?: CallOptions): Promise<ContainerId>;
   /**
-   * Resolves when the container's process has been executed.
+   * Starts a container; resolves when its process executes the configured command.
    * @throws `NotFound`, `InvalidState` unless `created`, `StartFailed` (the container is then `exited` with reason
    *   `StartError`).
    */
   startContainer(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
    * Sends the stop signal to the container's first process (a runtime without process namespaces: to its process
-   * group), waits for the grace period, then kills every process of the container; resolves when it has exited. A
-   * second call with a shorter grace period shortens the first. Does nothing for a container that does not run.
+   * group), waits for the grace period, then kills every process of the container. Resolves when the container has
+   * exited. A second call with a shorter grace period shortens the wait of the first. Does nothing for a container that
+   * does not run.
    */
   stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
   /**
    * Kills the container if it runs, and removes it. Does nothing for an unknown container. Its log file is retained.
    */
   removeContainer(id: ContainerId, options?: CallOptions): Promise<void>;
-  /** Newest first. */
+  /** Lists the containers that match the filter, newest first. */
   listContainers(filter?: ContainerFilter, options?: CallOptions): Promise<readonly Container[]>;
   /** @throws `NotFound` */
   containerStatus(id: ContainerId, options?: CallOptions): Promise<ContainerStatus>;
-  /** Present when `capabilities.updateResources`. @throws `NotFound`, `InvalidState` unless created or running. */
+  /**
+   * Changes the resources of a container. Present when `capabilities.updateResources` is true. @throws `NotFound`,
+   * `InvalidState` unless created or running.
+   */
   updateContainerResources?(id: ContainerId, resources: LinuxResources, options?: CallOptions): Promise<void>;
   /**
    * Opens a new log file at the same path, after the caller has renamed the old file. No output is lost: earlier output
@@ -116,16 +123,16 @@ export interface ContainerRuntime extends AsyncDisposable {
   reopenContainerLog(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
    * Runs a command in the container and collects its output.
-   * @throws `NotFound`, `InvalidState` unless running, `DeadlineExceeded` when `execTimeoutMs` is over (the command
-   *   was killed), `StartFailed` when there is no such command.
+   * @throws `NotFound`, `InvalidState` unless running, `DeadlineExceeded` when the command was killed after
+   *   `execTimeoutMs`, `StartFailed` when the command does not exist.
    */
   execSync(id: ContainerId, request: ExecSyncRequest, options?: CallOptions): Promise<ExecSyncResult>;
-  /** Of the running containers. */
+  /** Returns the resource usage of the running containers that match the filter. */
   listContainerStats(filter?: ContainerFilter, options?: CallOptions): Promise<readonly ContainerStats[]>;
   /**
-   * Present when `capabilities.events`. The stream ends without an error when the signal is aborted or the runtime is
-   * closed. It throws `Unavailable` when the connection to the runtime is lost; the consumer then opens another stream,
-   * which begins with `resync`.
+   * Opens a stream of events; present when `capabilities.events` is true. The stream ends without an error when the
+   * signal is aborted or the runtime is closed. It throws `Unavailable` when the connection to the runtime is lost; the
+   * consumer then opens another stream, which begins with `resync`.
    */
   events?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RuntimeEvent>;
 }

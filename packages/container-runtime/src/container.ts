@@ -2,66 +2,67 @@ import type { NamespaceOptions } from './namespaces.ts';
 import type { LinuxResources } from './resources.ts';
 import type { SandboxId } from './sandbox.ts';
 
-/** Name of a container, chosen by the runtime; never reused. */
+/** Id of a container, which the runtime assigns and never uses again. */
 export type ContainerId = string;
 
-/** Which container of its sandbox. Two containers of a sandbox that exist at once differ in at least one field. */
+/** Identifies a container within its sandbox. Containers that exist at the same time differ in at least one field. */
 export interface ContainerMetadata {
   readonly name: string;
-  /** Counts the instances of one container, from 0. */
+  /** Number of the instance of the container: 0 for the first one, higher after each restart. */
   readonly attempt: number;
 }
 
-/** A file or directory of the machine in a container. */
+/** A file or directory of the machine that is mounted in a container. */
 export interface Mount {
   /** Absolute path in the container. */
   readonly containerPath: string;
-  /** Absolute path on the machine; it exists. */
+  /** Absolute path of an existing file or directory on the machine. */
   readonly hostPath: string;
   readonly readonly?: boolean;
   /**
-   * `hostPath` has no symbolic links, and the runtime fails the start of the container if one has taken a place in it
-   * since. Given only to runtimes with the capability `exactMounts`.
+   * When true, `hostPath` contains no symbolic links, and the runtime must not start the container if `hostPath`
+   * contains one by then. Set only for runtimes with the capability `exactMounts`.
    */
   readonly exact?: boolean;
-  /** Whether mounts made later on one side appear on the other; default `private`. */
+  /** Whether later mounts on the machine appear in the container, and the reverse; default `private`: neither. */
   readonly propagation?: 'private' | 'hostToContainer' | 'bidirectional';
   readonly selinuxRelabel?: boolean;
 }
 
-/** A device of the machine in a container. */
+/** A device of the machine that a container can access. */
 export interface Device {
   readonly containerPath: string;
   readonly hostPath: string;
-  /** Letters of `rwm`. */
+  /** Permitted operations: any of the letters `r` (read), `w` (write) and `m` (create the device node). */
   readonly permissions: string;
 }
 
 /** A profile of seccomp or AppArmor. */
 export interface SecurityProfile {
   readonly type: 'runtimeDefault' | 'unconfined' | 'localhost';
-  /** Absolute path (seccomp) or name of a loaded profile (AppArmor); for `localhost`. */
+  /** For the type `localhost`: absolute path of a seccomp profile, or name of a loaded AppArmor profile. */
   readonly localhostRef?: string;
 }
 
 /** Privileges, user and profiles of a container. */
 export interface ContainerSecurityContext {
   readonly privileged?: boolean;
-  /** Numeric user; at most one of this and `runAsUsername`. */
+  /** User id. At most one of `runAsUser` and `runAsUsername` is present. */
   readonly runAsUser?: number;
   readonly runAsUsername?: string;
   readonly runAsGroup?: number;
   readonly supplementalGroups?: readonly number[];
   readonly readonlyRootfs?: boolean;
   readonly noNewPrivileges?: boolean;
-  /** Names without the `CAP_` prefix; `ALL` means every one. */
+  /** Names of Linux capabilities without the prefix `CAP_`; `ALL` stands for all capabilities. */
   readonly capabilities?: { readonly add?: readonly string[]; readonly drop?: readonly string[] };
   readonly namespaces?: NamespaceOptions;
   readonly seccomp?: SecurityProfile;
   readonly apparmor?: SecurityProfile;
   /**
-   * Absolute paths that the container cannot read, and that it cannot write; absent: those that the runtime protects by
-   * itself. Privileged containers have none, and runtimes without mounts (see the capabilities) protect none.
+   * `maskedPaths` are absolute paths that the container cannot read, `readonlyPaths` those that it cannot write. When
+   * absent, the default paths of the runtime are protected. In privileged containers, and by runtimes without the
+   * capability `mounts`, no paths are protected.
    */
   readonly maskedPaths?: readonly string[];
   readonly readonlyPaths?: readonly string[];
@@ -78,19 +79,19 @@ export interface ContainerConfig {
   readonly metadata: ContainerMetadata;
   /** Reference or ID of an image in the image store. */
   readonly image: string;
-  /** Replaces the image's entry point; no shell. */
+  /** Replaces the image's entry point; executed without a shell. */
   readonly command?: readonly string[];
-  /** Replaces the image's arguments; when `command` is given, the image's arguments are not used either. */
+  /** Replaces the image's arguments. When `command` is present, the image's arguments are not used in any case. */
   readonly args?: readonly string[];
-  /** Absolute; default that of the image, else `/`. */
+  /** Absolute path of the working directory; default that of the image, else `/`. */
   readonly workingDir?: string;
-  /** In order; a later entry of the same name wins. Added to the image's. */
+  /** Environment variables in addition to those of the image. Of several with the same name, the last one is used. */
   readonly env?: readonly { readonly name: string; readonly value: string }[];
   readonly mounts?: readonly Mount[];
   readonly devices?: readonly Device[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Relative to the sandbox's log directory; absent: output is discarded. */
+  /** Path of the log file, relative to the log directory of the sandbox; absent: output is discarded. */
   readonly logPath?: string;
   /** Keeps standard input open for attach; otherwise the process reads end of file at once. */
   readonly stdin?: boolean;
@@ -104,6 +105,8 @@ export interface ContainerConfig {
 }
 
 /**
+ * State of a container.
+ *
  * ```
  * created --start--> running --exit--> exited
  *    \______________ start failed _______^
@@ -112,14 +115,14 @@ export interface ContainerConfig {
  */
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
-/** A container as lists show it. */
+/** An item of a list of containers. */
 export interface Container {
   readonly id: ContainerId;
   readonly sandboxId: SandboxId;
   readonly metadata: ContainerMetadata;
-  /** As in the configuration. */
+  /** Image reference of the configuration, unchanged. */
   readonly image: string;
-  /** Id of the image that it was created from. */
+  /** Id of the image from which the container was created. */
   readonly imageId: string;
   readonly state: ContainerState;
   /** Epoch milliseconds. */
@@ -128,35 +131,35 @@ export interface Container {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Why a container ended, as the pod status shows it. Runtimes may report other reasons. */
+/** Reasons for the exit of a container, which become part of the pod status. Runtimes may report other reasons. */
 export const ExitReason = {
-  /** Exit code 0. */
+  /** The container exited with exit code 0. */
   Completed: 'Completed',
-  /** Any other exit code. */
+  /** The container exited with an exit code other than 0, and no other reason applies. */
   Error: 'Error',
   /** The kernel killed the container or one of its processes because of the memory limit. */
   OutOfMemory: 'OOMKilled',
-  /** Its process could not be started; exit code 128 or a more precise one of the runtime. */
+  /** The container's process could not be started; the exit code is 128 or a more precise one of the runtime. */
   StartError: 'StartError',
-  /** It ended while its exit code could not be recorded, for example by a crash of the machine; exit code 137. */
+  /** The exit code was not recorded, for example because of a crash of the machine; 137 is reported instead. */
   Lost: 'ContainerStatusUnknown',
 } as const;
 
 /** The complete state of a container. */
 export interface ContainerStatus extends Container {
-  /** Epoch milliseconds; absent until it was started. */
+  /** Time of the start in epoch milliseconds; absent for a container that was never started. */
   readonly startedAt?: number;
-  /** Epoch milliseconds; present exactly when `exited`. */
+  /** Time of the exit in epoch milliseconds; present exactly when the container is `exited`. */
   readonly finishedAt?: number;
-  /** Present exactly when `exited`; 128 + number for a process that a signal ended. */
+  /** Present exactly when the container is `exited`; 128 + signal number for a process that a signal ended. */
   readonly exitCode?: number;
-  /** Name of the signal that ended it. */
+  /** Name of the signal that ended the container's process; absent when it exited by itself. */
   readonly signal?: string;
   /** See {@link ExitReason}. */
   readonly reason?: string;
   readonly message?: string;
   readonly mounts: readonly Mount[];
-  /** Absolute. */
+  /** Absolute path of the log file. */
   readonly logPath?: string;
   readonly resources: LinuxResources;
   /**
@@ -165,11 +168,11 @@ export interface ContainerStatus extends Container {
   readonly pid?: number;
 }
 
-/** Which containers; absent fields select all. */
+/** Conditions that selected containers meet; an absent field is no condition. */
 export interface ContainerFilter {
   readonly id?: ContainerId;
   readonly state?: ContainerState;
   readonly sandboxId?: SandboxId;
-  /** All of these labels with exactly these values. */
+  /** Selects containers that have all of these labels with equal values. */
   readonly labels?: Readonly<Record<string, string>>;
 }

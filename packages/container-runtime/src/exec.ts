@@ -5,13 +5,13 @@ import type { SandboxId } from './sandbox.ts';
 
 /** A command whose output is collected. */
 export interface ExecSyncRequest {
-  /** No shell. */
+  /** Program and arguments, which are executed without a shell. */
   readonly command: readonly string[];
   /**
    * After this many milliseconds the command is killed and the call rejects with `DeadlineExceeded`; absent: no limit.
    */
   readonly execTimeoutMs?: number;
-  /** Bytes kept of each stream, the rest is read and dropped; default 16 MiB. */
+  /** Maximum bytes of each stream in the result; further output is discarded. Default 16 MiB. */
   readonly maxOutputBytes?: number;
 }
 
@@ -19,7 +19,7 @@ export interface ExecSyncRequest {
 export interface ExecSyncResult {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** 128 + number for a command that a signal ended. */
+  /** Exit code of the command; 128 + signal number if a signal ended the command. */
   readonly exitCode: number;
 }
 
@@ -29,7 +29,7 @@ export interface TerminalSize {
   readonly height: number;
 }
 
-/** The streams of a process that the caller requests. */
+/** Selects the streams of a process that are connected to the caller. */
 export interface StreamRequest {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -44,31 +44,32 @@ export interface ExecRequest extends StreamRequest {
 }
 
 /**
- * Ends of a running process. Destroying all of them detaches; it ends a process that was started by `exec`, never the
- * container.
+ * Streams of a running process. Destroying all streams detaches from the process. This ends a process that was started
+ * by `exec`, but never a container.
  */
 export interface ProcessStreams {
-  /** Present if asked for; ending it is end of file for the process. */
+  /** Standard input of the process; present if requested. When the caller ends it, the process reads end of file. */
   readonly stdin?: Writable;
   readonly stdout?: Readable;
   readonly stderr?: Readable;
-  /** Present with a terminal. */
+  /** Sets the size of the terminal; present if the process has a terminal. */
   resize?(size: TerminalSize): void;
   /**
-   * Resolves when the process has ended (exec), or when the container has exited or the caller has detached (attach).
+   * After `exec`, resolves when the process has ended; after `attach`, when the container has exited or the caller has
+   * detached.
    */
   readonly ended: Promise<{ readonly exitCode: number }>;
-  /** Detaches from all streams. Idempotent. */
+  /** Destroys all streams, which detaches from the process. Idempotent. */
   close(): void;
 }
 
 /**
- * Streams to processes and ports of a pod. A runtime without one of them omits the method, and its capabilities state
- * it.
+ * Calls that connect to the streams of processes and to ports of a pod. A method is absent when the capability of the
+ * same name is false.
  */
 export interface RuntimeStreaming {
   exec?(id: ContainerId, request: ExecRequest, options?: CallOptions): Promise<ProcessStreams>;
   attach?(id: ContainerId, request: StreamRequest, options?: CallOptions): Promise<ProcessStreams>;
-  /** A connection to a TCP port inside the pod. */
+  /** Opens a connection to a TCP port of a pod. */
   portForward?(id: SandboxId, port: number, options?: CallOptions): Promise<Duplex>;
 }

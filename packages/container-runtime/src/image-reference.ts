@@ -2,7 +2,7 @@ import { RuntimeError } from './runtime-error.ts';
 
 /** Parts of a reference like `registry.example:5000/team/app:1.2@sha256:...`. */
 export interface ImageReference {
-  /** Registry and path, as given; nothing is assumed about a missing registry. */
+  /** Registry and path without changes; no default registry is added. */
   readonly name: string;
   readonly tag?: string;
   readonly digest?: string;
@@ -22,7 +22,7 @@ export function parseImageReference(text: string): ImageReference {
   return { name, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) };
 }
 
-/** The reference with `latest` where neither tag nor digest is given. @throws `InvalidArgument` */
+/** Adds the tag `latest` to a reference without tag and digest. @throws `InvalidArgument` */
 export function normalizeImageReference(text: string): string {
   const { name, tag, digest } = parseImageReference(text);
   if (digest !== undefined) return `${name}@${digest}`;

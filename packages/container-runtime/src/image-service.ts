@@ -3,18 +3,18 @@ import type { FilesystemUsage, Image, PullRequest } from './image.ts';
 
 /** Store of images. References are `[registry/]name[:tag][@digest]`; a missing tag means `latest`. */
 export interface ImageService {
-  /** All images, or those that `reference` names. */
+  /** Lists all images, or only those with this reference. */
   listImages(reference?: string, options?: CallOptions): Promise<readonly Image[]>;
-  /** The image of a reference or id; undefined when the store does not have it. */
+  /** Returns the image with this reference or id; undefined when the store does not have it. */
   imageStatus(reference: string, options?: CallOptions): Promise<Image | undefined>;
   /**
-   * Fetches the image again if the source has a newer one, and resolves with its id, which stays valid in
-   * `ContainerConfig.image`.
+   * Pulls an image unless the store already has the version that the source has. Resolves with the id of the image,
+   * which is valid as `ContainerConfig.image`.
    * @throws `ImageNotFound`, `PullFailed`, `InvalidArgument` for a malformed reference, `Unsupported` for a source
-   *   this store cannot use.
+   *   that this store cannot use.
    */
   pullImage(reference: string, request?: PullRequest, options?: CallOptions): Promise<string>;
-  /** Removes the image with all its names; harmless when it is not there. Built-in images stay, without an error. */
+  /** Removes an image with all its names. Does nothing for an image that does not exist or is built-in. */
   removeImage(reference: string, options?: CallOptions): Promise<void>;
   imageFsInfo(options?: CallOptions): Promise<readonly FilesystemUsage[]>;
 }

@@ -1,4 +1,4 @@
-/** Contents of an image's configuration that decide how it runs. */
+/** The parts of an image's configuration that apply to the containers of the image. */
 export interface ImageConfig {
   readonly user?: string;
   readonly env?: readonly string[];
@@ -7,28 +7,28 @@ export interface ImageConfig {
   readonly workingDir?: string;
   readonly stopSignal?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Declared volumes; only for information. */
+  /** Paths of the volumes that the image declares. The runtime does not create volumes for them. */
   readonly volumes?: readonly string[];
 }
 
 /** An image in the store of the runtime. */
 export interface Image {
-  /** Digest of the configuration, `sha256:...`, or a name of the runtime's own for a built-in one. */
+  /** Digest of the image's configuration, `sha256:...`; for a built-in image, a name that the runtime defines. */
   readonly id: string;
-  /** Names with tag. */
+  /** References of the image with a tag. */
   readonly repoTags: readonly string[];
-  /** Names with digest. */
+  /** References of the image with a digest. */
   readonly repoDigests: readonly string[];
   readonly sizeBytes: number;
-  /** Numeric user of the image, if it names one. */
+  /** User id in the image's configuration; absent if the configuration has none or a user name. */
   readonly uid?: number;
   readonly username?: string;
-  /** Never collected. */
+  /** Whether the image is exempt from image garbage collection. */
   readonly pinned: boolean;
   readonly config: ImageConfig;
 }
 
-/** Credentials of a registry; the first that is present is used, in this order. */
+/** Credentials of a registry. Of several, the first one in the order of the fields is used. */
 export interface ImageAuth {
   readonly registryToken?: string;
   readonly identityToken?: string;
@@ -37,11 +37,11 @@ export interface ImageAuth {
   readonly serverAddress?: string;
 }
 
-/** How far a pull has come. */
+/** Progress of a pull. */
 export interface PullProgress {
-  /** Bytes received so far, over all layers. */
+  /** Received bytes of all layers together. */
   readonly receivedBytes: number;
-  /** Absent while it is not known. */
+  /** Size of all layers together; absent while it is unknown. */
   readonly totalBytes?: number;
 }
 
@@ -59,7 +59,7 @@ export interface FilesystemUsage {
   readonly mountpoint: string;
   readonly usedBytes: number;
   readonly inodesUsed?: number;
-  /** Of the whole file system. */
+  /** Capacity of the file system, including the part that others use. */
   readonly capacityBytes: number;
   readonly availableBytes: number;
 }

@@ -1,17 +1,17 @@
 /** One entry of a container's log file. */
 export interface LogLine {
-  /** RFC 3339 with nanoseconds. */
+  /** Time of the entry in RFC 3339 with nanoseconds. */
   readonly time: string;
   readonly stream: 'stdout' | 'stderr';
-  /** The text does not end a line: the next entry of the same stream continues it. */
+  /** True when the line of output is longer: the next entry of the same stream continues it. */
   readonly partial: boolean;
-  /** Without the line end. */
+  /** Content of the entry without the line end. */
   readonly text: Buffer;
 }
 
 /**
- * `TIME STREAM F|P TEXT` and a line end, the format in which every runtime writes logs. The text may be any bytes but
- * line ends.
+ * Formats a log entry as `TIME STREAM F|P TEXT` and a line end, as every runtime writes it. The text may consist of any
+ * bytes except line ends.
  */
 export function formatLogLine(time: string, stream: 'stdout' | 'stderr', partial: boolean, text: Buffer): Buffer {
   const head = `${time} ${stream} ${partial ? 'P' : 'F'} `;
@@ -22,19 +22,19 @@ export function formatLogLine(time: string, stream: 'stdout' | 'stderr', partial
   return line;
 }
 
-/** The part of an entry before its text. */
+/** The fields of a log entry that precede its text. */
 export interface LogLineHead extends Omit<LogLine, 'text'> {
-  /** Where the text begins. */
+  /** Number of bytes before the text. */
   readonly length: number;
 }
 
-/** No head of an entry is longer. */
+/** Maximum length of the fields that precede the text of a log entry. */
 export const maxLogHeadBytes = 128;
 
 /**
- * The head of the entry that begins at an offset. `end` is the offset of the line end, or undefined where the bytes do
- * not reach it; a head that is not complete then is reported as undefined, like bytes that are no entry. Tags may have
- * more fields, separated by colons.
+ * Parses the fields before the text of the log entry at the offset `begin`. `end` is the offset of the line end;
+ * undefined when `bytes` does not contain it. The result is undefined for incomplete fields and for bytes that are not
+ * a log entry. Further tags after `F` or `P`, separated by colons, are ignored.
  */
 export function parseLogHead(bytes: Buffer, begin: number, end: number | undefined): LogLineHead | undefined {
   const limit = Math.min(end ?? bytes.length, begin + maxLogHeadBytes);
@@ -52,7 +52,7 @@ export function parseLogHead(bytes: Buffer, begin: number, end: number | undefin
   return { time, stream, partial: tag === 'P', length: third < 0 ? head.length : third + 1 };
 }
 
-/** The entry of one line (without its line end), or undefined when it is none. */
+/** Parses a line, without its line end, as log entry; undefined when it is not one. */
 export function parseLogLine(line: Buffer): LogLine | undefined {
   const head = parseLogHead(line, 0, line.length);
   if (head === undefined) return undefined;

@@ -1,13 +1,13 @@
 /**
- * Whose namespace is used.
+ * Owner of a Linux namespace that a container uses.
  *
- * - `pod`: one that all containers of the sandbox share.
- * - `container`: one of the container's own.
- * - `node`: that of the machine.
+ * - `pod`: all containers of the sandbox share a namespace.
+ * - `container`: the container has its own namespace.
+ * - `node`: the container uses the namespace of the machine.
  */
 export type NamespaceMode = 'pod' | 'container' | 'node';
 
-/** Which namespaces a pod or container has of its own. */
+/** The owners of the namespaces that a pod or container uses. */
 export interface NamespaceOptions {
   readonly network: 'pod' | 'node';
   readonly pid: NamespaceMode;

@@ -21,7 +21,7 @@ export interface NetworkRequest {
   /** Port mappings that have a host port. */
   readonly portMappings?: readonly PortMapping[];
   readonly bandwidth?: Bandwidth;
-  /** Passed to plugins that support DNS settings. The runtime itself writes resolv.conf. */
+  /** DNS settings for plugins that support them. The resolv.conf of the pod is written by the runtime itself. */
   readonly dns?: DnsConfig;
 }
 
@@ -31,7 +31,7 @@ export interface NetworkAttachment {
   readonly ips: readonly string[];
 }
 
-/** Whether sandboxes can be connected now. `reason` is one CamelCase word, `message` states what is missing. */
+/** Whether sandboxes can be connected now; if not, `reason` is a CamelCase word and `message` names what is missing. */
 export type NetworkStatus =
   | { readonly ready: true }
   | { readonly ready: false; readonly reason: string; readonly message: string };
@@ -44,7 +44,7 @@ export type NetworkStatus =
 export interface NetworkPlugin {
   /** `cni` or `bridge`. */
   readonly name: string;
-  /** Never rejects: problems are part of the result. Cheap enough to be polled every few seconds. */
+  /** Determines whether the network is ready. Never rejects; fast enough to be polled every few seconds. */
   status(options?: CallOptions): Promise<NetworkStatus>;
   /**
    * Connects the network namespace. A failed attempt is rolled back before the error is thrown.

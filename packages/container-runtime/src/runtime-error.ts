@@ -1,5 +1,6 @@
 /**
- * Why a call failed. The code is the contract; the message is for operators and is part of the pod status.
+ * The reason why a call failed. Callers depend on the code only. The message is for operators and becomes part of the
+ * pod status.
  *
  * - `NotFound`: no sandbox, container or file of this name.
  * - `AlreadyExists`: a sandbox or container of the same identity exists and is not removed.
@@ -56,7 +57,7 @@ export function isRuntimeError(error: unknown, code?: RuntimeErrorCode): error i
   );
 }
 
-/** The error itself if it is a {@link RuntimeError}, else an `Internal` one that carries it as its cause. */
+/** Returns a {@link RuntimeError} unchanged, and any other error as cause of an `Internal` one. */
 export function toRuntimeError(error: unknown): RuntimeError {
   if (isRuntimeError(error)) return error;
   return new RuntimeError('Internal', error instanceof Error ? error.message : String(error), { cause: error });

@@ -1,7 +1,7 @@
 import type { NamespaceOptions } from './namespaces.ts';
 import type { LinuxResources } from './resources.ts';
 
-/** Name of a sandbox, chosen by the runtime; never reused. */
+/** Id of a sandbox, which the runtime assigns and never uses again. */
 export type SandboxId = string;
 
 /** Identifies the pod of a sandbox. Two sandboxes that exist at once differ in at least one field. */
@@ -9,7 +9,7 @@ export interface SandboxMetadata {
   readonly name: string;
   readonly namespace: string;
   readonly uid: string;
-  /** Counts the sandboxes of one pod, from 0. */
+  /** Number of the sandbox of the pod: 0 for the first one, higher for each further one. */
   readonly attempt: number;
 }
 
@@ -20,11 +20,11 @@ export interface DnsConfig {
   readonly options: readonly string[];
 }
 
-/** A port of the machine that leads to a port of the pod. */
+/** A port of the pod, which may be published at a port of the machine. */
 export interface PortMapping {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly containerPort: number;
-  /** 0 or absent: not published. */
+  /** Port of the machine whose connections are forwarded to the pod; 0 or absent for none. */
   readonly hostPort?: number;
   readonly hostIp?: string;
 }
@@ -51,18 +51,18 @@ export interface PodSandboxConfig {
   readonly portMappings?: readonly PortMapping[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Cgroup, as a path from the root of each hierarchy, below which the runtime places the pod's own. */
+  /** Parent of the cgroups that the runtime creates for the pod, as a path from the root of each cgroup hierarchy. */
   readonly cgroupParent?: string;
   readonly sysctls?: Readonly<Record<string, string>>;
   readonly securityContext?: SandboxSecurityContext;
-  /** Limits of the sandbox's own process, where there is one. */
+  /** Limits of the process of the sandbox itself; ignored by runtimes whose sandboxes have no process. */
   readonly resources?: LinuxResources;
 }
 
-/** `ready` until the sandbox has stopped. */
+/** State of a sandbox: `ready` until it was stopped or has failed. */
 export type SandboxState = 'ready' | 'notReady';
 
-/** A sandbox as lists show it. */
+/** An item of a list of sandboxes. */
 export interface PodSandbox {
   readonly id: SandboxId;
   readonly metadata: SandboxMetadata;
@@ -76,17 +76,17 @@ export interface PodSandbox {
 /** The complete state of a sandbox. */
 export interface PodSandboxStatus extends PodSandbox {
   /**
-   * Addresses of the pod, the main one first; the machine's own for a pod on the machine's network; empty when it has
-   * none.
+   * Addresses of the pod, the primary address first. A pod on the machine's network has the address of the machine.
+   * Empty when the pod has no address.
    */
   readonly ips: readonly string[];
   readonly namespaces: NamespaceOptions;
 }
 
-/** Which sandboxes; absent fields select all. */
+/** Conditions that selected sandboxes meet; an absent field is no condition. */
 export interface SandboxFilter {
   readonly id?: SandboxId;
   readonly state?: SandboxState;
-  /** All of these labels with exactly these values. */
+  /** Selects sandboxes that have all of these labels with equal values. */
   readonly labels?: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,7 @@
 import type { ContainerId, ContainerMetadata } from './container.ts';
 import type { SandboxId } from './sandbox.ts';
 
-/** What a container uses right now. A value that the runtime cannot know is absent, never zero. */
+/** Current resource usage of a container. A value that the runtime cannot determine is absent, not zero. */
 export interface ContainerStats {
   readonly id: ContainerId;
   readonly sandboxId: SandboxId;
@@ -15,7 +15,7 @@ export interface ContainerStats {
     readonly usageCoreNanoseconds: bigint;
   };
   readonly memory?: {
-    /** Usage that cannot be given up without harm. */
+    /** Used memory without the inactive page cache, which the kernel can reclaim. */
     readonly workingSetBytes: number;
     readonly rssBytes?: number;
     readonly usageBytes?: number;
@@ -24,6 +24,6 @@ export interface ContainerStats {
   };
   /** Number of processes. */
   readonly processes?: number;
-  /** What the container wrote into its own layer, outside of volumes. */
+  /** Usage of the container's writable layer, which contains the files that it wrote outside of volumes. */
   readonly writableLayer?: { readonly usedBytes: number; readonly inodesUsed?: number };
 }
