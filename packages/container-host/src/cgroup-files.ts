@@ -28,22 +28,22 @@ export async function attempt<T>(what: string, work: () => Promise<T>): Promise<
  * appear with a new cgroup, cgroups that are busy. Errors are those of the system.
  */
 export interface CgroupFiles {
-  /** Undefined when the file does not exist. */
+  /** Reads a file; undefined when it does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Writes to an existing file. False when the file does not exist, because the kernel was built without it. */
+  /** Writes to an existing file. False when it does not exist, because the kernel was built without the feature. */
   write(path: string, text: string): Promise<boolean>;
   isFolder(path: string): Promise<boolean>;
-  /** Names of the subdirectories; empty when the directory does not exist. */
+  /** Lists the names of the subdirectories; empty when the directory does not exist. */
   folders(path: string): Promise<readonly string[]>;
   /** Creates a directory in an existing one; an existing directory is kept. */
   make(path: string): Promise<void>;
-  /** @throws `EBUSY` while the cgroup contains processes or cgroups. Removing an absent cgroup succeeds. */
+  /** Removes a cgroup; succeeds if it does not exist. @throws `EBUSY` while it contains processes or cgroups */
   remove(path: string): Promise<void>;
   /** Kills a process with SIGKILL. */
   kill(pid: number): void;
 }
 
-/** No `O_CREAT`: files that the kernel does not provide must not be created. */
+/** File open flags without `O_CREAT`: files that the kernel does not provide must not be created. */
 const overwrite = constants.O_WRONLY | constants.O_TRUNC;
 
 /** The cgroup file systems of this machine. */

@@ -6,7 +6,7 @@ import { hasCode } from './files.ts';
 
 /** Limits of a cgroup. An absent limit is not changed; -1 removes a quota or a memory or process limit. */
 export interface CgroupLimits extends Omit<LinuxResources, 'oomScoreAdjust'> {
-  /** Swap in bytes, in addition to memory; version 2 only. */
+  /** Limit of swap in bytes, not including memory. Only cgroups of version 2 use it. */
   readonly swapLimitBytes?: number;
 }
 
@@ -15,7 +15,7 @@ const ourControllers = ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids'] as const;
 
 export type CgroupController = (typeof ourControllers)[number];
 
-/** A file of a controller, and the text that is written to it. */
+/** A cgroup file of a controller, and the text to be written to it. */
 type LimitFile = readonly [controller: CgroupController, file: string, text: string];
 
 const defaultPeriodUs = 100_000;
@@ -25,7 +25,7 @@ export const mostShares = 262_144;
 
 const orMax = (value: number): string => (value < 0 ? 'max' : String(value));
 
-/** The files of version 1 in the order of writing: a quota is checked against the period. */
+/** Files and values of limits for version 1, in the order of writing: the kernel checks a quota against the period. */
 function* version1Limits(limits: CgroupLimits): Iterable<LimitFile> {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = limits;
   if (cpuShares !== undefined) yield ['cpu', 'cpu.shares', String(cpuShares)];
@@ -37,7 +37,7 @@ function* version1Limits(limits: CgroupLimits): Iterable<LimitFile> {
   if (pidsLimit !== undefined) yield ['pids', 'pids.max', orMax(pidsLimit)];
 }
 
-/** The files of version 2. */
+/** Files and values of limits for version 2. */
 function* version2Limits(limits: CgroupLimits): Iterable<LimitFile> {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, swapLimitBytes } = limits;
   const { pidsLimit } = limits;
@@ -128,15 +128,15 @@ function hierarchyAt(
 
 /** The cgroup hierarchies of a machine. */
 export interface CgroupHierarchies {
-  /** Those with controllers of pods and containers. */
+  /** The hierarchies with controllers of pods and containers. */
   readonly used: readonly CgroupHierarchy[];
-  /** Mount points of the others, in which runtimes may leave cgroups. */
+  /** Mount points of the hierarchies without such controllers. Container runtimes may leave cgroups in them. */
   readonly others: readonly string[];
 }
 
 /**
- * Detects the hierarchies of a machine: version 2 at the mount point, or one directory for each hierarchy of version 1
- * or 2. The version is detected for each controller.
+ * Detects the hierarchies of a machine. The mount point is either a hierarchy of version 2, or a directory with one
+ * subdirectory for each hierarchy of version 1 or 2.
  */
 export async function findHierarchies(mountpoint: string, files: CgroupFiles): Promise<CgroupHierarchies> {
   const used: CgroupHierarchy[] = [];

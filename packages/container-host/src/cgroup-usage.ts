@@ -6,8 +6,8 @@ import { type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';
 export type CgroupUsage = Pick<ContainerStats, 'cpu' | 'memory' | 'processes'>;
 
 /**
- * The folders of one cgroup, one for each hierarchy. A value is read from the first folder that has its file, so those
- * of version 1, whose controllers are in use where both versions are mounted, come first.
+ * The folders of one cgroup, one for each hierarchy. A value is read from the first folder that has its file. Folders
+ * of version 1 come first: where both versions are mounted, the controllers are on version 1.
  */
 export type CgroupFolders = readonly string[];
 

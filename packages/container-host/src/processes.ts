@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Identifies a process uniquely: the kernel reuses process ids, but not together with the start time. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Ticks since boot. */
+  /** Start time of the process in clock ticks since boot. */
   readonly startTicks: number;
 }
 

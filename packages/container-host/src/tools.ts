@@ -9,7 +9,7 @@ const folders = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/u
 /** Search path of the programs that runtimes run; independent of the environment of this process. */
 export const toolPath = folders.join(':');
 
-/** The environment of these programs. */
+/** Environment variables of the programs that runtimes run. */
 export const toolEnvironment = { PATH: toolPath, LC_ALL: 'C' };
 
 const found = new Map<string, string | undefined>();
