@@ -5,7 +5,7 @@ import type { RegistryOptions } from './registry-options.ts';
 export interface Endpoint {
   /** URL with scheme and without trailing slash. */
   readonly base: string;
-  /** False for mirrors. Credentials are sent only to the registry of the reference. */
+  /** True for the registry of the reference, false for mirrors. Credentials are not sent to mirrors. */
   readonly trusted: boolean;
 }
 

@@ -22,7 +22,7 @@ export interface Answer {
 export interface ExchangeOptions {
   readonly clock: Clock;
   readonly ca?: string | readonly string[];
-  /** Timeout until the response starts; for `fetch`, until it ends. In milliseconds. */
+  /** Timeout in milliseconds: `fetch` must complete in this time; for other requests the response must start. */
   readonly timeoutMs: number;
 }
 

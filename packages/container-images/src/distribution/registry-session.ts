@@ -29,7 +29,7 @@ export class RegistrySession {
     return this.#base.origin;
   }
 
-  /** @throws RegistryError */
+  /** Downloads a manifest by tag or digest. @throws RegistryError */
   async manifest(version: string, accept: string, signal: AbortSignal): Promise<Buffer> {
     const send = (request: ExchangeRequest) => this.#exchange.fetch(request, maxDocumentBytes);
     const { bytes } = await this.#get(`manifests/${version}`, { accept }, signal, send);

@@ -4,7 +4,7 @@ import { RuntimeError } from '@keelson/container-runtime';
 export interface Platform {
   readonly os: string;
   readonly architecture: string;
-  /** For example `v7` for `arm`. */
+  /** Variant of the architecture, for example `v7` of `arm`. */
   readonly variant?: string;
 }
 

@@ -8,8 +8,8 @@ export class ByteReader {
   }
 
   /**
-   * Reads exactly `length` bytes; undefined when the stream has ended before the first.
-   * @throws Error when the stream ends after the first
+   * Reads exactly `length` bytes; undefined when the stream contains no more bytes.
+   * @throws Error when the stream contains fewer than `length` bytes
    */
   async exactly(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];

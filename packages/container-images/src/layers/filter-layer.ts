@@ -30,7 +30,7 @@ export async function* filterLayer(source: AsyncIterable<Buffer>, changes: Layer
     for await (const chunk of reader.chunks(padded)) if (!dropped) yield chunk;
   }
   yield Buffer.alloc(2 * blockSize);
-  // The padding of the archive is part of its digest only.
+  // The padding after the last entry is not part of the copy, but must be read because the digest covers it.
   for await (const _ of reader.rest());
 }
 

@@ -16,13 +16,13 @@ export function fromText(path: string): string {
 const maxLinks = 255;
 
 export interface InsideOptions {
-  /** Links at these paths are not followed. Their targets do not exist for the caller. */
+  /** Paths at which symbolic links are not followed, because the caller replaces the links. */
   readonly hidden?: ReadonlySet<string>;
 }
 
 /**
  * Resolves all links of a path, including the last component, as if `root` were the root directory. Missing components
- * are kept as they are. Undefined when a link is hidden.
+ * are kept as they are. Undefined when the path contains a link in `hidden`.
  * @throws Error for too many links
  */
 export async function insideRoot(

@@ -5,7 +5,7 @@ export interface TarHeader {
   readonly type: string;
   /** Bytes of content without padding. */
   readonly size: number;
-  /** Old GNU sparse files: another header block follows. */
+  /** True when another header block follows, which occurs for sparse files of the old GNU format. */
   readonly extended: boolean;
 }
 

@@ -98,7 +98,7 @@ async function unpack(layer: Layer, changes: ReturnType<typeof noChanges>, optio
 function startTar(folder: string) {
   const owner = process.getuid?.() === 0 ? '--same-owner' : '--no-same-owner';
   const flags = ['-xp', '--numeric-owner', owner, '--xattrs', '--xattrs-include=*', '--delay-directory-restore'];
-  // Folders without an entry in the archive get their mode from the mask.
+  // The umask determines the mode of folders that have no entry in the archive.
   const args = ['-c', 'umask 022; exec tar "$@"', 'tar', ...flags, '-f', '-', '-C', folder];
   const child = spawn('sh', args, { env: toolEnvironment, stdio: ['pipe', 'ignore', 'pipe'] });
   let output = '';
@@ -142,7 +142,7 @@ const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 function decompressor(start: Buffer, mediaType = 'application/zstd'): Transform {
   if (start[0] === 0x1f && start[1] === 0x8b) return zlib.createGunzip();
   if (!start.subarray(0, 4).equals(zstdMagic)) return new PassThrough();
-  // Not available in the oldest supported version of Node.
+  // The oldest supported version of Node has no function `createZstdDecompress`.
   const create: unknown = Reflect.get(zlib, 'createZstdDecompress');
   if (typeof create === 'function') return create() as Transform;
   throw new RuntimeError(

@@ -70,7 +70,7 @@ function archiveAt(path: string, folder: string): Source {
   };
 }
 
-/** The sources, and the content of those that are folders of sources. */
+/** Lists the paths of all sources. A folder that is not an OCI layout is replaced by its entries. */
 async function candidates(sources: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const source of sources) {

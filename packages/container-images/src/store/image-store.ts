@@ -242,7 +242,7 @@ export class ImageStore implements ImageService {
 
   #collectLater(): void {
     const { clock } = this.#options;
-    // An error means that the folder was removed.
+    // Errors are ignored: the folder of the store may have been removed by then.
     clock.after(leftoverMs, () => void this.#content.collect(this.#index.blobs).catch(() => {}));
   }
 
