@@ -33,7 +33,7 @@ export function keptOutput(output: Readable | null): Readable | null {
 export interface CollectedProcess {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
-  /** Resolves with the exit code. A rejection becomes the result of {@link collectOutput}. */
+  /** Resolves with the exit code. When it rejects, {@link collectOutput} rejects with the same error. */
   readonly ended: Promise<number>;
 }
 

@@ -166,7 +166,10 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     await this.refresh();
   }
 
-  /** Reads the files and updates the state. A call during a pass waits for a further pass, shared by all callers. */
+  /**
+   * Reads the files and updates the state. A call while the files are being read waits until they were read once more;
+   * concurrent calls share this read.
+   */
   async refresh(): Promise<void> {
     if (this.#refreshing !== undefined) {
       this.#refreshAgain = true;
@@ -203,7 +206,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
   }
 
   #run(identity: ProcessIdentity, at: number): void {
-    // The clock of file times is coarser. A start must not be earlier than the creation.
+    // File times have a lower resolution than the clock, so the file time of the start may precede the creation.
     const startedAt = Math.max(Math.round(at), this.record.createdAt);
     this.#pid = identity;
     this.#startedAt = startedAt;

@@ -69,7 +69,7 @@ export abstract class MonitoredSandbox<
   async #stop(): Promise<void> {
     if (this.#removed) return;
     if (this.ready) {
-      // First, so that no further container is created in the sandbox.
+      // The state is changed before the containers are stopped, so that no further container is created in the sandbox.
       this.#snapshot = { ...this.#snapshot, state: 'notReady' };
       await MonitoredSandbox.writeStopped(this.#around, this.id);
       this.#publish('sandboxNotReady');
@@ -84,8 +84,8 @@ export abstract class MonitoredSandbox<
     if (this.#removed) return;
     this.#removed = true;
     await this.discard();
-    // The record is removed last, so that an interrupted removal can be continued; but before the mark, without which
-    // the sandbox would be ready.
+    // The record is removed after all resources, so that an interrupted removal can be continued. The mark of a stopped
+    // sandbox is removed after the record, because a record without the mark is a ready sandbox.
     await removeIfPresent(join(this.#around.state.sandboxes, `${this.id}.json`));
     await MonitoredSandbox.clearStopped(this.#around, this.id);
     this.#publish('sandboxRemoved');

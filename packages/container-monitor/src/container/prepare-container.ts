@@ -100,7 +100,7 @@ export async function prepareContainer(
   folder: string,
 ): Promise<void> {
   await writeFile(join(folder, 'record.json'), JSON.stringify(record), { mode: 0o600 });
-  // Contains the name of the terminal once the process has one.
+  // The name of the terminal is written to this file once the process has a terminal.
   if (record.config.tty) await writeFile(join(folder, 'terminal'), '', { mode: 0o600 });
   const pipes = ['stdout', 'stderr', 'done', ...(record.config.stdin || record.config.tty ? ['stdin'] : [])].map(
     (name) => join(folder, name),

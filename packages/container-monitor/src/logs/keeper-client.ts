@@ -9,7 +9,7 @@ import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import type { StateDirectory } from '../state/state-directory.ts';
 
 const entry = fileURLToPath(import.meta.resolve('#log-keeper'));
-/** A small heap suffices: the keeper buffers chunks of at most 64 KiB. */
+/** Node options of the log keeper. A small heap is sufficient, because the keeper buffers chunks of at most 64 KiB. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=0', '--no-warnings'];
 const startTimeoutMs = 30_000;
 

@@ -26,7 +26,8 @@ export class LogStream {
     this.#run = join(state, 'run');
     const { logPath } = JSON.parse(readFileSync(join(this.#folder, 'record.json'), 'utf8')) as { logPath?: string };
     this.#writer = new LineWriter(logPath);
-    // Also open for writing, so that a pipe is empty, and not at its end, when no other process has it open.
+    // The pipes are also opened for writing: otherwise a read would return end of file when no other process has opened
+    // the pipe for writing.
     const open = (name: string) => openSync(join(this.#folder, name), constants.O_RDWR | constants.O_NONBLOCK);
     for (const stream of ['stdout', 'stderr'] as const) {
       const fd = open(stream);

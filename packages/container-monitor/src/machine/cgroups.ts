@@ -18,7 +18,7 @@ import type { LinuxResources } from '@keelson/container-runtime';
 import { newId } from '../state/state-directory.ts';
 
 export interface CgroupOptions {
-  /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
+  /** Mount point of the cgroup hierarchies; default `/sys/fs/cgroup`. */
   readonly mountpoint?: string;
   /**
    * Parent of the containers whose sandbox specifies no parent, as a path from the root of every hierarchy; default
@@ -78,10 +78,10 @@ export class Cgroups {
     return this.#hierarchies.map(({ root }) => join(root, path));
   }
 
-  /** Limits of 0 are absent. @throws CgroupError */
+  /** Writes limits to the cgroups of a container. A limit of 0 is treated as absent. @throws CgroupError */
   async update(folders: readonly string[], { oomScoreAdjust, ...resources }: LinuxResources): Promise<void> {
     const given = Object.fromEntries(Object.entries(resources).filter(([, value]) => Boolean(value)));
-    // A limit of memory that swap could extend would be none.
+    // With a memory limit, swap is forbidden: a container could exceed the limit by swapping.
     const { memoryLimitBytes = 0 } = resources;
     const swap = memoryLimitBytes === 0 ? {} : { swapLimitBytes: Math.min(memoryLimitBytes, 0) };
     const limits = { ...given, ...swap };
@@ -132,7 +132,10 @@ async function isBusy(folder: string): Promise<boolean> {
   }
 }
 
-/** Tested by creating a group, because the permission bits of these file systems are not reliable. */
+/**
+ * Whether this process can create cgroups below `root`. This is tested by creating one, because the permission bits of
+ * cgroup file systems are not reliable.
+ */
 async function isWritable(root: string): Promise<boolean> {
   // A unique name, because several runtimes may test at the same time.
   const probe = join(root, `keelson-probe-${newId()}`);

@@ -106,7 +106,7 @@ const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'ends', 'exit
 export interface ExitRecord {
   readonly exitCode: number;
   readonly finishedAt: number;
-  /** Set when the cause of the end is determined. */
+  /** Reason of the exit, such as `OOMKilled`; absent when it follows from the exit code. */
   readonly reason?: string;
   readonly message?: string;
 }
@@ -180,7 +180,7 @@ export interface ContainerRecord {
   readonly createdAt: number;
   readonly config: ContainerConfig;
   readonly imageId: string;
-  /** Absolute path; the log keeper reads it too. */
+  /** Absolute path of the log file, which the log keeper reads from this record. Absent: output is discarded. */
   readonly logPath?: string;
 }
 
