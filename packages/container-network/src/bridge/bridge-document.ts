@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { JsonObject } from '../cni/network-list.ts';
 
 /**
- * How a pod reaches itself through a service: the bridge is promiscuous, its ports send frames back to their origin
- * (hairpin mode), or not supported.
+ * How a pod can connect to itself through a service: by a promiscuous bridge, by bridge ports that send frames back to
+ * their origin (hairpin mode), or not at all.
  */
 export type HairpinMode = 'promiscuous-bridge' | 'hairpin-veth' | 'none';
 
@@ -30,7 +30,8 @@ export function bridgeDocument(
       bridge,
       mtu,
       isGateway: true,
-      // The bridge still has an address of the old CIDR after a change. Without this, no pod could be connected.
+      // After a change of the CIDR, the bridge still has an address of the old CIDR. The plugin replaces this address
+      // only with `forceAddress`, and otherwise connects no pod.
       forceAddress: true,
       ipMasq: true,
       hairpinMode: hairpinMode === 'hairpin-veth',

@@ -10,7 +10,10 @@ import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
 import { NoDuplicates } from './no-duplicates.ts';
 
 export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> {
-  /** Addresses of pods; the bridge has the first one. Absent: not ready until `updateConfig` provides it. */
+  /**
+   * CIDR of pod addresses, of which the bridge has the first one. Absent: the network is not ready until `updateConfig`
+   * sets it.
+   */
   readonly podCidr?: string;
 }
 

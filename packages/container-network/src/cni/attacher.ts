@@ -171,7 +171,7 @@ function argsOf({ namespace, name, sandboxId, uid }: NetworkRequest): string {
     .join(';');
 }
 
-/** Does work of one key in the order it came, one at a time. */
+/** Runs functions with the same key one after the other, in the order of the calls. */
 class KeyedQueue {
   readonly #tails = new Map<string, Promise<unknown>>();
 
@@ -203,9 +203,9 @@ async function netnsIdentity(path: string): Promise<string | undefined> {
 }
 
 /**
- * The path when the namespace at it has this identity; otherwise an empty text, which means to plugins that the
- * namespace no longer exists. A path below /proc refers to another namespace, possibly that of the machine, after the
- * process id was reused.
+ * Returns the path if the namespace at this path has this identity; otherwise an empty text, as CNI requires when the
+ * namespace no longer exists. The identity is compared because a path below /proc refers to another namespace, possibly
+ * that of the machine, once the process id was reused.
  */
 async function liveNetns(path: string, identity: string | undefined): Promise<string> {
   return identity !== undefined && (await netnsIdentity(path)) === identity ? path : '';

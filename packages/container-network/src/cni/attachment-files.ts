@@ -6,17 +6,17 @@ import type { Logger } from '@keelson/core/runtime';
 import { NetworkError } from '../network-error.ts';
 import { type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 
-/** How a sandbox was connected. Contains everything that is required to disconnect it. */
+/** Record of the connection of a sandbox. Contains everything that is required to disconnect the sandbox. */
 export interface Attachment {
   readonly sandboxId: string;
   readonly netnsPath: string;
-  /** Identity of the namespace at the path. */
+  /** Identity of the network namespace at `netnsPath` when the sandbox was connected. */
   readonly netnsId?: string;
   readonly ifName: string;
   readonly args: string;
   readonly capabilityArgs: JsonObject;
   readonly list: NetworkList;
-  /** Absent until all plugins have succeeded. */
+  /** Result of the last plugin; absent until all plugins have succeeded. */
   readonly result?: JsonObject;
 }
 

@@ -8,14 +8,14 @@ export interface Calls {
   readonly process: PluginProcess;
   readonly binDirs: readonly string[];
   readonly sandboxId: string;
-  /** Empty when the namespace no longer exists. */
+  /** Path of the sandbox's network namespace; empty when the namespace no longer exists. */
   readonly netnsPath: string;
   readonly ifName: string;
-  /** Value of CNI_ARGS. */
+  /** Value of the environment variable CNI_ARGS. */
   readonly args: string;
   readonly capabilityArgs: JsonObject;
   readonly signal: AbortSignal;
-  /** Runs the work of one key one at a time. */
+  /** Runs functions with the same key one after the other. */
   readonly turns: { run<T>(key: string, work: () => Promise<T>): Promise<T> };
 }
 

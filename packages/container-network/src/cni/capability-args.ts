@@ -20,7 +20,7 @@ export function capabilityArgs(request: NetworkRequest, podCidr: string | undefi
   };
 }
 
-/** The maximum burst, so that only the rate limits. */
+/** Burst size of bandwidth limits. The maximum is used, so that only the rate limits traffic. */
 const burst = 2 ** 31 - 1;
 
 function bandwidthArgs({ ingressRate, egressRate }: NonNullable<NetworkRequest['bandwidth']>): JsonObject {

@@ -70,11 +70,11 @@ function unsupported(list: NetworkList, args: JsonObject): string[] {
 
 const run = promisify(execFile);
 
-/** Interfaces without this file are not ports of a bridge, and are skipped. */
+/** Script that enables hairpin mode on interfaces. Interfaces that are not ports of a bridge are skipped. */
 const script =
   'for name; do file=/sys/class/net/$name/brport/hairpin_mode; if [ -e "$file" ]; then echo 1 > "$file" || exit; fi; done';
 
-/** Enables hairpin mode on these ports of the bridge. `launch` is the command line prefix, as for plugins. */
+/** Enables hairpin mode on bridge ports. `launch` is the command line prefix, as for plugins. */
 async function setHairpin(
   interfaces: readonly string[],
   launch: readonly string[] = [],

@@ -15,7 +15,7 @@ export interface NetworkFolderOptions {
   readonly logger: Logger;
 }
 
-/** The network, or why there is none. */
+/** The network of a folder of configurations, or the reason why the folder contains no usable one. */
 export type FoundNetwork = { readonly list: NetworkList } | { readonly problem: string };
 
 const extensions = new Set(['.conf', '.conflist', '.json']);

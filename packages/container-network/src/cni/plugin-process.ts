@@ -14,10 +14,10 @@ export interface PluginCall {
   readonly plugin: string;
   readonly path: string;
   readonly command: Command;
-  /** Variables besides CNI_COMMAND, such as CNI_CONTAINERID. */
+  /** Environment variables in addition to CNI_COMMAND, such as CNI_CONTAINERID. */
   readonly variables: Readonly<Record<string, string>>;
   readonly input: JsonObject;
-  /** Kills the plugin's processes. Its reason is thrown. */
+  /** When it is aborted, the plugin's processes are killed, and the call rejects with the reason of the signal. */
   readonly signal: AbortSignal;
 }
 
