@@ -3,7 +3,7 @@ import { type RawData, WebSocket } from 'ws';
 
 export interface ChannelSocketOptions {
   readonly socket: WebSocket;
-  /** Messages are text: the number of the channel as a digit, then its content in base64. */
+  /** True when each message is text: the number of the channel as a digit, then the content in base64. */
   readonly base64: boolean;
   /** Called whenever content is sent or received. */
   readonly onActivity: () => void;
@@ -21,7 +21,7 @@ export class ChannelSocket {
   constructor(options: ChannelSocketOptions) {
     this.#options = options;
     const { socket } = options;
-    // The library closes the connection after an error, which `closed` reports.
+    // Errors are ignored, because the WebSocket library closes the connection after an error.
     socket.on('error', () => {});
     this.closed = new Promise((resolve) => {
       if (socket.readyState === WebSocket.CLOSED) resolve();
@@ -49,7 +49,7 @@ export class ChannelSocket {
     else socket.send(Buffer.concat([Buffer.of(channel), content]), done);
   }
 
-  /** A writable side of one channel. Writes wait for the connection. */
+  /** Returns a stream that writes to one channel. A write completes when the connection has accepted the data. */
   writer(channel: number): Writable {
     const write = (chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void) =>
       chunk.length === 0 ? done() : this.send(channel, chunk, done);

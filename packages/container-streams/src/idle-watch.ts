@@ -1,6 +1,6 @@
 import type { Clock } from '@keelson/core/runtime';
 
-/** Calls back once when `touch` was not called for a given time; 0 = never. A call of `touch` sets no timer. */
+/** Calls back once when `touch` was not called for `limitMs`; 0 disables it. A call of `touch` does not set a timer. */
 export class IdleWatch {
   readonly #clock: Clock;
   readonly #limitMs: number;

@@ -25,7 +25,7 @@ export const portForwardProtocol = 'portforward.k8s.io';
 /** Protocol of a WebSocket whose binary messages carry a SPDY connection. */
 export const tunnelProtocol = `SPDY/3.1+${portForwardProtocol}`;
 
-/** The elements of a header with a list; empty without the header. */
+/** The elements of a header with a comma-separated list; empty if the header is absent. */
 export function listed(header: string | string[] | undefined): string[] {
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
   return text

@@ -53,7 +53,7 @@ async function copy(output: Readable | undefined, target: Writable | undefined):
 
 function feed(input: Readable | undefined, target: Writable | undefined): void {
   if (input === undefined) return;
-  // Output without a reader is discarded, so that it does not block the connection.
+  // Input that the process does not read is discarded, so that it does not block the connection.
   const drop = () => {
     if (target !== undefined) input.unpipe(target);
     input.resume();

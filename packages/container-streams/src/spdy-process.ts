@@ -20,7 +20,7 @@ export interface SpdyProcess extends Watchable {
   readonly process: Promise<RemoteProcess | undefined>;
 }
 
-/** Waits for the streams of a client. Their header `streamtype` identifies them. */
+/** Waits until a client has opened all requested streams, which the header `streamtype` identifies. */
 export function spdyProcess(
   options: Omit<SpdyOptions, 'onStream'>,
   version: ProtocolVersion,

@@ -68,7 +68,7 @@ export function acceptWebSocket(upgrade: StreamUpgrade, protocol: string | undef
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
   });
-  // The name of the tunnel protocol contains a slash, for which the library would reject the handshake.
+  // The WebSocket library would reject the handshake because the name of the tunnel protocol contains a slash.
   delete incoming.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (headers) => headers.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {

@@ -31,7 +31,7 @@ export async function serveWebSocketPorts(
       } catch (error) {
         channels.send(2 * index + 1, Buffer.from(portProblem(port, source.label, error)));
       }
-      // Later data is discarded.
+      // Data that the client sends after the port was closed is discarded.
       inboxes[index]?.resume();
     }),
   );

@@ -122,7 +122,7 @@ export class FrameReader {
       yield { kind: 'control', type: first & 0xffff, last, content: bytes.subarray(headerBytes, headerBytes + length) };
       bytes = bytes.subarray(headerBytes + length);
     }
-    // A copy, so that the chunk can be freed.
+    // The remaining bytes are copied, so that the memory of the received chunk can be freed.
     this.#rest = Buffer.from(bytes);
   }
 

@@ -59,9 +59,10 @@ export class HeaderReader {
       readableHighWaterMark: maxBytes + 1,
     };
     this.#inflate = createInflate(options);
-    // A waiting `read` handles the error itself. Later errors are ignored.
+    // A pending `read` reports the error. Errors at other times are ignored.
     this.#inflate.on('error', () => {});
-    // The stream stops at this many unread bytes, and they are read at the end of a block.
+    // Decompressed bytes are read only at the end of a block, so more than `maxBytes` unread bytes are a block that is
+    // too long.
     this.#inflate.on('readable', () => {
       if (this.#inflate.readableLength > maxBytes)
         this.#inflate.destroy(new SpdyProtocolError('a block of headers is too long'));

@@ -173,7 +173,7 @@ export class SpdyConnection {
       forget: (of) => this.#streams.delete(of),
     });
     this.#streams.set(id, stream);
-    // Answered first, because the peer discards data of a stream that was not answered.
+    // SYN_REPLY is sent before any data, because the peer discards data of a stream that it received no reply for.
     this.#out.control(synReply(id, this.#writer.write({})));
     try {
       this.#options.onStream(stream);

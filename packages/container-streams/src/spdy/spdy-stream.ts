@@ -28,7 +28,7 @@ export class SpdyStream extends Duplex {
     this.id = id;
     this.headers = headers;
     this.#carrier = carrier;
-    // A stream can fail at any time together with its connection. Users of the stream add their own listeners.
+    // A stream fails when its connection fails. Without this listener, such an error would end the process.
     this.on('error', () => {});
   }
 
