@@ -192,7 +192,7 @@ export class ContainerCalls {
     return true;
   }
 
-  /** Changes the error of a call that requires a running container to `InvalidState` when it does not run. */
+  /** Changes the error of a call that requires a running container to `InvalidState` if the container does not run. */
   async #requiringRunning(containerId: ContainerId, call: Promise<unknown>, signal?: AbortSignal): Promise<void> {
     try {
       await call;

@@ -34,7 +34,7 @@ export class EventSource {
     this.#feed = new EventFeed(() => clock.now());
   }
 
-  /** Opens the stream; false when the daemon does not support it. @throws a `RuntimeError` when it does not respond */
+  /** Opens the event stream; false if the daemon has none. @throws a `RuntimeError` when the daemon does not respond */
   open(signal?: AbortSignal): Promise<boolean> {
     this.#opening ??= this.#open(signal).finally(() => {
       this.#opening = undefined;

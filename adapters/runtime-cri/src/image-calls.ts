@@ -34,7 +34,7 @@ export class ImageCalls implements ImageService {
 
   async listImages(reference?: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<readonly Image[]> {
     if (reference !== undefined) {
-      // Some daemons ignore the filter of a list.
+      // The status is queried instead of a filtered list, because some daemons ignore the filter.
       const image = await this.#status(nameOf(reference), signal);
       return image === undefined ? [] : [image];
     }

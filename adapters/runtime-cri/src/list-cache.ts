@@ -21,8 +21,8 @@ interface Listed {
 
 /**
  * Decodes lists that are requested repeatedly and rarely change. Daemons write items and their labels in varying order,
- * so equal lists seldom have equal bytes. Only the state of a sandbox or container can change: an item whose id, state
- * and size equal those of a cached item is that cached item. An unchanged list is the same array.
+ * so equal lists seldom have equal bytes. Only the state of a sandbox or container can change: an item with the id, the
+ * state and the size of a cached item is not decoded again. For an unchanged list the same array is returned.
  */
 export class ListCache<T extends Listed> {
   readonly #stateField: number;

@@ -3,9 +3,9 @@ import { findNodeIp } from '@keelson/container-runtime';
 
 /** Properties of the machine on which the daemon runs. */
 export interface Machine {
-  /** The daemon runs on this machine, so it uses the same files and processes as this process. */
+  /** Whether the daemon runs on this machine, so that this process can access the same files and processes. */
   readonly local: boolean;
-  /** The machine has only cgroups of version 2. */
+  /** Whether the machine has only cgroups of version 2. */
   readonly unifiedCgroups: boolean;
   readonly nodeIp: () => string;
 }

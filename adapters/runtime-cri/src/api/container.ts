@@ -69,7 +69,7 @@ export const CreateContainerRequest = message({
 
 /** The message of all requests and responses that contain only the id of a container. */
 export const ContainerIdMessage = message({ containerId: at(1, text) });
-/** `timeout` in seconds. */
+/** `timeout` is the grace period before SIGKILL in seconds. */
 export const StopContainerRequest = message({ containerId: at(1, text), timeout: at(2, integer) });
 
 export const ContainerStateNumber = { created: 0, running: 1, exited: 2, unknown: 3 } as const;
@@ -129,6 +129,6 @@ export const UpdateContainerResourcesRequest = message({
   linux: at(2, LinuxContainerResources),
 });
 
-/** `timeout` in seconds, 0 for none. */
+/** `timeout` is the time limit of the command in seconds; 0 for no limit. */
 export const ExecSyncRequestMessage = message({ containerId: at(1, text), cmd: at(2, texts), timeout: at(3, integer) });
 export const ExecSyncResponse = message({ stdout: at(1, bytes), stderr: at(2, bytes), exitCode: at(3, integer) });

@@ -150,7 +150,7 @@ export class CriConnection {
   }
 }
 
-/** True when the daemon lacks the service; for a missing method of an existing service the text differs. */
+/** Whether a call failed because the daemon lacks the service. A missing method causes another error text. */
 function isUnknownService(error: unknown): boolean {
   return isGrpcError(error) && error.code === status.UNIMPLEMENTED && /unknown service/.test(error.details);
 }

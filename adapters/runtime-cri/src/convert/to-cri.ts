@@ -66,7 +66,7 @@ export function namespacesOf(sandbox: SandboxMessage): NamespaceOptions {
   return fromNamespaces(sandbox.linux?.securityContext?.namespaceOptions ?? {});
 }
 
-/** Content of the annotation of a container. */
+/** Data about a container that this adapter stores in an annotation of the container. */
 export interface ContainerNote {
   /** Image reference of the configuration; daemons may report another name of the same image. */
   readonly image?: string;

@@ -74,7 +74,7 @@ function portOf(port: NonNullable<SandboxMessage['portMappings']>[number]): Port
 
 type SecurityMessage = NonNullable<NonNullable<SandboxMessage['linux']>['securityContext']>;
 
-/** Absent namespace options become those of the pod, as CRI defines; without them the engine would choose. */
+/** Absent namespace options select the namespaces of the pod, as CRI defines, and not the default of the engine. */
 function securityOf(message: SecurityMessage): SandboxSecurityContext {
   const { namespaceOptions, runAsUser, runAsGroup, supplementalGroups, privileged, readonlyRootfs } = message;
   rejectLoneGroup(runAsUser !== undefined, runAsGroup);

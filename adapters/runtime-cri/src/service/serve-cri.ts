@@ -74,7 +74,7 @@ export interface CriPortOptions {
   readonly engine: ContainerEngine;
   /** An address of this machine, such as `127.0.0.1` or `::1`. */
   readonly host: string;
-  /** 0 selects a free port. */
+  /** TCP port to listen at; 0 selects a free port. */
   readonly port: number;
   /** A client with the key of `peer` has full control of the engine; all other clients are rejected. */
   readonly tls: PinnedTls;

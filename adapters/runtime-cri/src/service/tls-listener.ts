@@ -8,7 +8,7 @@ import { isPinned, type PinnedTls, serverTls } from '../connection/cri-connectio
 
 export interface TlsListenerOptions {
   readonly host: string;
-  /** 0 selects a free port. */
+  /** TCP port to listen at; 0 selects a free port. */
   readonly port: number;
   readonly tls: PinnedTls;
   readonly logger: Logger;

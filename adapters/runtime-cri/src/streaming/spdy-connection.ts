@@ -82,7 +82,7 @@ export class SpdyConnection {
     else if (frame.type === FrameType.goAway) this.#socket.end();
     else if (frame.type === FrameType.reset)
       this.#streams.get(frame.content.readUInt32BE(0))?.receive(Buffer.alloc(0), true);
-    // Of a reply to a stream only the end of the stream is relevant; the headers are ignored.
+    // In a SYN_REPLY frame, only the flag that ends the stream is relevant; the headers are ignored.
     else if (frame.last) this.#streams.get(frame.content.readUInt32BE(0) & 0x7fffffff)?.receive(Buffer.alloc(0), true);
   }
 

@@ -102,7 +102,7 @@ class WebSocketSession implements RemoteSession {
   #input(): Writable {
     return new Writable({
       write: (chunk: Buffer, _encoding, done) => this.#send(Channel.stdin, chunk, done),
-      // Before v5 the end of the input would also end the session, so it is not sent.
+      // Before v5 a client can end the input only by closing the session, so the end is not sent.
       final: (done) => {
         if (this.#socket.protocol === halfClosingProtocol) this.#send(Channel.close, Buffer.of(Channel.stdin), done);
         else done();
