@@ -21,7 +21,7 @@ export interface Negotiated {
  * @throws `Unavailable`, `Unsupported`
  */
 export async function negotiate(http: EngineHttp, signal?: AbortSignal): Promise<Negotiated> {
-  // Not GET /version, for which Podman starts several programs.
+  // GET /version is not used, because Podman starts several programs to respond.
   const answer = await http.open('GET', '/_ping', { signal });
   answer.resume();
   const { 'api-version': offered, 'libpod-api-version': podman, server = '' } = answer.headers;

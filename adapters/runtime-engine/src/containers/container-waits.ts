@@ -18,7 +18,7 @@ export class ContainerWaits {
     for (const resume of this.#waiting.get(id) ?? []) resume();
   }
 
-  /** True as soon as `condition` returns true; false after `limitMs`. @throws `Aborted` */
+  /** Waits until `condition` returns true. Returns false if it does not within `limitMs`. @throws `Aborted` */
   async until(
     id: ContainerId,
     condition: () => Promise<boolean>,

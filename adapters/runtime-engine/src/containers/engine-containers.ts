@@ -39,7 +39,7 @@ export class EngineContainers {
     this.#waits = waits;
   }
 
-  /** Requires a ready sandbox. */
+  /** Creates a container in a sandbox, which must be ready. */
   async create(
     sandboxId: SandboxId,
     sandbox: SandboxRecord,

@@ -62,7 +62,7 @@ export class EngineImages implements ImageService {
     if (image === undefined) return;
     for (const name of [...image.repoTags, image.id]) {
       try {
-        // Without `force`, with which Podman would also remove the containers of the image.
+        // The parameter `force` is not set, because Podman would then also remove the containers of the image.
         await this.#http.json('DELETE', `/images/${encodeURIComponent(name)}`, { signal });
       } catch (error) {
         if (!isRuntimeError(error, 'ImageNotFound') && !isRuntimeError(error, 'NotFound')) throw error;

@@ -15,7 +15,7 @@ export class SandboxNetwork {
     this.#nodeIp = nodeIp;
   }
 
-  /** Called once after the start of a sandbox. */
+  /** Connects a sandbox and writes its name server settings; called once after its start. */
   async connect(details: ContainerDetails, config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<void> {
     const { Id: id, State, ResolvConfPath = '' } = details;
     const { network } = this.#context.options;

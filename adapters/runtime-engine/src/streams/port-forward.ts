@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 
-/** Runs in the network namespace of the pod: writes `+` when it is connected, then copies bytes in both directions. */
+/** Program in the network namespace of a pod: connects to a port, writes `+`, then copies bytes in both directions. */
 const relay = `
 const socket = require('node:net').connect({ port: Number(process.argv[1]), host: '127.0.0.1', allowHalfOpen: true });
 socket.once('error', () => process.exit(1));
