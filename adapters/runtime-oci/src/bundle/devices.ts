@@ -18,7 +18,8 @@ const forbidden: OciDeviceRule = { allow: false, access: 'rwm' };
 const ownFolders = new Set(['pts', 'shm', 'mqueue', 'fd']);
 
 /**
- * Devices of an unprivileged container. A directory selects the devices in it. @throws RuntimeError `InvalidArgument`
+ * Devices of an unprivileged container. A requested directory grants all devices in it. @throws RuntimeError
+ * `InvalidArgument`
  */
 export async function devicesOf(requested: readonly Device[]): Promise<DeviceAccess> {
   const devices: OciDevice[] = [];

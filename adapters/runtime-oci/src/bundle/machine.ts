@@ -12,7 +12,7 @@ export interface Machine {
   readonly minOomScoreAdjust: number;
   readonly apparmor: boolean;
   readonly selinux: boolean;
-  /** Memory and swap can be limited together. */
+  /** Whether memory and swap can be limited together. */
   readonly swapLimits: boolean;
   /** All controllers are on version 2, so that containers can have a cgroup namespace. */
   readonly unifiedCgroups: boolean;

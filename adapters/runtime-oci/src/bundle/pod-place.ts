@@ -33,7 +33,7 @@ export function podsFolder(state: StateDirectory): string {
   return join(state.root, 'pods');
 }
 
-/** Paths of a pod. Without `podNetwork`, every pod uses the network of the machine, even when it requests its own. */
+/** Paths of a pod. Without `podNetwork`, all pods use the network of the machine, even if they request their own. */
 export function podPlace(state: StateDirectory, id: string, config: PodSandboxConfig, podNetwork: boolean): PodPlace {
   const folder = join(podsFolder(state), id);
   const requested = config.securityContext?.namespaces ?? { network: 'pod', pid: 'container', ipc: 'pod' };

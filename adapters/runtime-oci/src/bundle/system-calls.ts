@@ -1,5 +1,5 @@
 /**
- * System calls that programs use regularly. Names that an architecture does not have are ignored there.
+ * System calls that programs use regularly. Names that do not exist on an architecture are ignored.
  */
 export const allowedCalls: readonly string[] = namesIn(`
   accept accept4 access adjtimex alarm bind brk cachestat capget capset chdir chmod chown chown32 clock_adjtime
