@@ -130,7 +130,7 @@ function hierarchyAt(
 export interface CgroupHierarchies {
   /** The hierarchies with controllers of pods and containers. */
   readonly used: readonly CgroupHierarchy[];
-  /** Mount points of the hierarchies without such controllers. Container runtimes may leave cgroups in them. */
+  /** Mount points of hierarchies without controllers of containers. Container runtimes may leave cgroups in them. */
   readonly others: readonly string[];
 }
 

@@ -81,7 +81,7 @@ async function memoryUsage(folders: CgroupFolders, files: Pick<CgroupFiles, 'rea
   const found = await firstOf(folders, ['memory.current', 'memory.usage_in_bytes'], files);
   if (found === undefined) return undefined;
   const stat = fieldsOf(await files.read(join(found.folder, 'memory.stat')));
-  // Version 1 has fields of the cgroup alone, and `total_` fields that include its children, as those of version 2 do.
+  // In version 1, only the fields with the prefix `total_` include the children of the cgroup. In version 2, all do.
   const field = (one: string, two = one) => stat.get(`total_${one}`) ?? stat.get(two);
   const [rss, faults, majorFaults] = [field('rss', 'anon'), field('pgfault'), field('pgmajfault')];
   const usageBytes = Number(found.text);
@@ -108,7 +108,7 @@ async function firstOf(
   return undefined;
 }
 
-/** Lines of a name and a number. */
+/** Parses lines that consist of a name and a number. */
 function fieldsOf(text: string | undefined): ReadonlyMap<string, bigint> {
   const lines = (text ?? '').split('\n').map((line) => /^(\S+) (\d+)$/.exec(line));
   return new Map(lines.flatMap((match) => (match === null ? [] : [[String(match[1]), BigInt(String(match[2]))]])));

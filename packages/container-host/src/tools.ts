@@ -28,7 +28,7 @@ export function tool(name: string): string {
 }
 
 /**
- * Runs an installed program; undefined on success, otherwise the last line of its error output.
+ * Runs an installed program. Returns undefined on success, otherwise the last line of its error output.
  *
  * @throws RuntimeError `Unsupported` when it is not installed
  */
