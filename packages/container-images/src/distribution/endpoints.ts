@@ -15,9 +15,9 @@ export interface Repository {
   readonly host: string;
   /** Path of the repository in the registry. */
   readonly path: string;
-  /** Tag or digest. */
+  /** Tag or digest of the image. */
   readonly version: string;
-  /** Servers to query, in this order. */
+  /** Servers to query, in the order of the list. */
   readonly endpoints: readonly Endpoint[];
 }
 

@@ -7,7 +7,7 @@ import { choosePlatform, type Platform } from './platform.ts';
 export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
-  /** Bytes. */
+  /** Size of the content in bytes. */
   readonly size: number;
   readonly annotations: Readonly<Record<string, string>>;
   readonly platform?: Platform;
