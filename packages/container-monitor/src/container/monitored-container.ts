@@ -292,7 +292,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     this.#publish('containerRemoved', this.around.clock.now());
   }
 
-  /** The current limits. */
+  /** The current resource limits of the container. */
   get resources(): LinuxResources {
     return this.#resources;
   }

@@ -135,7 +135,7 @@ export class RunFiles {
     return identity && { identity, at: (await stat(path)).mtimeMs };
   }
 
-  /** How a container ended; undefined while it has not. */
+  /** How a container ended; undefined while it has not ended. */
   async exit(id: string): Promise<ExitRecord | undefined> {
     const path = this.path(id, 'exit');
     const text = await readIfPresent(path);
