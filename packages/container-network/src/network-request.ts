@@ -4,7 +4,7 @@ import { NetworkError } from './network-error.ts';
 
 const ingressAnnotation = 'kubernetes.io/ingress-bandwidth';
 const egressAnnotation = 'kubernetes.io/egress-bandwidth';
-/** Limits of the rate, those of Kubernetes. */
+/** Range of bandwidth annotations in bits per second, the same as in Kubernetes. */
 const minRate = 1_000;
 const maxRate = 1_000_000_000_000_000;
 

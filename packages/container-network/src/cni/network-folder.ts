@@ -22,8 +22,8 @@ const extensions = new Set(['.conf', '.conflist', '.json']);
 const versionTimeoutMs = 10_000;
 
 /**
- * The folder of network configurations. Its first valid file by name is the network. It is read again when the folder,
- * its files or the folders of plugins have changed.
+ * The folder of network configurations. The first valid file by name defines the network. The folder is read again when
+ * the folder, its files or the folders of plugins have changed.
  */
 export class NetworkFolder {
   readonly #options: NetworkFolderOptions;

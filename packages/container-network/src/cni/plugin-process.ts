@@ -17,7 +17,7 @@ export interface PluginCall {
   /** Environment variables in addition to CNI_COMMAND, such as CNI_CONTAINERID. */
   readonly variables: Readonly<Record<string, string>>;
   readonly input: JsonObject;
-  /** When it is aborted, the plugin's processes are killed, and the call rejects with the reason of the signal. */
+  /** When this signal is aborted, the plugin's processes are killed, and the call rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
