@@ -10,7 +10,7 @@ import type { ContainerStats } from './stats.ts';
 
 /** Name and versions of a runtime. */
 export interface RuntimeVersion {
-  /** `process`, `containerd`, ... */
+  /** Name of the runtime, such as `process` or `containerd`. */
   readonly runtimeName: string;
   readonly runtimeVersion: string;
   /** Version of the protocol behind the adapter, `v1` when there is none. */

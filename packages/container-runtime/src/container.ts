@@ -125,7 +125,7 @@ export interface Container {
   /** Id of the image from which the container was created. */
   readonly imageId: string;
   readonly state: ContainerState;
-  /** Epoch milliseconds. */
+  /** Time of the creation in epoch milliseconds. */
   readonly createdAt: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -155,7 +155,7 @@ export interface ContainerStatus extends Container {
   readonly exitCode?: number;
   /** Name of the signal that ended the container's process; absent when it exited by itself. */
   readonly signal?: string;
-  /** See {@link ExitReason}. */
+  /** Reason for the exit: one of {@link ExitReason}, or another one of the runtime. */
   readonly reason?: string;
   readonly message?: string;
   readonly mounts: readonly Mount[];

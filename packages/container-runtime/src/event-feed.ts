@@ -15,7 +15,7 @@ export type RuntimeEvent =
       readonly type: 'containerCreated' | 'containerStarted' | 'containerExited' | 'containerRemoved';
       readonly containerId: ContainerId;
       readonly sandboxId: SandboxId;
-      /** Epoch milliseconds. */
+      /** Time of the change in epoch milliseconds. */
       readonly at: number;
     }
   | {

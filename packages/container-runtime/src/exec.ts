@@ -33,7 +33,7 @@ export interface TerminalSize {
 export interface StreamRequest {
   readonly stdin: boolean;
   readonly stdout: boolean;
-  /** Always false with `tty`. */
+  /** Whether standard error is requested; always false with a terminal, which combines it with standard output. */
   readonly stderr: boolean;
   readonly tty: boolean;
 }

@@ -54,7 +54,7 @@ export interface PullRequest {
 
 /** A file system that holds images or container layers. */
 export interface FilesystemUsage {
-  /** Epoch milliseconds. */
+  /** Time of the measurement in epoch milliseconds. */
   readonly timestamp: number;
   readonly mountpoint: string;
   readonly usedBytes: number;

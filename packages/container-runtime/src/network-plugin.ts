@@ -42,7 +42,7 @@ export type NetworkStatus =
  * `RuntimeError`.
  */
 export interface NetworkPlugin {
-  /** `cni` or `bridge`. */
+  /** Name of the plugin: `cni` or `bridge`. */
   readonly name: string;
   /** Determines whether the network is ready. Never rejects; fast enough to be polled every few seconds. */
   status(options?: CallOptions): Promise<NetworkStatus>;

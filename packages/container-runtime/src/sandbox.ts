@@ -67,7 +67,7 @@ export interface PodSandbox {
   readonly id: SandboxId;
   readonly metadata: SandboxMetadata;
   readonly state: SandboxState;
-  /** Epoch milliseconds. */
+  /** Time of the creation in epoch milliseconds. */
   readonly createdAt: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

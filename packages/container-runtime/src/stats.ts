@@ -8,7 +8,7 @@ export interface ContainerStats {
   readonly metadata: ContainerMetadata;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Epoch milliseconds. */
+  /** Time of the measurement in epoch milliseconds. */
   readonly timestamp: number;
   readonly cpu?: {
     /** CPU time since the container was started, nanoseconds. */
