@@ -183,7 +183,7 @@ export async function findProgram(root: string, name: string, searchPath: string
     : searchPath.split(':').map((folder) => posix.resolve(workingDir, folder || '.', name));
   let found = false;
   for (const candidate of candidates) {
-    // With the root of the machine, the kernel resolves the links: /proc/self refers to the process that reads it.
+    // If the root is that of the machine, links are resolved by the kernel: /proc/self differs for each process.
     const real = root === '/' ? candidate : join(root, await resolveInside(root, candidate));
     const file = await stat(real).catch(() => undefined);
     if (file === undefined || file.isDirectory()) continue;
