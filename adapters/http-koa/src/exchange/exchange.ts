@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { RequestContext, StatusError, UserInfo } from '@keelson/core';
 import type { RequestAttributes, RequestAudit } from '@keelson/core/internal';
+import { eventLoopTurns } from '@keelson/core/runtime';
 import { requireAllowed } from './filters.ts';
 import type { Seat } from './flow-control.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
@@ -69,6 +70,8 @@ export class Exchange implements RequestContext {
   allow: string | undefined = undefined;
   /** True when a response has been started. Later attempts to respond are ignored. */
   answered = false;
+  /** True when the whole response is known, although it may not have been written yet. */
+  complete = false;
   #borrowed: BorrowedSignal | undefined;
   #abortedWith: StatusError | undefined;
   #warnings: WarningHeaders | undefined;
@@ -225,7 +228,12 @@ export function sendBytes(
     return;
   }
   exchange.sentBytes += body.length;
-  exchange.response.end(body);
+  exchange.complete = true;
+  const { response } = exchange;
+  // A system call between two requests removes the code of the server from the caches of the processor. HTTP/2 itself
+  // sends the responses of a connection together.
+  if (exchange.request.httpVersionMajor === 1) eventLoopTurns.atEnd(() => response.end(body));
+  else response.end(body);
 }
 
 /** An abort controller that one request uses at a time. */

@@ -342,7 +342,7 @@ export class Pipeline {
     const shown = exchange.abortedWith ?? this.#statusErrorOf(exchange, error);
     if (exchange.answered || exchange.response.headersSent) {
       // A response that has been started cannot become an error; closing the connection is the only remaining signal.
-      if (!exchange.response.writableEnded) exchange.response.destroy();
+      if (!exchange.complete && !exchange.response.writableEnded) exchange.response.destroy();
       return;
     }
     exchange.audit?.failed(shown.status);

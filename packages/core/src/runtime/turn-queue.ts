@@ -6,6 +6,8 @@ const turnMs = 10;
  * Pieces of work that run together before promises are settled and the time is examined; fewer when they are expensive.
  */
 const together = 16;
+/** Time after which the functions of {@link TurnQueue.atEnd} run although the turn has not ended. */
+const endMs = 1;
 
 interface Piece {
   readonly run: () => void;
@@ -113,6 +115,9 @@ export class TurnQueue {
    */
   #lastCount = 0;
   #lastAt = 0;
+  /** Functions that run at the end of this turn, and start time of the flush that added the first of them. */
+  #ending: (() => void)[] = [];
+  #endingSince = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -128,6 +133,24 @@ export class TurnQueue {
     else this.#waiting.add(caller, piece);
     this.#schedule();
   }
+
+  /**
+   * Runs a function, which must not throw, when the work of this turn and its promises have ended, or when it has waited
+   * for {@link endMs} and a group of pieces has ended. The functions run together, in the order of the calls.
+   */
+  atEnd(run: () => void): void {
+    if (this.#ending.length === 0) {
+      this.#endingSince = this.#lastAt;
+      if (this.#ofThisTurn === 0) process.nextTick(this.#end);
+    }
+    this.#ending.push(run);
+  }
+
+  readonly #end = (): void => {
+    const ending = this.#ending;
+    this.#ending = [];
+    for (const run of ending) run();
+  };
 
   /** Resolves when everything that waits now has run; for long work that is done in slices. */
   pass(): Promise<void> {
@@ -179,6 +202,7 @@ export class TurnQueue {
       const affordable = Math.floor((this.#lastCount * turnMs) / 2 / (now - this.#lastAt));
       this.#group = Math.max(1, Math.min(together, affordable));
     }
+    if (this.#ending.length > 0 && now - this.#endingSince >= endMs) this.#end();
     this.#ofThisTurn -= 1;
     this.#lastAt = now;
     this.#lastCount = 0;
@@ -189,7 +213,10 @@ export class TurnQueue {
       this.#lastCount += 1;
       piece.run();
     }
-    if (this.#ofThisTurn === 0) this.#schedule();
+    if (this.#ofThisTurn > 0) return;
+    this.#schedule();
+    // The promises of the last group settle first, so that its functions run together with those of earlier groups.
+    if (this.#ending.length > 0) queueMicrotask(() => process.nextTick(this.#end));
   };
 }
 

@@ -128,3 +128,47 @@ test('a slice of long work runs after all pieces that waited before it, whoever 
   alone.push('S');
   t.deepEqual(alone, ['S'], 'a slice that is alone waits for nothing');
 });
+
+test('functions for the end of a turn run after all of its pieces and their promises, in the order of the calls', async (t) => {
+  const queue = new TurnQueue(new FakeClock());
+  const ran: string[] = [];
+  for (let i = 0; i < 40; i++) {
+    queue.add(() => {
+      void Promise.resolve().then(() => {
+        ran.push('piece');
+        queue.atEnd(() => void ran.push(`${i}`));
+      });
+    });
+  }
+  await turnsOf(ran, 80);
+  t.deepEqual(ran, [
+    ...Array.from({ length: 40 }, () => 'piece'),
+    ...Array.from({ length: 40 }, (_, i) => `${i}`),
+  ]);
+});
+
+test('a function for the end of a turn does not wait longer than a group and a millisecond', async (t) => {
+  const clock = new FakeClock();
+  const queue = new TurnQueue(clock);
+  const ran: string[] = [];
+  queue.add(() => queue.atEnd(() => void ran.push('end')));
+  for (let i = 0; i < 39; i++) {
+    queue.add(() => {
+      clock.advance(0.1);
+      ran.push('piece');
+    });
+  }
+  await turnsOf(ran, 40);
+  t.is(ran.indexOf('end'), 15);
+});
+
+test('without a turn that runs, functions for its end run when the present promises have settled', async (t) => {
+  const queue = new TurnQueue(new FakeClock());
+  const ran: string[] = [];
+  await turn();
+  queue.atEnd(() => void ran.push('end'));
+  t.deepEqual(ran, []);
+  await Promise.resolve();
+  await turn();
+  t.deepEqual(ran, ['end']);
+});

@@ -5,13 +5,13 @@ export interface LogRequest {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** Continues until `signal` aborts or the container ends. */
+  /** New output is sent until `signal` aborts or the container ends. */
   readonly follow: boolean;
-  /** Returns the log of the previous instance of the container. */
+  /** The log of the previous instance of the container is requested. */
   readonly previous: boolean;
   /** Each line begins with its RFC 3339 time. */
   readonly timestamps: boolean;
-  /** Undefined = all. */
+  /** Maximum number of lines, the last of the log. Undefined = no maximum. */
   readonly tailLines: number | undefined;
   /** Lines of this time and later, epoch milliseconds. */
   readonly sinceMs: number | undefined;
