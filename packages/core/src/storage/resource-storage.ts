@@ -19,6 +19,11 @@ export interface ResourceStorage {
 
   list(prefix: string, options: StorageListOptions): Promise<StoredList>;
 
+  /**
+   * What a list of `any` state returns, without waiting; undefined when it would have to wait. Absent: every list waits.
+   */
+  cached?(prefix: string): readonly StoredObject[] | undefined;
+
   watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch>;
 
   /**

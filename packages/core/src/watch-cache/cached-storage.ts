@@ -39,6 +39,8 @@ interface CachedStorageParts {
   readonly direct: ResourceStorage;
 }
 
+const none: readonly StoredObject[] = [];
+
 /**
  * The objects of one kind from the watch cache. Writes are sent to the store. Reads and watches use the store only for
  * states and changes that the cache no longer has.
@@ -101,6 +103,15 @@ export class CachedStorage implements ResourceStorage {
     if (at.at !== 'exact') return this.#page(this.#index().snapshot(), this.#cache.revision, prefix, options);
     const state = this.#cache.stateAt(at.revision);
     return state === undefined ? this.#direct.list(prefix, options) : this.#page(state, at.revision, prefix, options);
+  }
+
+  cached(prefix: string): readonly StoredObject[] | undefined {
+    const { index } = this.#cache;
+    if (index === undefined || !this.#feed.started) return undefined;
+    if (index.size === 0) return none;
+    const state = index.snapshot();
+    const { from, to } = ranksOf(state, prefix);
+    return Array.from(state.items(from, to), (object) => object.readable());
   }
 
   async watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch> {

@@ -288,13 +288,12 @@ export class KindCache implements WatchHost {
   }
 }
 
-/** The ranks of the objects that have the prefix and, if the predicate names a key, that key. */
+/** The ranks of the objects that have the prefix and, if the predicate requires a key, that key. */
 export function ranksOf(
   state: IndexSnapshot,
   prefix: string,
-  predicate: ObjectPredicate,
+  { key }: Pick<ObjectPredicate, 'key'> = {},
 ): { from: number; to: number } {
-  const { key } = predicate;
   if (key !== undefined) {
     const from = state.rank(key);
     return { from, to: key.startsWith(prefix) ? state.rankAfter(key) : from };

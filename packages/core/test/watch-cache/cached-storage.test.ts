@@ -350,6 +350,23 @@ test('an exact read of a past state undoes creations, changes and deletions', as
   t.deepEqual((await at(3)).names, ['a', 'b']);
 });
 
+test('what is cached now is read without waiting: the objects below a prefix, and nothing before the kind is loaded', async (t) => {
+  const { log, storages, storage, names } = await opened(t);
+  const cached = () => storage.cached?.(`${prefix}ns/`)?.map((object) => object.key);
+  t.is(cached(), undefined);
+  await names();
+  t.deepEqual(cached(), []);
+  for (const name of ['a', 'b']) log.put(key(name), json(name));
+  log.put(`${prefix}other/c`, json('c'));
+  await names();
+  t.deepEqual(cached(), [key('a'), key('b')]);
+  log.put(key('b'), Buffer.from('x'));
+  await names().catch(() => {});
+  t.throws(cached, { code: 'Corrupt' }, 'as a list fails');
+  await storages.stop();
+  t.is(cached(), undefined);
+});
+
 test('a consistent read waits for the feed and fails with Timeout when that does not follow', async (t) => {
   const log = new LogStore();
   const clock = new FakeClock();

@@ -103,6 +103,19 @@ test('past events are prepended while there is room, and sequence numbers do not
   t.is(window.at(window.firstSequence)?.revision, window.startRevision + 1);
 });
 
+test('past events that are prepended use memory of the window and of all windows', (t) => {
+  const total = { bytes: 0 };
+  const window = new EventWindow(100, { ...limits, maxBytes: 5_000 }, total);
+  const past = [event(60, 0, 'x'.repeat(1000)), event(70, 0, 'x'.repeat(1000))];
+  const bytes = past.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  t.true(window.prepend(50, past));
+  t.is(window.heldBytes, bytes);
+  t.is(total.bytes, bytes);
+  t.false(window.prepend(10, [event(20, 0, 'x'.repeat(4000))]), 'no room');
+  window.discard();
+  t.is(total.bytes, 0);
+});
+
 test('readers with the same view of an event receive the same object', (t) => {
   const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
   const only = (id: string, ...revisions: number[]): ObjectPredicate => ({
