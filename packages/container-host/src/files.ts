@@ -1,5 +1,5 @@
-import { mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 let counter = 0;
 
@@ -7,6 +7,16 @@ let counter = 0;
 export async function writeAtomically(path: string, contents: string | Uint8Array, mode = 0o600): Promise<void> {
   counter += 1;
   await replace(path, `${path}.${process.pid}-${counter}.tmp`, contents, { mode, durable: false });
+}
+
+/**
+ * Removes what processes that ended during {@link writeAtomically} have left in a folder. No process may be writing to
+ * it.
+ */
+export async function removeUnfinished(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (/\.\d+-\d+\.tmp$/.test(name)) await removeIfPresent(join(folder, name));
+  }
 }
 
 /**

@@ -18,7 +18,7 @@ export {
   ranOutOfMemory,
   readCgroupUsage,
 } from './cgroup-usage.ts';
-export { hasCode, readIfPresent, removeIfPresent, replaceFile, writeAtomically } from './files.ts';
+export { hasCode, readIfPresent, removeIfPresent, removeUnfinished, replaceFile, writeAtomically } from './files.ts';
 export {
   isAlive,
   listProcesses,

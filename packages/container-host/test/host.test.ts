@@ -16,6 +16,7 @@ import {
   readStat,
   removeEmptyCgroup,
   removeIfPresent,
+  removeUnfinished,
   replaceFile,
   residentBytes,
   signalProcess,
@@ -148,6 +149,9 @@ test('files are replaced atomically', async (t) => {
   await writeAtomically(path, 'one');
   await Promise.all([writeAtomically(path, 'two'), writeAtomically(path, 'two')]);
   t.is(await readIfPresent(path), 'two');
+  writeFileSync(`${path}.${deadPid}-1.tmp`, 'thr');
+  await removeUnfinished(join(path, '..'));
+  t.deepEqual(readdirSync(join(path, '..')), ['file'], 'only the unfinished file is removed');
   await removeIfPresent(path);
   await t.notThrowsAsync(removeIfPresent(path));
   await t.throwsAsync(readIfPresent(join(path, '..')), { code: 'EISDIR' });

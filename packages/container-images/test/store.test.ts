@@ -251,6 +251,8 @@ test('an image is there, or nothing of it, whenever its puller is killed', async
   let complete = 0;
   for (const [signs = 0, laterMs = 0] of [...rounds, [all - 1, 5], [all - 1, 15], [all - 1, 30], [all, 0]]) {
     await pullAndKill(folder, reference, signs, laterMs);
+    // What a kill during a write leaves, which happens rarely.
+    writeFileSync(join(folder, 'names.json.12-3.tmp'), '{');
     const store = new ImageStore({ folder, clock: systemClock, registries: {} });
     await store.load();
     const [image] = await store.listImages();
@@ -259,7 +261,7 @@ test('an image is there, or nothing of it, whenever its puller is killed', async
     if (image === undefined) t.deepEqual([kept, blobs], [[], 0]);
     else {
       complete += 1;
-      t.deepEqual([kept.length, blobs], [1, 4]);
+      t.deepEqual([kept.map((name) => name.slice(0, 9)), blobs], [[image.id.slice(7, 16)], 4]);
       t.is(readdirSync(store.rootOf(image)).length, 200);
       t.is(readFileSync(join(store.rootOf(image), 'f199'), 'utf8').length, 5000);
       await store.removeImage(image.id);

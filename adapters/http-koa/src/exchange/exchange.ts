@@ -9,6 +9,7 @@ import { eventLoopTurns } from '@keelson/core/runtime';
 import { requireAllowed } from './filters.ts';
 import type { Seat } from './flow-control.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
+import { WarningHeaders } from './warning-headers.ts';
 
 /** A connection whose client requests an upgrade to another protocol. */
 export interface UpgradeRequest {
@@ -354,56 +355,4 @@ export function prepareForPause({ httpVersionMajor, socket }: IncomingMessage): 
   if (httpVersionMajor !== 1 || (socket as TLSSocket).encrypted !== true || prepared.has(socket)) return;
   prepared.add(socket);
   socket.once('pause', parseThroughStream);
-}
-
-/** Greatest total length of all header values, as in kube-apiserver. */
-const maxTotal = 4096;
-/** Length to which each text is truncated when the total is exceeded. */
-const maxCutText = 256;
-/** Greatest number of headers: Python's HTTP client rejects responses with more than a hundred headers in total. */
-const maxHeaders = 50;
-
-const omitted = '299 - "further warnings were omitted"';
-
-/**
- * The `Warning` headers of one response, each text once. Their number and total length are limited, because clients and
- * proxies reject responses with large heads, and a rejected response may belong to a write that has happened.
- */
-export class WarningHeaders {
-  readonly #texts = new Set<string>();
-  #full = false;
-
-  add(text: string): void {
-    if (text === '' || this.#full) return;
-    this.#texts.add(text);
-    // With more than `maxHeaders` texts some are omitted in any case, so that no further ones are collected.
-    this.#full = this.#texts.size > maxHeaders;
-  }
-
-  /**
-   * Values of the headers. Texts are truncated only where the limits require it; the last value states that texts were
-   * omitted.
-   */
-  values(): string[] {
-    const whole = [...this.#texts].map(headerValue);
-    if (lengthOf(whole) <= maxTotal && whole.length <= maxHeaders) return whole;
-    const values: string[] = [];
-    let room = maxTotal - omitted.length;
-    for (const text of this.#texts) {
-      const value = headerValue(text.slice(0, maxCutText));
-      room -= value.length;
-      if (room < 0 || values.length === maxHeaders - 1) return [...values, omitted];
-      values.push(value);
-    }
-    return values;
-  }
-}
-
-function lengthOf(values: readonly string[]): number {
-  return values.reduce((sum, value) => sum + value.length, 0);
-}
-
-/** Code 299 and a quoted-string of RFC 7230; characters that a header cannot carry become `?`. */
-function headerValue(text: string): string {
-  return `299 - "${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

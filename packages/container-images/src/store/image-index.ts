@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readIfPresent, writeAtomically } from '@keelson/container-host';
+import { readIfPresent, removeUnfinished, writeAtomically } from '@keelson/container-host';
 import { type Image, normalizeImageReference } from '@keelson/container-runtime';
 import { isScratchName, scratchPath } from './scratch.ts';
 import { Turns } from './turns.ts';
@@ -31,9 +31,10 @@ export class ImageIndex {
   /** Reads the folder, and removes incomplete images that a crash has left. */
   async load(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await removeUnfinished(this.#folder);
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name);
-      if (isScratchName(name) || name.startsWith(`.${namesName}-`)) await rm(path, leftover);
+      if (isScratchName(name)) await rm(path, leftover);
       if (!/^[0-9a-f]{64}$/.test(name)) continue;
       const image = parse<StoredImage>(await readIfPresent(join(path, recordName)));
       if (image === undefined) await rm(path, leftover);

@@ -6,6 +6,7 @@ import {
   parseStat,
   readIfPresent,
   removeIfPresent,
+  removeUnfinished,
   writeAtomically,
 } from '@keelson/container-host';
 import {
@@ -69,7 +70,9 @@ export class StateDirectory {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
     for (const folder of [this.sandboxes, this.containers, this.run, this.keeper, this.images, ...this.#folders]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
+      await removeUnfinished(folder);
     }
+    await removeUnfinished(this.root);
     await writeAtomically(this.monitor, this.#monitorScript, 0o500);
     for (const name of await readdir(this.containers)) {
       if (name.startsWith('.')) await rm(join(this.containers, name), { recursive: true });

@@ -135,8 +135,8 @@ export class TurnQueue {
   }
 
   /**
-   * Runs a function, which must not throw, when the work of this turn and its promises have ended, or when it has waited
-   * for {@link endMs} and a group of pieces has ended. The functions run together, in the order of the calls.
+   * Runs a function, which must not throw, when the work of this turn and its promises have ended, or when it has
+   * waited for {@link endMs} and a group of pieces has ended. The functions run together, in the order of the calls.
    */
   atEnd(run: () => void): void {
     if (this.#ending.length === 0) {

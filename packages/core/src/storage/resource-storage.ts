@@ -20,7 +20,8 @@ export interface ResourceStorage {
   list(prefix: string, options: StorageListOptions): Promise<StoredList>;
 
   /**
-   * What a list of `any` state returns, without waiting; undefined when it would have to wait. Absent: every list waits.
+   * What a list of `any` state returns, without waiting; undefined when it would have to wait. Absent: every list
+   * waits.
    */
   cached?(prefix: string): readonly StoredObject[] | undefined;
 

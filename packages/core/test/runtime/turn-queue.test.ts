@@ -141,10 +141,7 @@ test('functions for the end of a turn run after all of its pieces and their prom
     });
   }
   await turnsOf(ran, 80);
-  t.deepEqual(ran, [
-    ...Array.from({ length: 40 }, () => 'piece'),
-    ...Array.from({ length: 40 }, (_, i) => `${i}`),
-  ]);
+  t.deepEqual(ran, [...Array.from({ length: 40 }, () => 'piece'), ...Array.from({ length: 40 }, (_, i) => `${i}`)]);
 });
 
 test('a function for the end of a turn does not wait longer than a group and a millisecond', async (t) => {

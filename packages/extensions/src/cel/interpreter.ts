@@ -28,7 +28,7 @@ export class Frame {
   readonly #limit: number;
   cost = 0;
   #steps = 0;
-  // Uses the real clock instead of an injected one, which would not advance during the synchronous evaluation.
+  // Not injected: an injected clock would not advance during the synchronous evaluation.
   readonly #start = performance.now();
 
   constructor(slots: Result[], limit: number) {

@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../../../../../', import.meta.url));
 /** The guides; the commands of the others run in `scripts/documented-steps.mjs`. */
 const guides = join(root, 'docs/how-to');
 const walkthroughs = ['README.md', 'docs/tutorial/first-control-plane.md', 'docs/tutorial/own-project.md'];
-const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics };
+const context = { clock: systemClock, logger: silentLogger, metrics: noMetrics };
 
 async function blocks(language: string): Promise<(readonly [page: string, text: string])[]> {
   const found: (readonly [string, string])[] = [];
@@ -50,7 +50,7 @@ test('every config file in the documentation is valid, including the options of 
     for (const store of plan.stores) {
       // The module of the reader's own adapter is not here.
       if (JSON.stringify(store.choice).includes('own-adapter')) continue;
-      await t.notThrowsAsync(makeStore(store, surroundings), `${page}: ${text}`);
+      await t.notThrowsAsync(makeStore(store, context), `${page}: ${text}`);
     }
   }
 });

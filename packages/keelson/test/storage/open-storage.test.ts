@@ -7,7 +7,7 @@ import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';
 import { planStorage } from '../../src/storage/storage-plan.ts';
 
-const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics as Metrics };
+const context = { clock: systemClock, logger: silentLogger, metrics: noMetrics as Metrics };
 
 const make = async (
   choice: Parameters<typeof planStorage>[0],
@@ -15,7 +15,7 @@ const make = async (
 ) => {
   const [plan] = planStorage(choice, { reads: 'consistent', history }, '--storage').stores;
   if (plan === undefined) throw new Error('no store');
-  return makeStore(plan, surroundings);
+  return makeStore(plan, context);
 };
 
 /** How many changes a store keeps when their age does not matter. */

@@ -1,4 +1,4 @@
-// The messages of core/v1 that other API groups may import. Names are listed one by one to keep all others private.
+// One file: the messages of core/v1 that other API groups may import, listed by name to keep all others private.
 
 export {
   type Affinity,

@@ -30,7 +30,7 @@ function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
     const number = ports.find(({ name = '' }) => name === port)?.port;
     return number === undefined ? [] : addresses.map((address) => ({ address, port: number }));
   });
-  // Random numbers are not injected for tests, because any address is a correct choice.
+  // Not injected: any address is a correct choice.
   const start = Math.floor(Math.random() * all.length);
   return [...all.slice(start), ...all.slice(0, start)];
 }
