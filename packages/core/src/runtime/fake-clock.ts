@@ -18,6 +18,11 @@ export class FakeClock implements Clock {
     return this.#monotonic;
   }
 
+  /** Number of timers that have neither run nor been canceled. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
   after(ms: number, callback: () => void): () => void {
     const timer = { at: this.#monotonic + ms, callback };
     this.#timers.push(timer);

@@ -111,9 +111,8 @@ export class KindCache implements WatchHost {
     if (this.#loaded !== undefined) return undefined;
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined;
-      if (this.#loaded !== undefined) return;
-      this.#feed.detach(this);
       this.#early = [];
+      if (this.#loaded === undefined) this.#feed.detach(this);
     });
     return this.#loading;
   }
@@ -154,7 +153,6 @@ export class KindCache implements WatchHost {
     this.#generation++;
     this.#loaded?.window.discard();
     this.#loaded = undefined;
-    this.#early = [];
     this.#bookmark = undefined;
     for (const watch of [...this.#watches]) watch.fail(resumable.has(watch) ? rebuilt : error);
   }
@@ -255,9 +253,7 @@ export class KindCache implements WatchHost {
       const scopes = new WatchScopes(this.prefix);
       const extension = new WindowExtension(store, this.#historySource, this.prefix, window, clock);
       this.#loaded = { index, window, past, scopes, extension, floor };
-      const early = this.#early;
-      this.#early = [];
-      for (const change of early) this.receive(change, []);
+      for (const change of this.#early) this.receive(change, []);
       this.#options.metrics.objects(index.size);
       return;
     }

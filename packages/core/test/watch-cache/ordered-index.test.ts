@@ -129,6 +129,21 @@ test('an index of many levels keeps its sizes and ranks while it grows and shrin
   t.is(index.size, 0);
 });
 
+test('an inner node beside a full one is not joined with it when it becomes small', (t) => {
+  const index = OrderedIndex.scratch(OrderedIndex.live(memory).snapshot());
+  const count = 30_000;
+  for (let i = 0; i < count; i++) index.set(new StoredObject(key(i), 1, 1, undefined));
+  const widths = () => {
+    const { children = [] } = index.snapshot().root as { readonly children?: readonly { children?: object[] }[] };
+    return children.map((child) => child.children?.length ?? 0);
+  };
+  t.is(widths()[0], 63, 'loading in ascending order leaves full nodes');
+  for (let i = count - 1; i >= 0; i--) {
+    index.delete(key(i));
+    t.true(widths().every((width) => width <= 64));
+  }
+});
+
 test('a leaf that was laid out anew does not show an object that is removed afterwards', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 40 }, (_, i) => object(key(i))));

@@ -3,6 +3,7 @@ import { StorageError, StorageErrorCode } from '../../src/errors/storage-error.t
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import { type LogFields, type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
+import { StoredObject } from '../../src/storage/stored-object.ts';
 import type { Incoming, KindCache } from '../../src/watch-cache/kind-cache.ts';
 import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
 
@@ -118,6 +119,48 @@ test('a read that waits while the stream is broken makes the next stream advance
   await feed.stop();
 });
 
+test('a read that waits keeps no timer when it is answered', async (t) => {
+  const { store, clock, feed } = await startedFeed();
+  (store.streams[0] as SilentStream).answers = false;
+  const waiting = feed.waitFor(11);
+  t.is(clock.timers, 1);
+  store.streams[0]?.deliver({ changes: [], frontier: 11 });
+  t.true(await waiting);
+  t.is(clock.timers, 0);
+  await feed.stop();
+});
+
+test('a write of this process that the stream delivers keeps its object; every other change gets a new one', async (t) => {
+  const { store, feed } = await startedFeed();
+  const received: Incoming[] = [];
+  feed.attach({
+    prefix: '/core/pods/',
+    receive: (change: Incoming) => received.push(change),
+    reset: () => {},
+  } as unknown as KindCache);
+  const key = '/core/pods/n/a';
+  const value = Buffer.from('{"metadata":{}}');
+  const own = StoredObject.fromValue(key, 13, 13, value);
+  feed.offer({ revision: 13, key, object: own });
+  const change = (revision: number) => ({
+    ...{ type: 'create' as const, revision, key, prev: undefined },
+    entry: { key, value, createRevision: revision, modRevision: revision },
+  });
+  for (const revision of [12, 13, 14]) {
+    store.streams[0]?.deliver({ changes: [change(revision)], frontier: revision });
+    await turns();
+  }
+  t.deepEqual(
+    received.map(({ object }) => object?.revision),
+    [12, 13, 14],
+  );
+  t.deepEqual(
+    received.map(({ object }) => object === own),
+    [false, true, false],
+  );
+  await feed.stop();
+});
+
 test('a read that waits while history is lost is answered by the new beginning', async (t) => {
   const { store, feed, next } = await startedFeed();
   (store.streams[0] as SilentStream).answers = false;
@@ -208,6 +251,15 @@ test('caches are reset when history is lost, and receive no change until they at
   await turns();
   t.deepEqual(calls, ['reset Compacted', 'reset Compacted'], 'a cache that attached during the read lacks changes too');
   await feed.stop();
+});
+
+test('caches are reset once when the feed stops', async (t) => {
+  const { feed } = await startedFeed();
+  const { calls, cache } = recordingCache();
+  feed.attach(cache);
+  await Promise.all([feed.stop(), feed.stop()]);
+  await feed.stop();
+  t.deepEqual(calls, ['reset Closed']);
 });
 
 test('a store that cannot be read after history was lost is read again after a pause', async (t) => {

@@ -191,3 +191,18 @@ test('a retained past state remains readable after its events have left the wind
   for (let revision = 10; revision < 1100; revision++) put(revision);
   t.is(past.at(2), undefined, 'not for ever');
 });
+
+test('of more retained states than allowed the least recently used goes', (t) => {
+  const index = OrderedIndex.live(memory);
+  const past = new PastStates(index, new EventWindow(100, limits, { bytes: 0 }), new FakeClock());
+  const state = index.snapshot();
+  for (let revision = 1; revision <= 16; revision++) past.remember(revision, state);
+  past.remember(1, state);
+  t.is(past.at(2), state);
+  past.remember(17, state);
+  past.remember(18, state);
+  t.deepEqual(
+    [1, 2, 3, 4, 5, 18].map((revision) => past.at(revision) !== undefined),
+    [true, true, false, false, true, true],
+  );
+});
