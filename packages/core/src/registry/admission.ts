@@ -48,11 +48,25 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     return state;
   };
 
-  const readState = async (namespace: string, request: AdmissionRequest): Promise<NamespaceState> => {
-    const key = `${prefix}${namespace}`;
-    const signal = signalOption(request.context);
-    const cached = stateOf(await storage.get(key, { at: 'any' }, signal));
-    return cached === 'active' ? cached : stateOf(await storage.get(key, { at: 'latest' }, signal));
+  const rejectUnlessActive = async (namespace: string, request: AdmissionRequest): Promise<void> => {
+    const impossible = namespace === '' || namespace.includes('/') || namespace.length > 253;
+    const latest = () => storage.get(`${prefix}${namespace}`, { at: 'latest' }, signalOption(request.context));
+    const state = impossible ? 'missing' : stateOf(await latest());
+    if (state === 'active') return;
+    if (state === 'missing') throw statusErrors.notFound(resource, namespace);
+    const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+    throw statusErrors.forbidden(
+      { group: request.kind.group, resource: request.kind.names.plural },
+      request.name,
+      why,
+      [
+        {
+          reason: 'NamespaceTerminating',
+          message: `namespace ${namespace} is being terminated`,
+          field: 'metadata.namespace',
+        },
+      ],
+    );
   };
 
   return {
@@ -63,25 +77,10 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
       request.namespace !== undefined &&
       request.kind.scope === 'Namespaced' &&
       request.kind.group !== reviewGroup,
-    mutate: async (request) => {
+    mutate: (request) => {
       const namespace = request.namespace ?? '';
-      const impossible = namespace === '' || namespace.includes('/') || namespace.length > 253;
-      const state = impossible ? 'missing' : await readState(namespace, request);
-      if (state === 'active') return;
-      if (state === 'missing') throw statusErrors.notFound(resource, namespace);
-      const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-      throw statusErrors.forbidden(
-        { group: request.kind.group, resource: request.kind.names.plural },
-        request.name,
-        why,
-        [
-          {
-            reason: 'NamespaceTerminating',
-            message: `namespace ${namespace} is being terminated`,
-            field: 'metadata.namespace',
-          },
-        ],
-      );
+      const cached = storage.cached?.get(`${prefix}${namespace}`);
+      return stateOf(cached) === 'active' ? undefined : rejectUnlessActive(namespace, request);
     },
   };
 }

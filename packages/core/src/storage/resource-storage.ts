@@ -2,6 +2,13 @@ import type { KubeObject } from '../meta/types.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
+/** Reads of what a cache holds at the moment of the call. They fail as {@link ResourceStorage.get} does. */
+export interface CachedReads {
+  get(key: Key): StoredObject | undefined;
+  /** All objects below a prefix, in the order of their keys. */
+  list(prefix: string): readonly StoredObject[];
+}
+
 /**
  * The storage of the objects of one kind. It is implemented directly over a `Store` and by the watch cache; both
  * implementations behave equally. Keys are storage keys. Every method fails with `StorageError` only, or with the error
@@ -19,11 +26,8 @@ export interface ResourceStorage {
 
   list(prefix: string, options: StorageListOptions): Promise<StoredList>;
 
-  /**
-   * What a list of `any` state returns, without waiting; undefined when it would have to wait. Absent: every list
-   * waits.
-   */
-  cached?(prefix: string): readonly StoredObject[] | undefined;
+  /** Reads of `any` state without waiting; undefined while they have to wait. Absent: every read waits. */
+  readonly cached?: CachedReads | undefined;
 
   watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch>;
 

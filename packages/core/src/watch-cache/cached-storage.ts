@@ -5,6 +5,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { DirectStorage } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, KeyTurns, type WriteObserver } from '../storage/guaranteed-update.ts';
 import type {
+  CachedReads,
   ReadPoint,
   ResourceStorage,
   ResourceWatch,
@@ -55,6 +56,16 @@ export class CachedStorage implements ResourceStorage {
   readonly #direct: ResourceStorage;
   readonly #observer: WriteObserver;
   readonly #turns: KeyTurns<UpdateOutcome>;
+  readonly #cachedReads: CachedReads = {
+    get: (key) => this.#index().get(key)?.readable(),
+    list: (prefix) => {
+      const index = this.#index();
+      if (index.size === 0) return none;
+      const state = index.snapshot();
+      const { from, to } = ranksOf(state, prefix);
+      return Array.from(state.items(from, to), (object) => object.readable());
+    },
+  };
 
   constructor(parts: CachedStorageParts) {
     this.#store = parts.store;
@@ -105,13 +116,8 @@ export class CachedStorage implements ResourceStorage {
     return state === undefined ? this.#direct.list(prefix, options) : this.#page(state, at.revision, prefix, options);
   }
 
-  cached(prefix: string): readonly StoredObject[] | undefined {
-    const { index } = this.#cache;
-    if (index === undefined || !this.#feed.started) return undefined;
-    if (index.size === 0) return none;
-    const state = index.snapshot();
-    const { from, to } = ranksOf(state, prefix);
-    return Array.from(state.items(from, to), (object) => object.readable());
+  get cached(): CachedReads | undefined {
+    return this.#cache.index === undefined || !this.#feed.started ? undefined : this.#cachedReads;
   }
 
   async watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch> {
@@ -156,10 +162,14 @@ export class CachedStorage implements ResourceStorage {
     throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is being rebuilt');
   }
 
-  /** Resolves when the cache has reached the revision that the read requires. */
-  async #reach(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves when the cache has reached the revision that the read requires; undefined when no wait is necessary. */
+  #reach(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> | undefined {
     throwIfAborted(signal);
     if (!this.#feed.started) throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is not running');
+    return at.at === 'any' && this.#cache.index !== undefined ? undefined : this.#wait(at, signal);
+  }
+
+  async #wait(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> {
     const required = at.at === 'latest' ? await this.#currentRevision.get() : at.at === 'any' ? 0 : at.revision;
     if (this.#cache.index === undefined) await this.#cache.load();
     if (this.#cache.revision >= required || (await this.#feed.waitFor(required, signal))) return;

@@ -352,7 +352,7 @@ test('an exact read of a past state undoes creations, changes and deletions', as
 
 test('what is cached now is read without waiting: the objects below a prefix, and nothing before the kind is loaded', async (t) => {
   const { log, storages, storage, names } = await opened(t);
-  const cached = () => storage.cached?.(`${prefix}ns/`)?.map((object) => object.key);
+  const cached = () => storage.cached?.list(`${prefix}ns/`).map((object) => object.key);
   t.is(cached(), undefined);
   await names();
   t.deepEqual(cached(), []);
@@ -360,6 +360,8 @@ test('what is cached now is read without waiting: the objects below a prefix, an
   log.put(`${prefix}other/c`, json('c'));
   await names();
   t.deepEqual(cached(), [key('a'), key('b')]);
+  t.is(storage.cached?.get(key('a'))?.key, key('a'));
+  t.is(storage.cached?.get(key('c')), undefined);
   log.put(key('b'), Buffer.from('x'));
   await names().catch(() => {});
   t.throws(cached, { code: 'Corrupt' }, 'as a list fails');

@@ -253,6 +253,20 @@ test('caches are reset when history is lost, and receive no change until they at
   await feed.stop();
 });
 
+test('a detached cache receives no changes; another cache of the same kind stays attached', async (t) => {
+  const { store, feed } = await startedFeed();
+  const [first, second] = [recordingCache(), recordingCache()];
+  feed.attach(first.cache);
+  feed.detach(second.cache);
+  store.streams[0]?.deliver(batchOf(11));
+  await turns();
+  feed.detach(first.cache);
+  store.streams[0]?.deliver(batchOf(12));
+  await turns();
+  t.deepEqual([first.calls, second.calls], [['change 11'], []]);
+  await feed.stop();
+});
+
 test('caches are reset once when the feed stops', async (t) => {
   const { feed } = await startedFeed();
   const { calls, cache } = recordingCache();

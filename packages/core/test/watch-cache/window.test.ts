@@ -116,6 +116,13 @@ test('past events that are prepended use memory of the window and of all windows
   t.is(total.bytes, 0);
 });
 
+test('past events are prepended to a small window even when all windows together are at their limit', (t) => {
+  const total = { bytes: 100_000 };
+  const small = new EventWindow(100, { ...limits, maxBytes: 50_000, maxTotalBytes: 64_000 }, total);
+  t.true(small.prepend(50, [event(60, 0, 'x'.repeat(1000))]));
+  t.false(small.prepend(10, [event(20, 0, 'x'.repeat(4000))]), 'more than a sixteenth of the limit');
+});
+
 test('readers with the same view of an event receive the same object', (t) => {
   const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
   const only = (id: string, ...revisions: number[]): ObjectPredicate => ({

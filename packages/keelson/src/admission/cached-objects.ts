@@ -31,7 +31,7 @@ export class CachedObjects {
       this.#kinds.set(kind, known);
     }
     const prefix = namespace === undefined ? known.prefix : `${known.prefix}${namespace}/`;
-    const cached = known.storage.cached?.(prefix);
+    const cached = known.storage.cached?.list(prefix);
     if (cached !== undefined) return cached.map((object) => this.#valueOf<T>(object));
     const stored = await known.storage.list(prefix, { at: { at: 'any' }, predicate });
     return stored.count === 0 ? [] : Array.from(stored.objects(), (object) => this.#valueOf<T>(object));
