@@ -10,10 +10,14 @@ export interface ObjectAllocator {
    * `object`. `old` is the stored object, undefined for a new one. A dry run allocates nothing and sets values that are
    * free at the moment.
    *
-   * @returns undefined when nothing was allocated
+   * @returns undefined when nothing was allocated, also without a promise
    * @throws StatusError when a requested value is not available
    */
-  allocate(object: KubeObject, old: KubeObject | undefined, dryRun: boolean): Promise<Allocation | undefined>;
+  allocate(
+    object: KubeObject,
+    old: KubeObject | undefined,
+    dryRun: boolean,
+  ): Promise<Allocation | undefined> | undefined;
   /** Called with an object after it was removed from the store. Never fails. */
   release(object: KubeObject): Promise<void>;
 }

@@ -23,18 +23,20 @@ export class CachedObjects {
     this.#storages = storages;
   }
 
-  /** All objects of a kind, in one namespace or in the cluster. */
-  async list<T extends KubeObject>(kind: KindDefinition<T>, namespace?: string): Promise<readonly T[]> {
+  /** All objects of a kind, in one namespace or in the cluster. A promise only when the cache is not loaded. */
+  list<T extends KubeObject>(kind: KindDefinition<T>, namespace?: string): readonly T[] | Promise<readonly T[]> {
     let known = this.#kinds.get(kind);
     if (known === undefined) {
       known = { storage: this.#storages.forKind(kind), prefix: kindPrefix(kind) };
       this.#kinds.set(kind, known);
     }
+    const { storage } = known;
     const prefix = namespace === undefined ? known.prefix : `${known.prefix}${namespace}/`;
-    const cached = known.storage.cached?.list(prefix);
+    const cached = storage.cached?.list(prefix);
     if (cached !== undefined) return cached.map((object) => this.#valueOf<T>(object));
-    const stored = await known.storage.list(prefix, { at: { at: 'any' }, predicate });
-    return stored.count === 0 ? [] : Array.from(stored.objects(), (object) => this.#valueOf<T>(object));
+    return storage
+      .list(prefix, { at: { at: 'any' }, predicate })
+      .then((list) => Array.from(list.objects(), (object) => this.#valueOf<T>(object)));
   }
 
   /** A cluster-scoped object; one that is not in the cache is read from the store. */

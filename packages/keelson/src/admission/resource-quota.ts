@@ -54,9 +54,23 @@ class QuotaAllocator implements ObjectAllocator {
     this.#options = options;
   }
 
-  async allocate(object: KubeObject, old: KubeObject | undefined, dryRun: boolean): Promise<Allocation | undefined> {
+  allocate(
+    object: KubeObject,
+    old: KubeObject | undefined,
+    dryRun: boolean,
+  ): Promise<Allocation | undefined> | undefined {
+    const quotas = this.#options.objects.list(ResourceQuota, object.metadata?.namespace ?? '');
+    return 'length' in quotas && quotas.length === 0 ? undefined : this.#allocate(quotas, object, old, dryRun);
+  }
+
+  async #allocate(
+    listed: readonly ResourceQuota[] | Promise<readonly ResourceQuota[]>,
+    object: KubeObject,
+    old: KubeObject | undefined,
+    dryRun: boolean,
+  ): Promise<Allocation | undefined> {
     const namespace = object.metadata?.namespace ?? '';
-    const quotas = await this.#options.objects.list(ResourceQuota, namespace);
+    const quotas = await listed;
     if (quotas.length === 0 || (old !== undefined && !this.#usage.charges(object, old))) return undefined;
     // All quotas are checked before the first one is charged.
     for (const quota of quotas) this.#used(quota, object, old);
