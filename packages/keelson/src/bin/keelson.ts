@@ -1,4 +1,14 @@
 #!/usr/bin/env node
+import module from 'node:module';
+import { join } from 'node:path';
+
+// From version 22.1 on, Node can keep compiled code in a folder, which makes the next start a fifth shorter. The folder
+// belongs to the user, because code is executed from it.
+const { XDG_CACHE_HOME, HOME } = process.env;
+const caches = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
+if (caches)
+  (module as { enableCompileCache?: (folder: string) => unknown }).enableCompileCache?.(join(caches, 'keelson'));
+
 const terminated = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => resolve());
   process.once('SIGINT', () => resolve());

@@ -8,7 +8,7 @@ import { type CelValue, sizeOf, ValueList } from '../base/values.ts';
 let library: typeof Re2 | undefined;
 
 /** Loads the library for the first pattern, so that it does not slow down the start of the server. */
-function re2(): typeof Re2 {
+export function re2(): typeof Re2 {
   library ??= createRequire(import.meta.url)('re2js') as typeof Re2;
   return library;
 }

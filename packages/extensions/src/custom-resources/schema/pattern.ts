@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { re2 } from '../../cel/library/regex.ts';
 
 /** Maximum work for all patterns of one object, in characters of the text times characters of the pattern. */
 export const maxPatternWork = 20_000_000;
@@ -31,7 +32,7 @@ export class Pattern {
   }
 
   #regexp(): RE2JS {
-    this.#compiled ??= RE2JS.compile(this.source);
+    this.#compiled ??= re2().RE2JS.compile(this.source);
     return this.#compiled;
   }
 }
