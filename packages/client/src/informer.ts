@@ -99,6 +99,11 @@ export class Informer<T extends KubeObject, K = T> {
     await this.#running;
   }
 
+  /** True after {@link start} was called. */
+  get started(): boolean {
+    return this.#running !== undefined;
+  }
+
   /** True when the first list is complete. */
   get synced(): boolean {
     return this.#synced;

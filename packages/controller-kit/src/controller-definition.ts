@@ -73,6 +73,11 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   readonly owns?: readonly KindDefinition[];
   /** Other kinds that are read, or whose changes lead to runs. */
   readonly related?: readonly RelatedKind[];
+  /**
+   * The controller begins when the first object of `kind` exists, so that until then no other kind is copied. Only for
+   * controllers that have nothing to do without such objects. Default false.
+   */
+  readonly needsObjects?: boolean;
   /** Number of objects that are reconciled concurrently; the runs of one object are sequential. Default 1. */
   readonly workers?: number;
   /**

@@ -31,6 +31,7 @@ export class ControllerManager implements Service {
   readonly #acquired: SharedInformer[] = [];
   readonly #runners: ControllerRunner[] = [];
   readonly #recorders: ApiEventRecorder[] = [];
+  readonly #stopped = new AbortController();
   #stopping: Promise<void> | undefined;
 
   /** @throws Error when two controllers have the same name, or one declares a kind with different selections */
@@ -47,18 +48,14 @@ export class ControllerManager implements Service {
   }
 
   async start(): Promise<void> {
-    await Promise.all(
-      this.#runners.map(async (runner) => {
-        await Promise.all(runner.informers.map(({ informer }) => informer.start()));
-        if (this.#stopping === undefined) runner.run();
-      }),
-    );
+    await Promise.all(this.#runners.map((runner) => runner.start(this.#stopped.signal)));
   }
 
-  /** The kinds that have not been listed yet. */
+  /** The kinds that are being listed for the first time. */
   waitingFor(): string | undefined {
     const kinds = new Set<string>();
-    for (const { informer, kind } of this.#acquired) if (!informer.synced) kinds.add(kind.names.plural);
+    for (const { informer, kind } of this.#acquired)
+      if (informer.started && !informer.synced) kinds.add(kind.names.plural);
     return kinds.size === 0 ? undefined : `the first list of ${[...kinds].join(', ')}`;
   }
 
@@ -69,6 +66,7 @@ export class ControllerManager implements Service {
   }
 
   async #stop(): Promise<void> {
+    this.#stopped.abort();
     await Promise.all(this.#runners.map((runner) => runner.stop()));
     await Promise.all(this.#acquired.map((informer) => this.#pool.release(informer)));
     await Promise.all(this.#recorders.map((recorder) => recorder.stop()));

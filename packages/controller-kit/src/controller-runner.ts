@@ -70,8 +70,23 @@ export class ControllerRunner {
     });
   }
 
-  get informers(): readonly SharedInformer[] {
-    return [...this.#copies.values()];
+  /**
+   * Starts the informers and reconciles all objects, then those that change. Resolves earlier when the controller waits
+   * for the first object.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const own = this.#copy(this.#definition.kind);
+    const hasObjects = () => own.list().length > 0;
+    if (this.#definition.needsObjects !== true) return this.#begin(signal);
+    await own.informer.start();
+    if (hasObjects()) return this.#begin(signal);
+    void own.until(hasObjects, signal).then(() => this.#begin(signal));
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    await Promise.all([...this.#copies.values()].map(({ informer }) => informer.start()));
+    if (!signal.aborted) this.#run();
   }
 
   get trace(): readonly ReconcileRecord[] {
@@ -86,8 +101,7 @@ export class ControllerRunner {
     return this.#triggers.size + this.#unseen.size + this.#hot.size;
   }
 
-  /** Begins to reconcile all objects, then those that change. */
-  run(): void {
+  #run(): void {
     const { kind, owns = [], related = [] } = this.#definition;
     this.#follow(kind, (object) => [keyOf(object)]);
     for (const owned of owns) this.#follow(owned, (object, before) => this.#ownersOf(object, before));

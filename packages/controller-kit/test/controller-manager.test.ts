@@ -216,6 +216,37 @@ test('a kind that cannot be listed delays only its own controllers, and the mana
   t.is(manager.waitingFor(), undefined);
 });
 
+test('a controller that needs objects copies no other kind before the first of them exists', async (t) => {
+  const plane = await KitPlane.start(t);
+  const requests: string[] = [];
+  plane.intercept = async (request, run) => {
+    requests.push(request);
+    return run();
+  };
+  const maps = plane.api.resource(ConfigMap).namespace('n');
+  const secrets = plane.api.resource(Secret).namespace('n');
+  await secrets.create(secret('before'));
+  const seen: string[] = [];
+  const controller: ControllerDefinition<ConfigMap> = {
+    name: 'maps',
+    kind: ConfigMap,
+    needsObjects: true,
+    related: [relatedKind(Secret, () => ['n/a'])],
+    reconcile: async (_object, { key, read }) => void seen.push(`${key}: ${read(Secret).list().length}`),
+  };
+  const manager = await plane.run(t, [controller]);
+  const listsOfSecrets = () => requests.filter((request) => request === 'list secrets').length;
+  t.is(manager.waitingFor(), undefined, 'it does not delay the start');
+  t.deepEqual([seen, listsOfSecrets()], [[], 0]);
+  const other = await plane.run(t, [{ ...controller, name: 'other' }]);
+  await other.stop();
+  await maps.create(map('a'));
+  await until(() => seen.length > 0);
+  t.deepEqual([seen[0], listsOfSecrets()], ['n/a: 1', 1]);
+  await secrets.create(secret('after'));
+  await until(() => seen.at(-1) === 'n/a: 2');
+});
+
 test('stop aborts the signal of a running reconcile and waits for it', async (t) => {
   const plane = await KitPlane.start(t);
   const order: string[] = [];

@@ -183,8 +183,7 @@ test('nothing is remembered about objects that were deleted', async (t) => {
     await runner.stop();
     await informer.informer.stop();
   });
-  await informer.informer.start();
-  runner.run();
+  await runner.start(new AbortController().signal);
   const maps = plane.api.resource(ConfigMap).namespace('n');
   const names = Array.from({ length: 50 }, (_, index) => `m${index}`);
   for (const name of names) await maps.create({ metadata: { name } });

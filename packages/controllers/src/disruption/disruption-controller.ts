@@ -48,6 +48,7 @@ export const disruptionController: ControllerDefinition<PodDisruptionBudget> = {
   eventSource: 'controllermanager',
   kind: PodDisruptionBudget,
   workers: 5,
+  needsObjects: true,
   related: [relatedKind(Pod, budgetsOfPod), ...scalable.map((kind) => relatedKind(kind, budgetsOfNamespace))],
   reconcile,
 };

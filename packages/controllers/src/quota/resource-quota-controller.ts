@@ -37,6 +37,7 @@ export function resourceQuotaController(): ControllerDefinition<ResourceQuota> {
     name: 'resourcequota-controller',
     kind: ResourceQuota,
     workers: 5,
+    needsObjects: true,
     related: measured.map((kind) => relatedKind(kind, keys)),
     reconcile: async (quota, run) => {
       const version = quota.metadata?.resourceVersion ?? '';
