@@ -267,6 +267,18 @@ test('a detached cache receives no changes; another cache of the same kind stays
   await feed.stop();
 });
 
+test('caches are reset when the store ends its stream, which is not opened again', async (t) => {
+  const { store, clock, feed } = await startedFeed();
+  const { calls, cache } = recordingCache();
+  feed.attach(cache);
+  await store.streams[0]?.close();
+  await turns();
+  clock.advance(60_000);
+  await turns();
+  t.deepEqual([calls, store.streams.length], [['reset Closed'], 1]);
+  await feed.stop();
+});
+
 test('caches are reset once when the feed stops', async (t) => {
   const { feed } = await startedFeed();
   const { calls, cache } = recordingCache();

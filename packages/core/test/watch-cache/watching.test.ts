@@ -162,6 +162,16 @@ test('events reach the views of their kind, namespace and key, and only these', 
   t.true(scopes.empty);
 });
 
+test('views of a namespace receive events after the last watch of the whole kind has ended', (t) => {
+  const scopes = new WatchScopes('/core/pods/');
+  const kind = scopes.view('/core/pods/', all);
+  const inNamespace = scopes.view('/core/pods/a/', all);
+  scopes.release('/core/pods/', kind);
+  const touched: WatchView[] = [];
+  scopes.deliver(new KindEvent(5, '/core/pods/a/x', object('/core/pods/a/x', 5), undefined, 0), touched);
+  t.deepEqual(touched, [inNamespace]);
+});
+
 test('a predicate decides once per event however many watchers share its view', (t) => {
   const scopes = new WatchScopes('/core/pods/');
   let asked = 0;
