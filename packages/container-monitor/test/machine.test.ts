@@ -199,7 +199,10 @@ test('the state directory is completed, cleaned, and reports a reboot', async (t
   writeFileSync(join(state.sandboxes, 'gone.stopped'), '');
   writeFileSync(join(state.sandboxes, 'there.json'), '{}');
   writeFileSync(join(state.sandboxes, 'there.stopped'), '');
+  const unfinished = [state.root, state.sandboxes, state.run].map((folder) => join(folder, 'record.12-3.tmp'));
+  for (const path of unfinished) writeFileSync(path, '{');
   t.deepEqual(await state.prepare(boot), { rebooted: true });
+  for (const path of unfinished) t.false(existsSync(path), path);
   t.false(existsSync(join(state.containers, '.new-x')));
   t.true(existsSync(state.container('kept')));
   t.false(existsSync(join(state.sandboxes, 'gone.stopped')));

@@ -75,9 +75,10 @@ export class ControllerRunner {
    * for the first object.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const own = this.#copy(this.#definition.kind);
+    const { kind, needsObjects = false } = this.#definition;
+    if (!needsObjects) return this.#begin(signal);
+    const own = this.#copy(kind);
     const hasObjects = () => own.list().length > 0;
-    if (this.#definition.needsObjects !== true) return this.#begin(signal);
     await own.informer.start();
     if (hasObjects()) return this.#begin(signal);
     void own.until(hasObjects, signal).then(() => this.#begin(signal));

@@ -27,6 +27,20 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
   ],
 ];
 
+test('where Node can keep compiled code, the command uses a folder of the user, and none without a home', async (t) => {
+  const directory = await temporaryDirectory();
+  t.teardown(() => removeDirectory(directory));
+  // Node has this function from version 22.1 on.
+  const preload = join(directory, 'preload.cjs');
+  await writeFile(preload, "require('node:module').enableCompileCache = (folder) => console.error(folder);\n");
+  const folders = async (home: Readonly<Record<string, string>>) =>
+    (await runKeelson(['version'], { NODE_OPTIONS: `--require ${preload}`, HOME: '', XDG_CACHE_HOME: '', ...home }))
+      .stderr;
+  t.is(await folders({ HOME: '/home/user' }), '/home/user/.cache/keelson\n');
+  t.is(await folders({ HOME: '/home/user', XDG_CACHE_HOME: '/caches' }), '/caches/keelson\n');
+  t.is(await folders({}), '');
+});
+
 for (const [title, args, message] of mistakes) {
   test(`${title} is one sentence on stderr and exit code 2`, async (t) => {
     const data = await temporaryDirectory();
