@@ -1,3 +1,4 @@
+import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
 import { serveReal } from './support/real-plane.ts';
@@ -216,6 +217,30 @@ const header = fc.tuple(
     ',,,',
   ),
 );
+
+for (const viaKoa of [false, true])
+  test(`a request of another protocol version is answered with 505, and its connection closed${viaKoa ? ', through Koa' : ''}`, async (t) => {
+    const logged: string[] = [];
+    const record = (message: string) => void logged.push(message);
+    const logger = { ...silentLogger, error: record, child: () => logger };
+    const { api, server, port } = await serveReal(t, { viaKoa, logger });
+    if (!viaKoa) api.acceptUpgrades(server);
+    const maps = '/api/v1/namespaces/default/configmaps';
+    for (const version of ['0.9', '2.0'])
+      for (const target of [
+        `GET ${maps}`,
+        `DELETE ${maps}/a`,
+        `GET ${maps}?watch=true`,
+        'GET /version',
+        'POST /nothing',
+      ])
+        for (const more of ['', 'Connection: Upgrade\r\nUpgrade: test/1\r\n', 'Connection: keep-alive\r\n']) {
+          const answer = await raw(port, `${target} HTTP/${version}\r\nHost: localhost\r\n${more}\r\n`);
+          t.regex(answer, /^HTTP\/1\.1 505 HTTP Version Not Supported\r\n/, `${target} ${version} ${more}`);
+          t.true(answer.includes(`"message":"unsupported protocol version HTTP/${version}"`), answer);
+        }
+    t.deepEqual(logged, []);
+  });
 
 test('whatever is sent, the answer is no server error and the server goes on', async (t) => {
   const { port } = await serveReal(t);

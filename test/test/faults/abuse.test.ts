@@ -24,7 +24,7 @@ const counted = (full: number): number => faults(Math.ceil(full * share), full);
 function failureOf(request: HostileRequest, { outcome, status, body }: HostileReply): string | undefined {
   const text = body.toString('latin1');
   if (outcome === 'hung') return request.incomplete ? undefined : 'no reply';
-  if (status >= 500 && !isTimeout(status, text)) return `status ${status}`;
+  if (status >= 500 && status !== 505 && !isTimeout(status, text)) return `status ${status}`;
   if (text.includes(secret)) return 'content of a file outside the log directory';
   if (/\n {4}at .*:\d+:\d+/.test(text)) return 'a stack trace in the reply';
   if (status >= 400 && body.length > 64 * 1024 + 4 * request.bytes.length) return `an error of ${body.length} bytes`;

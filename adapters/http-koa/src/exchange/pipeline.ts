@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import { type ConnectSubresource, isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
 import {
   type Auditor,
@@ -29,6 +29,17 @@ import {
 import { timeoutParameter } from './query-parameters.ts';
 import { ClientGone } from './request-body.ts';
 import { sendStatus, sendText } from './send.ts';
+
+/**
+ * Node's parser of HTTP/1 also accepts the versions 0.9 and 2.0. The answer is that of Go's server.
+ *
+ * @throws StatusError 505
+ */
+function requireKnownVersion({ request, response }: Exchange): void {
+  if (request.httpVersionMajor === 1 || !(request instanceof IncomingMessage)) return;
+  response.shouldKeepAlive = false;
+  throw statusErrors.relayed(505, `unsupported protocol version HTTP/${request.httpVersion}`);
+}
 
 function sendTooMany(exchange: Exchange): void {
   sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
@@ -183,6 +194,7 @@ export class Pipeline {
         exchange.closeConnection = true;
         throw statusErrors.serviceUnavailable('the server is shutting down');
       }
+      requireKnownVersion(exchange);
       const { attributes } = exchange;
       if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
       const connect = this.#isConnect(attributes);

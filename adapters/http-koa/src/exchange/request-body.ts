@@ -81,10 +81,11 @@ const noBytes = Buffer.alloc(0);
 
 /** True when the request has a body, or may have one. */
 export function mayHaveBody(request: IncomingMessage): boolean {
-  const { headers, httpVersionMajor } = request;
+  const { headers } = request;
   if (headers['transfer-encoding'] !== undefined) return true;
   if (headers['content-length'] !== undefined) return headers['content-length'] !== '0';
-  return httpVersionMajor > 1 && !(request as unknown as Http2ServerRequest).stream.endAfterHeaders;
+  // Only requests of HTTP/2 have a stream.
+  return (request as unknown as Partial<Http2ServerRequest>).stream?.endAfterHeaders === false;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { TokenBucket } from '@keelson/client';
@@ -108,7 +108,8 @@ export class Connections {
   /** Records a request for its connection; answers it and returns false when the connection may not send it. */
   #admit(request: IncomingMessage, response: ServerResponse): boolean {
     let connection: Connection | undefined;
-    if (request.httpVersionMajor === 1) {
+    // The version of the request line can be 2.0 on a connection of HTTP/1.
+    if (request instanceof IncomingMessage) {
       connection = this.#bySocket.get(request.socket);
       if (connection === undefined) return true;
       connection.response = response;

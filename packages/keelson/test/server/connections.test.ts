@@ -285,6 +285,9 @@ for (const secure of [false, true]) {
       t.is(answer.includes('Retry-After: 1'), code === '429');
       await extra.closed;
     }
+    const unknownVersion = client(t, place, 'GET /api/v1/pods HTTP/2.0\r\nHost: x\r\n\r\n');
+    await unknownVersion.closed;
+    t.regex(unknownVersion.text(), /^HTTP\/1.1 429 /);
     t.true(busy.every((each) => !each.isClosed()));
   });
 }
