@@ -96,6 +96,7 @@ const packages = {
   'adapters/runtime-cri': [
     '@keelson/core',
     '@keelson/container-runtime',
+    '@keelson/container-host',
     '@keelson/container-streams',
     '@keelson/protobuf-wire',
   ],

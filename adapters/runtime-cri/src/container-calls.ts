@@ -1,5 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { killedForMemory } from '@keelson/container-host';
 import {
   type Container,
   type ContainerConfig,
@@ -7,6 +8,7 @@ import {
   type ContainerId,
   type ContainerStats,
   type ContainerStatus,
+  ExitReason,
   isRuntimeError,
   type LinuxResources,
   matchesContainer,
@@ -31,6 +33,9 @@ import type { SandboxCalls } from './sandbox-calls.ts';
 
 const containerStateField = 6;
 const pollIntervalMs = 50;
+const killedExitCode = 137;
+/** Containers whose entries in the kernel log are remembered, so that the log is read once for each. */
+const rememberedKills = 1024;
 
 /** The methods of the runtime for containers. */
 export class ContainerCalls {
@@ -39,6 +44,8 @@ export class ContainerCalls {
   readonly #images: Pick<ImageCalls, 'imageStatus'>;
   readonly #machine: Machine;
   readonly #clock: Clock;
+  /** Killed containers: whether the kernel log reports that memory was the reason. */
+  readonly #kills = new Map<ContainerId, boolean>();
   readonly #lists = new ListCache(containerStateField, (bytes) => fromContainer(ContainerMessage.decode(bytes)));
 
   constructor(
@@ -137,7 +144,26 @@ export class ContainerCalls {
       signal,
     );
     const { sandboxId, ...container } = fromContainerStatus(status, info);
-    return { ...container, sandboxId: sandboxId ?? (await this.list({ id: containerId }, signal))[0]?.sandboxId ?? '' };
+    return {
+      ...container,
+      ...(this.#ranOutOfMemory(container) && { reason: ExitReason.OutOfMemory }),
+      sandboxId: sandboxId ?? (await this.list({ id: containerId }, signal))[0]?.sandboxId ?? '',
+    };
+  }
+
+  /**
+   * Whether a container that the daemon reports as killed for another reason has exceeded its memory limit. containerd
+   * loses the event of the kernel when the container ends first (https://github.com/containerd/containerd/issues/8893).
+   */
+  #ranOutOfMemory({ id, exitCode, reason }: Pick<ContainerStatus, 'id' | 'exitCode' | 'reason'>): boolean {
+    if (!this.#machine.local || exitCode !== killedExitCode || reason !== ExitReason.Error) return false;
+    const known = this.#kills.get(id);
+    if (known !== undefined) return known;
+    const found = killedForMemory(id);
+    const [oldest] = this.#kills.keys();
+    if (oldest !== undefined && this.#kills.size >= rememberedKills) this.#kills.delete(oldest);
+    this.#kills.set(id, found);
+    return found;
   }
 
   async updateResources(containerId: ContainerId, resources: LinuxResources, signal?: AbortSignal): Promise<void> {

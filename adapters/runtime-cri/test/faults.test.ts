@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { isRuntimeError, type RuntimeErrorCode } from '@keelson/container-runtime';
 import { stopProcess } from '@keelson/test-support';
 import ava from 'ava';
+import { ContainerStatusResponse } from '../src/api/container.ts';
 import { createCriRuntime } from '../src/index.ts';
+import { CriFront } from './support/cri-front.ts';
 import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
-import { V1alpha2Front } from './support/v1alpha2-front.ts';
 
 const opened = await SharedContainerd.open();
 const test = testsOn(opened);
@@ -161,7 +162,7 @@ withEvents(
 withOldProtocol(
   'a daemon that speaks only the older version of the protocol is spoken to in it',
   async (t, { containerd }) => {
-    const front = await V1alpha2Front.open(containerd.socket, `${containerd.folder}/old.sock`);
+    const front = await CriFront.open(containerd.socket, `${containerd.folder}/old.sock`, { version: 'v1alpha2' });
     t.teardown(() => front.close());
     const { runtime, images } = await createCriRuntime({ endpoint: front.endpoint });
     t.teardown(() => runtime[Symbol.asyncDispose]());
@@ -176,3 +177,26 @@ withOldProtocol(
     t.true(front.calls.length > 4);
   },
 );
+
+test('a container that exceeded its memory limit ended as OOMKilled, also when the daemon has missed it', async (t, shared) => {
+  const { containerd } = shared;
+  const missed = (response: Buffer): Buffer => {
+    const { status, info } = ContainerStatusResponse.decode(response);
+    return ContainerStatusResponse.encode({ status: { ...status, reason: 'Error' }, info });
+  };
+  const front = await CriFront.open(containerd.socket, `${containerd.folder}/missed.sock`, {
+    version: 'v1',
+    change: { ContainerStatus: missed },
+  });
+  t.teardown(() => front.close());
+  const { runtime } = await createCriRuntime({ endpoint: front.endpoint });
+  t.teardown(() => runtime[Symbol.asyncDispose]());
+  const resources = { memoryLimitBytes: 32 * 1024 * 1024 };
+  const exceeding = await shared.started('x=0123456789abcdef; while :; do x="$x$x"; done', { resources });
+  const killed = await shared.started('kill -KILL $$', { resources });
+  for (const id of [exceeding, killed]) await shared.ended(id);
+  for (const _ of ['read from the log', 'remembered']) {
+    t.is((await runtime.containerStatus(exceeding)).reason, 'OOMKilled');
+    t.is((await runtime.containerStatus(killed)).reason, 'Error');
+  }
+});

@@ -19,6 +19,7 @@ export {
   readCgroupUsage,
 } from './cgroup-usage.ts';
 export { hasCode, readIfPresent, removeIfPresent, removeUnfinished, replaceFile, writeAtomically } from './files.ts';
+export { killedForMemory } from './kernel-log.ts';
 export {
   isAlive,
   listProcesses,

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import { type AccessAttributes, StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
@@ -29,6 +29,17 @@ function forbidden(attributes: AccessAttributes, user: UserInfo, reason: string 
     name,
     `${who} cannot ${verb} resource ${JSON.stringify(full)} in API group ${JSON.stringify(apiGroup)} ${place}${why}`,
   );
+}
+
+/**
+ * Returns when the protocol version is supported: Node's parser of HTTP/1 also accepts 0.9 and 2.0.
+ *
+ * @throws StatusError 505, as Go's server answers
+ */
+export function requireKnownVersion({ request, response }: Exchange): void {
+  if (request.httpVersionMajor === 1 || !(request instanceof IncomingMessage)) return;
+  response.shouldKeepAlive = false;
+  throw statusErrors.relayed(505, `unsupported protocol version HTTP/${request.httpVersion}`);
 }
 
 /** Returns when the decision allows the request. @throws StatusError 403 */

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ConnectSubresource, isStatusError, StatusError, statusErrors, type UserInfo } from '@keelson/core';
 import {
   type Auditor,
@@ -14,7 +14,14 @@ import {
 import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
 import type { AggregatedApis } from './aggregated-apis.ts';
 import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
-import { impersonatedUser, isMaster, isUrgent, RunningRequests, requireAllowed } from './filters.ts';
+import {
+  impersonatedUser,
+  isMaster,
+  isUrgent,
+  RunningRequests,
+  requireAllowed,
+  requireKnownVersion,
+} from './filters.ts';
 import { FlowControl } from './flow-control.ts';
 import { withAllMembers } from './http2-messages.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
@@ -29,17 +36,6 @@ import {
 import { timeoutParameter } from './query-parameters.ts';
 import { ClientGone } from './request-body.ts';
 import { sendStatus, sendText } from './send.ts';
-
-/**
- * Node's parser of HTTP/1 also accepts the versions 0.9 and 2.0. The answer is that of Go's server.
- *
- * @throws StatusError 505
- */
-function requireKnownVersion({ request, response }: Exchange): void {
-  if (request.httpVersionMajor === 1 || !(request instanceof IncomingMessage)) return;
-  response.shouldKeepAlive = false;
-  throw statusErrors.relayed(505, `unsupported protocol version HTTP/${request.httpVersion}`);
-}
 
 function sendTooMany(exchange: Exchange): void {
   sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);

@@ -1,3 +1,4 @@
+import { killedForMemory } from '@keelson/container-host';
 import {
   type Container,
   type ContainerFilter,
@@ -11,11 +12,10 @@ import {
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
 import { inspectContainer } from '../api/inspect-container.ts';
-import { killedForMemory } from '../machine/kernel-log.ts';
-import { killAll, processesOf } from '../machine/processes.ts';
 import { type ContainerRecord, labelFilter, recordOf } from '../model/records.ts';
 import { containerOf, stateOf, statusOf } from '../model/status.ts';
 import type { EngineContext } from './engine-context.ts';
+import { killAll, processesOf } from './processes.ts';
 
 /** After this time a `stopped` container is exited: a Podman killed during its cleanup never reports `exited`. */
 const cleanUpMs = 10_000;

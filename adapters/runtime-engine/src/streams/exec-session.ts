@@ -3,7 +3,7 @@ import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core/runtime';
 import type { ExecDetails } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
-import { belongsTo, killAll, withDescendants } from '../machine/processes.ts';
+import { belongsTo, killAll, withDescendants } from '../containers/processes.ts';
 
 /** Interval of the polls for the exit of a command while its output is still open. */
 const firstPollMs = 200;

@@ -3,9 +3,9 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 const recordBytes = 8192;
 
 /**
- * Whether the kernel log reports an out-of-memory kill of a process of this container. On cgroups of version 1 Podman
- * does not detect the kill when the container ends with the process. The log entry contains the cgroup, whose name
- * contains the id of the container.
+ * Whether the kernel log reports an out-of-memory kill of a process of this container. Engines can miss the kill:
+ * Podman does on cgroups of version 1 when the container ends with the process, and containerd when the container has
+ * ended before its event is handled. The log entry contains the cgroup, whose name contains the id of the container.
  */
 export function killedForMemory(containerId: string, path = '/dev/kmsg'): boolean {
   let file: number;
