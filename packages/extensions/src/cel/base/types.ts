@@ -157,27 +157,41 @@ const nullable = new Set<CelTypeKind>(['any', 'duration', 'null', 'opaque', 'str
 
 /** The types that the checker has found for type variables so far. */
 export class Substitutions {
-  #values: Map<string, CelType>;
-
-  constructor(values = new Map<string, CelType>()) {
-    this.#values = values;
-  }
+  readonly #types = new Map<string, CelType>();
+  /**
+   * What the current assignment has changed. A failed assignment is undone in place: a copy of the map for each attempt
+   * would make the check of an expression quadratic.
+   */
+  readonly #changes: { readonly name: string; readonly former: CelType | undefined }[] = [];
 
   /**
    * Whether a value of type `b` can be assigned to type `a`. If so, the types that this implies for type variables are
-   * recorded.
+   * recorded; otherwise nothing changes.
    */
   assign(a: CelType, b: CelType): boolean {
     return this.assignAll([a], [b]);
   }
 
+  /** Like {@link assign}, for several values: all are assigned, or none. */
   assignAll(a: readonly CelType[], b: readonly CelType[]): boolean {
     if (a.length !== b.length) return false;
-    const before = this.#values;
-    this.#values = new Map(before);
-    if (a.every((type, i) => this.#assignable(type, b[i] ?? errorType))) return true;
-    this.#values = before;
-    return false;
+    const assigned = a.every((type, i) => this.#assignable(type, b[i] ?? errorType));
+    if (!assigned) this.#undo();
+    this.#changes.length = 0;
+    return assigned;
+  }
+
+  #set(name: string, type: CelType): void {
+    this.#changes.push({ name, former: this.#types.get(name) });
+    this.#types.set(name, type);
+  }
+
+  /** The latest change is undone first, because one assignment may change a variable several times. */
+  #undo(): void {
+    for (const { name, former } of this.#changes.reverse()) {
+      if (former === undefined) this.#types.delete(name);
+      else this.#types.set(name, former);
+    }
   }
 
   #assignable(a: CelType, b: CelType): boolean {
@@ -199,30 +213,30 @@ export class Substitutions {
    */
   #bind(value: CelType, variable: CelType): [valid: boolean, known: boolean] {
     if (sameType(value, variable)) return [true, true];
-    const known = this.#values.get(variable.name);
+    const known = this.#types.get(variable.name);
     if (known !== undefined) {
       if (sameType(value, known)) return [true, true];
       if (!this.#assignable(value, known)) return [false, true];
       const general = mostGeneral(value, known);
-      if (!this.#contains(variable, general)) this.#values.set(variable.name, general);
+      if (!this.#contains(variable, general)) this.#set(variable.name, general);
       return [true, true];
     }
     if (this.#contains(variable, value)) return [false, false];
-    this.#values.set(variable.name, value);
+    this.#set(variable.name, value);
     return [true, false];
   }
 
   #contains(variable: CelType, type: CelType): boolean {
     if (sameType(variable, type)) return true;
     if (type.kind !== 'param') return type.params.some((param) => this.#contains(variable, param));
-    const known = this.#values.get(type.name);
+    const known = this.#types.get(type.name);
     return known !== undefined && this.#contains(variable, known);
   }
 
   /** Replaces type variables in a type by the types bound to them. With `freeToDyn`, unbound variables become dyn. */
   apply(type: CelType, freeToDyn = false): CelType {
     if (type.kind === 'param') {
-      const known = this.#values.get(type.name);
+      const known = this.#types.get(type.name);
       if (known !== undefined) return this.apply(known, freeToDyn);
       return freeToDyn ? dynType : type;
     }
