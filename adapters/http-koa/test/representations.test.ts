@@ -255,7 +255,7 @@ test('gzip: answers beyond 128 KiB when asked, in every form; not below, not for
       const zipped = await call(port, 'GET', path, { headers: { accept, 'accept-encoding': 'br, gzip;q=0.5' } });
       t.is(zipped.headers['content-encoding'], 'gzip', `${accept} ${path}`);
       t.is(zipped.headers.vary, 'Accept-Encoding');
-      t.deepEqual(gunzipSync(zipped.body), plain.body);
+      t.true(gunzipSync(zipped.body).equals(plain.body), `${accept} ${path}: the compressed answer is another one`);
       const refused = await call(port, 'GET', path, { headers: { accept, 'accept-encoding': 'gzip;q=0, *;q=0' } });
       t.is(refused.headers['content-encoding'], undefined);
       const head = await call(port, 'HEAD', path, { headers: { accept, 'accept-encoding': 'gzip' } });

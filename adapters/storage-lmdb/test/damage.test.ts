@@ -96,7 +96,7 @@ for (const [what, damaged] of [
       code: 'Corrupt',
       message: /data\.mdb is damaged and cannot be used; restore a back-up\. Found: .*page|end/,
     });
-    t.deepEqual(readFileSync(file), before, 'and is left as it is');
+    t.true(readFileSync(file).equals(before), 'the file was changed');
   });
 }
 
@@ -233,7 +233,7 @@ test('a store is opened for reading without being created or changed', async (t)
     code: 'Unavailable',
   });
   await store.close();
-  t.deepEqual(readFileSync(join(path, 'data.mdb')), before);
+  t.true(readFileSync(join(path, 'data.mdb')).equals(before), 'the file was changed');
   const none = join(directory(t), 'none');
   await t.throwsAsync(new LmdbStore({ path: none }).ready({ readOnly: true }), {
     code: 'Unavailable',

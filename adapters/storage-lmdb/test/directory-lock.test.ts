@@ -256,7 +256,7 @@ for (const [what, content] of [
     writeFileSync(join(path, 'data.mdb'), content);
     await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Corrupt', message: /data\.mdb/ });
     t.deepEqual(locksIn(path), []);
-    t.deepEqual(readFileSync(join(path, 'data.mdb')), content, 'and untouched');
+    t.true(readFileSync(join(path, 'data.mdb')).equals(content), 'the file was changed');
   });
 }
 

@@ -118,9 +118,9 @@ withKubectl('kubectl cp copies files into a container and out of it', async (t) 
   const content = randomBytes(300_000);
   await writeFile(join(folder, 'sent'), content);
   await kubectl.run(['cp', join(folder, 'sent'), `box:${join(folder, 'inside')}`, '-c', 'side']);
-  t.deepEqual(await readFile(join(folder, 'inside')), content);
+  t.true((await readFile(join(folder, 'inside'))).equals(content), 'the file in the container differs');
   await kubectl.run(['cp', `box:${join(folder, 'inside')}`, join(folder, 'back'), '-c', 'side']);
-  t.deepEqual(await readFile(join(folder, 'back')), content);
+  t.true((await readFile(join(folder, 'back'))).equals(content), 'the file that came back differs');
 });
 
 withKubectl('the Node client runs a command, and has its output and its end', async (t) => {
