@@ -32,14 +32,17 @@ function forbidden(attributes: AccessAttributes, user: UserInfo, reason: string 
 }
 
 /**
- * Returns when the protocol version is supported: Node's parser of HTTP/1 also accepts 0.9 and 2.0.
+ * Returns when protocol version, path and query are valid. Node's parser of HTTP/1 also accepts the versions 0.9 and
+ * 2.0, which are rejected as Go's server does.
  *
- * @throws StatusError 505, as Go's server answers
+ * @throws StatusError 400, or 505 for the version
  */
-export function requireKnownVersion({ request, response }: Exchange): void {
-  if (request.httpVersionMajor === 1 || !(request instanceof IncomingMessage)) return;
-  response.shouldKeepAlive = false;
-  throw statusErrors.relayed(505, `unsupported protocol version HTTP/${request.httpVersion}`);
+export function requireValid({ request, response, attributes }: Exchange): void {
+  if (request.httpVersionMajor !== 1 && request instanceof IncomingMessage) {
+    response.shouldKeepAlive = false;
+    throw statusErrors.relayed(505, `unsupported protocol version HTTP/${request.httpVersion}`);
+  }
+  if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
 }
 
 /** Returns when the decision allows the request. @throws StatusError 403 */

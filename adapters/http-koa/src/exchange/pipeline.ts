@@ -14,14 +14,7 @@ import {
 import { type Clock, eventLoopTurns, type Logger } from '@keelson/core/runtime';
 import type { AggregatedApis } from './aggregated-apis.ts';
 import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
-import {
-  impersonatedUser,
-  isMaster,
-  isUrgent,
-  RunningRequests,
-  requireAllowed,
-  requireKnownVersion,
-} from './filters.ts';
+import { impersonatedUser, isMaster, isUrgent, RunningRequests, requireAllowed, requireValid } from './filters.ts';
 import { FlowControl } from './flow-control.ts';
 import { withAllMembers } from './http2-messages.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
@@ -35,11 +28,7 @@ import {
 } from './options.ts';
 import { timeoutParameter } from './query-parameters.ts';
 import { ClientGone } from './request-body.ts';
-import { sendStatus, sendText } from './send.ts';
-
-function sendTooMany(exchange: Exchange): void {
-  sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
-}
+import { sendStatus, sendTooMany } from './send.ts';
 
 /** Responds to an admitted request. */
 export type Handler = (exchange: Exchange) => Promise<void> | void;
@@ -190,9 +179,8 @@ export class Pipeline {
         exchange.closeConnection = true;
         throw statusErrors.serviceUnavailable('the server is shutting down');
       }
-      requireKnownVersion(exchange);
+      requireValid(exchange);
       const { attributes } = exchange;
-      if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
       const connect = this.#isConnect(attributes);
       // The query of a connect request is meant for the upstream.
       if (!connect) cancelTimeout = this.#startTimeout(exchange);

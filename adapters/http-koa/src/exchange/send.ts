@@ -78,6 +78,11 @@ export function sendNotFound(exchange: Exchange): void {
   sendText(exchange, 404, '404 page not found\n');
 }
 
+/** The response when a limit of concurrent or waiting requests is exceeded. */
+export function sendTooMany(exchange: Exchange): void {
+  sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
+}
+
 const json: Offer = { mediaType: jsonMediaType };
 const yaml: Offer = { mediaType: yamlMediaType };
 
