@@ -51,8 +51,8 @@ export default {
   // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
   // disks and grace periods for the rest of its time.
   concurrency: 5,
-  // Idle limit of the whole run; scripts/test-file.mjs limits single tests.
-  timeout: '120s',
+  // Idle limit of the whole run, in which a new machine compiles a client; scripts/test-file.mjs limits single tests.
+  timeout: '5m',
   // Tests import single modules of their package, so their process must load every package as modules. Servers that
   // tests start as commands run from the bundles, as they are published.
   nodeArguments: ['--conditions=keelson-modules'],

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findProgram } from './debian-packages.ts';
 
 const toolsFolder = fileURLToPath(new URL('../../../../test/tools', import.meta.url));
 const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
@@ -37,17 +38,20 @@ function compile(name: string, command: readonly string[], main: string): string
   if (existsSync(target)) return target;
   if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0) return undefined;
   mkdirSync(cacheFolder, { recursive: true });
-  // Test files may build the same tool at the same time, so that the finished file is moved to its name.
+  // A program with this name is complete at any time: it may be in use by another process.
   const unfinished = `${target}.${process.pid}-${Date.now()}`;
-  const built = spawnSync('go', [...command, '-o', unfinished, main], {
-    cwd: folder,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: 900_000,
-  });
-  if (built.status !== 0) {
-    rmSync(unfinished, { force: true });
-    return undefined;
-  }
-  renameSync(unfinished, target);
-  return target;
+  const go = ['go', ...command, '-o', unfinished, main];
+  const [program = '', ...args] = findProgram('flock') === undefined ? go : oneAtATime(target, go);
+  const built = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'], timeout: 900_000 });
+  if (built.status === 0 && existsSync(unfinished)) renameSync(unfinished, target);
+  rmSync(unfinished, { force: true });
+  return existsSync(target) ? target : undefined;
+}
+
+/**
+ * One build uses all cores, and the next one finds what both have in common in Go's cache. A build waits for a running
+ * one and then checks again, since that may have created the same program.
+ */
+function oneAtATime(target: string, go: readonly string[]): readonly string[] {
+  return ['flock', join(cacheFolder, 'lock'), 'sh', '-c', 'test -e "$0" || exec "$@"', target, ...go];
 }
