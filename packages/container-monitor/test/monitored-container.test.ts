@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
@@ -253,6 +253,29 @@ test('remove drops the log stream, discards resources and deletes all files', as
   t.is(b.events.filter(({ type }) => type === 'containerRemoved').length, 1);
   t.false(container.isActive);
   await t.throwsAsync(container.start(), { code: 'InvalidState' });
+});
+
+test('a removal that fails can be repeated, and is complete after the first success', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  b.write(id, 'exit', '0\n');
+  container.onDiscard = () => {
+    throw new Error('busy');
+  };
+  const failed = await Promise.allSettled([container.remove(), container.remove()]);
+  t.deepEqual(
+    failed.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  t.true(existsSync(b.state.container(id)));
+  t.false(b.events.some(({ type }) => type === 'containerRemoved'));
+  container.onDiscard = () => {};
+  await container.remove();
+  await container.remove();
+  t.is(container.calls.filter((call) => call === 'discard').length, 2, 'concurrent removals share one run');
+  t.deepEqual(readdirSync(b.state.containers), []);
+  t.deepEqual(readdirSync(b.state.run), []);
+  t.is(b.events.filter(({ type }) => type === 'containerRemoved').length, 1);
 });
 
 test('changed limits are merged, stored, and read by the next runtime', async (t) => {

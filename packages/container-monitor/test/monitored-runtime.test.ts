@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContainerConfig, PodSandboxConfig } from '@keelson/container-runtime';
 import { silentLogger } from '@keelson/core/runtime';
@@ -35,6 +35,9 @@ class TestRuntime extends MonitoredRuntime<TestSandbox, TestContainer> {
   constructor(b: Bench, inventory: Inventory<TestSandbox, TestContainer>) {
     super({ around: b.context, inventory, capabilities: {} as never, nodeIp: () => '10.0.0.1' });
     this.#context = b.context;
+  }
+  sandboxOf(id: string): TestSandbox {
+    return this.readySandbox(id);
   }
   override version = async () => ({}) as never;
   override status = async () => ({}) as never;
@@ -79,6 +82,37 @@ test('a sandbox stops its containers once, and is marked as stopped before', asy
   t.deepEqual(
     b.events.filter(({ type }) => type.startsWith('sandbox')).map(({ type }) => type),
     ['sandboxNotReady', 'sandboxRemoved'],
+  );
+});
+
+test('a removal of a sandbox that fails can be repeated; concurrent removals share one run', async (t) => {
+  const b = await bench(t);
+  const runtime = new TestRuntime(b, inventoryOf(b));
+  const pod = await runtime.runPodSandbox(podConfig('p'));
+  const one = await runtime.createContainer(pod, config('one'));
+  const sandbox = runtime.sandboxOf(pod);
+  sandbox.onDiscard = () => {
+    throw new Error('busy');
+  };
+  const failed = await Promise.allSettled([runtime.removePodSandbox(pod), runtime.removePodSandbox(pod)]);
+  t.deepEqual(
+    failed.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  t.deepEqual(sandbox.calls, ['release', 'discard']);
+  t.is((await runtime.podSandboxStatus(pod)).state, 'notReady', 'the runtime still lists it');
+  t.true(existsSync(join(b.state.sandboxes, `${pod}.json`)));
+  sandbox.onDiscard = () => {};
+  await Promise.all([runtime.removePodSandbox(pod), runtime.removePodSandbox(pod)]);
+  t.deepEqual(sandbox.calls, ['release', 'discard', 'discard']);
+  t.deepEqual(readdirSync(b.state.sandboxes), []);
+  await t.throwsAsync(runtime.podSandboxStatus(pod), { code: 'NotFound' });
+  await t.throwsAsync(runtime.containerStatus(one), { code: 'NotFound' });
+  await Promise.all([sandbox.stop(), sandbox.remove()]);
+  t.deepEqual(sandbox.calls, ['release', 'discard', 'discard'], 'a removed sandbox has nothing to stop or remove');
+  t.deepEqual(
+    b.events.filter(({ type }) => type === 'sandboxRemoved').map(({ type }) => type),
+    ['sandboxRemoved'],
   );
 });
 

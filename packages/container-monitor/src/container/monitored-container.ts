@@ -266,17 +266,21 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     }
   }
 
-  /** Kills the container if it is running, and removes everything but its log. */
+  /**
+   * Kills the container if it is running, and removes everything but its log. Can be repeated after a failure; after a
+   * success it does nothing.
+   */
   remove(): Promise<void> {
-    this.#removing ??= this.#remove().finally(() => {
+    this.#removing ??= this.#remove().catch((error: unknown) => {
       this.#removing = undefined;
+      throw error;
     });
     return this.#removing;
   }
 
   async #remove(): Promise<void> {
-    if (this.#removed) return;
     await this.stop(0);
+    // From here on the files are removed, also when this removal fails: the state is not read from them any more.
     this.#removed = true;
     const { state, runFiles, keeper } = this.around;
     const monitor = await runFiles.process(this.id, 'monitor');

@@ -15,6 +15,7 @@ export abstract class MonitoredSandbox<
   readonly #around: ContainerContext;
   #snapshot: PodSandbox;
   #stopping: Promise<void> | undefined;
+  #removing: Promise<void> | undefined;
   #removed = false;
 
   constructor(around: ContainerContext, record: R, ready: boolean) {
@@ -78,10 +79,18 @@ export abstract class MonitoredSandbox<
     await this.release();
   }
 
-  async remove(): Promise<void> {
+  /** Stops and removes all containers, and removes the sandbox. Can be repeated after a failure. */
+  remove(): Promise<void> {
+    this.#removing ??= this.#remove().catch((error: unknown) => {
+      this.#removing = undefined;
+      throw error;
+    });
+    return this.#removing;
+  }
+
+  async #remove(): Promise<void> {
     await this.stop();
     await Promise.all([...this.containers].map((container) => container.remove()));
-    if (this.#removed) return;
     this.#removed = true;
     await this.discard();
     // The record is removed after all resources, so that an interrupted removal can be continued. The mark of a stopped

@@ -88,6 +88,7 @@ export class TestContainer extends MonitoredContainer {
   readonly calls: string[] = [];
   onLaunch: () => void = () => {};
   onKill: () => void = () => {};
+  onDiscard: () => void = () => {};
   reason: string | undefined;
 
   constructor(context: ContainerContext, record: ContainerRecord) {
@@ -114,6 +115,7 @@ export class TestContainer extends MonitoredContainer {
   }
   protected override async discard(): Promise<void> {
     this.calls.push('discard');
+    this.onDiscard();
   }
 }
 
@@ -124,6 +126,7 @@ export function sandboxRecord(id: string, createdAt = 500): SandboxRecord {
 
 export class TestSandbox extends MonitoredSandbox<TestContainer> {
   readonly calls: string[] = [];
+  onDiscard: () => void = () => {};
 
   override status(nodeIp: string): PodSandboxStatus {
     return { ...this.snapshot, ip: nodeIp } as unknown as PodSandboxStatus;
@@ -133,5 +136,6 @@ export class TestSandbox extends MonitoredSandbox<TestContainer> {
   }
   protected override async discard(): Promise<void> {
     this.calls.push('discard');
+    this.onDiscard();
   }
 }
