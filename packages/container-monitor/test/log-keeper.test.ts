@@ -12,55 +12,13 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { listProcesses, readCommandLine, readStat, toolPath } from '@keelson/container-host';
-import { EventFeed } from '@keelson/container-runtime';
-import { systemClock } from '@keelson/core/runtime';
-import test, { type ExecutionContext } from 'ava';
-import {
-  attachStreams,
-  type ContainerContext,
-  prepareContainer,
-  RunFiles,
-  StateDirectory,
-  stagingFolder,
-} from '../src/index.ts';
+import { attachStreams, StateDirectory } from '../src/index.ts';
 import { KeeperClient } from '../src/logs/keeper-client.ts';
-import { containerRecord, ownStat, TestContainer } from './support/monitored.ts';
-
-const onLinux = process.platform === 'linux' ? test : test.skip;
-const id = 'c'.repeat(24);
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!condition() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-async function opened(t: ExecutionContext): Promise<{ context: ContainerContext; log: string; root: string }> {
-  const root = mkdtempSync('/tmp/keelson-keeper-');
-  const state = new StateDirectory(root, '#!/bin/sh\n');
-  await state.prepare();
-  const keeper = new KeeperClient(state, () => {});
-  t.teardown(async () => {
-    await keeper.close();
-    rmSync(root, { recursive: true, force: true });
-  });
-  const context: ContainerContext = {
-    state,
-    runFiles: new RunFiles(state.run),
-    keeper,
-    events: new EventFeed(() => 0),
-    clock: systemClock,
-    later: () => {},
-  };
-  const log = join(root, 'c.log');
-  const { config } = containerRecord(id);
-  const record = containerRecord(id, { logPath: log, config: { ...config, stdin: true, stdinOnce: true } });
-  await prepareContainer(context, record, await stagingFolder(context, id));
-  return { context, log, root };
-}
+import { fakeKeeper, id, onLinux, opened, until } from './support/keeper.ts';
+import { bench, containerRecord, ownStat, TestContainer } from './support/monitored.ts';
 
 onLinux('the keeper copies output to the log and to attached clients, and completes the log at the exit', async (t) => {
   const { context, log } = await opened(t);
@@ -179,28 +137,11 @@ onLinux(
 onLinux(
   'output that arrives together with the answer to an attach is not lost; a lost keeper ends all requests',
   async (t) => {
-    const root = mkdtempSync('/tmp/keelson-keeper-');
-    const state = new StateDirectory(root, '#!/bin/sh\n');
-    await state.prepare();
-    let lost = 0;
-    const keeper = new KeeperClient(state, () => {
-      lost += 1;
+    const fake = await fakeKeeper(t, (socket, request) => {
+      if (request.includes('"attach"')) socket.write('{}\nearly output');
+      else if (request.includes('"keep"')) socket.destroy();
     });
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => {
-      sockets.push(socket);
-      socket.on('data', (chunk) => {
-        if (String(chunk).includes('"attach"')) socket.write('{}\nearly output');
-        else if (String(chunk).includes('"keep"')) socket.destroy();
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(join(state.keeper, 'socket'), resolve));
-    t.teardown(async () => {
-      await keeper.close();
-      server.close();
-      rmSync(root, { recursive: true, force: true });
-    });
-    const attached = await keeper.attach(id);
+    const attached = await fake.client.attach(id);
     let output = '';
     attached.on('data', (chunk: Buffer) => {
       output += String(chunk);
@@ -208,9 +149,9 @@ onLinux(
     attached.resume();
     await until(() => output !== '');
     t.is(output, 'early output');
-    await t.throwsAsync(keeper.request('keep', id), { code: 'Unavailable', message: /connection .* was lost/ });
-    await until(() => lost === 2);
-    t.is(lost, 2, 'the request was sent twice; an attached connection is not that of requests');
+    await t.throwsAsync(fake.client.request('keep', id), { code: 'Unavailable', message: /connection .* was lost/ });
+    await until(() => fake.lost === 2);
+    t.is(fake.lost, 2, 'the request was sent twice; an attached connection is not that of requests');
     attached.destroy();
   },
 );
@@ -221,32 +162,16 @@ function environmentOf(pid: number): Record<string, string> {
 }
 
 onLinux('a request to a keeper that was just leaving is sent to the next one', async (t) => {
-  const root = mkdtempSync('/tmp/keelson-keeper-');
-  const state = new StateDirectory(root, '#!/bin/sh\n');
-  await state.prepare();
   let requests = 0;
   // An idle keeper ends; the kernel accepts connections until then.
-  const keeper = createServer((socket: Socket) => {
-    socket.on('error', () => {});
-    socket.on('data', () => {
-      requests += 1;
-      if (requests === 1) socket.destroy();
-      else socket.write('{}\n');
-    });
+  const fake = await fakeKeeper(t, (socket) => {
+    requests += 1;
+    if (requests === 1) socket.destroy();
+    else socket.write('{}\n');
   });
-  await new Promise<void>((resolve) => keeper.listen(join(state.keeper, 'socket'), resolve));
-  let lost = 0;
-  const client = new KeeperClient(state, () => {
-    lost += 1;
-  });
-  t.teardown(async () => {
-    await client.close();
-    keeper.close();
-    rmSync(root, { recursive: true, force: true });
-  });
-  await client.request('keep', id);
+  await fake.client.request('keep', id);
   t.is(requests, 2);
-  t.is(lost, 1, 'the runtime is notified, because other containers may have lost their keeper too');
+  t.is(fake.lost, 1, 'the runtime is notified, because other containers may have lost their keeper too');
 });
 
 onLinux('a keeper without containers and connections ends', async (t) => {
@@ -299,4 +224,22 @@ onLinux('a client that reads slowly receives all output', async (t) => {
   t.is((await streams.ended).exitCode, 0);
   closeSync(stdout);
   await context.runFiles.writeExit(id, { exitCode: 0 });
+});
+
+onLinux('an attach that the keeper rejects, or whose input cannot be opened, closes its connection', async (t) => {
+  const fake = await fakeKeeper(t, (socket, request) => {
+    socket.write(request.includes(id) ? '{}\n' : '{"error":"not kept"}\n');
+  });
+  await fake.client.ensure();
+  await t.throwsAsync(fake.client.attach('other'), { code: 'InvalidState', message: 'log keeper: not kept' });
+  await until(() => fake.sockets.size === 1);
+  t.is(fake.sockets.size, 1, 'the connection for requests remains');
+  t.is(fake.lost, 0);
+  const b = await bench(t);
+  const { config } = containerRecord(id);
+  const container = new TestContainer(b.context, containerRecord(id, { config: { ...config, stdin: true } }));
+  const context = { ...b.context, keeper: fake.client };
+  await t.throwsAsync(attachStreams(container, context, { stdin: true } as never), { code: 'ENOENT' });
+  await until(() => fake.sockets.size === 1);
+  t.is(fake.sockets.size, 1);
 });

@@ -34,8 +34,12 @@ export async function attachStreams(
   // A container that has ended has no input to close.
   const closeInput = () => keeper.request('closeStdin', id).catch(() => {});
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  const openInput = () => openStdin(join(state.container(id), 'stdin'), config.stdinOnce ? closeInput : undefined);
   const stdin = request.stdin
-    ? await openStdin(join(state.container(id), 'stdin'), config.stdinOnce ? closeInput : undefined)
+    ? await openInput().catch((error: unknown) => {
+        socket.destroy();
+        throw error;
+      })
     : undefined;
   void closed.then(() => {
     stdout?.end();

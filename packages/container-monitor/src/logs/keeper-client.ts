@@ -52,7 +52,12 @@ export class KeeperClient {
   async attach(id: string): Promise<Socket> {
     await this.#connection();
     const connection = await this.#connect(() => {});
-    await connection.request('attach', id);
+    try {
+      await connection.request('attach', id);
+    } catch (error) {
+      connection.end();
+      throw error;
+    }
     return connection.detach();
   }
 
