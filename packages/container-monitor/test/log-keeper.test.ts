@@ -78,6 +78,7 @@ onLinux('the keeper copies output to the log and to attached clients, and comple
   t.is((await streams.ended).exitCode, 0);
   await until(() => readFileSync(done, 'utf8') === '\n');
   for (const fd of [stdout, stderr, stdin, done]) closeSync(fd);
+  streams.close();
   await t.throwsAsync(attachStreams(container, context, { stdout: true } as never), { code: 'InvalidState' });
 });
 
@@ -186,7 +187,6 @@ onLinux('a keeper without containers and connections ends', async (t) => {
 
 onLinux('a connection without open requests does not keep the process of its client alive', async (t) => {
   const { context } = await opened(t);
-  await context.keeper.request('keep', id);
   const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   const client = spawn(process.execPath, [
     '--input-type=module',

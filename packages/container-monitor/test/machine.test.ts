@@ -3,34 +3,18 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { newestFirst } from '../src/container/monitored-runtime.ts';
-import {
-  Cgroups,
-  collectOutput,
-  commandOf,
-  endOf,
-  environmentOf,
-  exitCodeOf,
-  findAccount,
-  isId,
-  logPathOf,
-  newId,
-  quote,
-  RunFiles,
-  resolveInside,
-  StateDirectory,
-  signalName,
-  signalNumber,
-} from '../src/index.ts';
+import { Cgroups, findAccount, isId, newId, quote, RunFiles, resolveInside, StateDirectory } from '../src/index.ts';
 import { LineWriter } from '../src/logs/line-writer.ts';
 
 function folderOf(t: ExecutionContext): string {
@@ -143,6 +127,37 @@ test('removal deletes the groups of a container and the empty group of its sandb
   await t.notThrowsAsync(groups.remove([join(root, 's/c')]));
 });
 
+test('a limit of 0 and a hierarchy without a folder of the container change nothing', async (t) => {
+  const root = hierarchy(t, { 'cgroup.controllers': 'memory\n', 'cgroup.subtree_control': '' });
+  const groups = await Cgroups.find({ mountpoint: root });
+  t.deepEqual(readdirSync(root).sort(), ['cgroup.controllers', 'cgroup.subtree_control'], 'its probe is removed');
+  await groups.update([join(root, 's/c')], { memoryLimitBytes: 0, pidsLimit: 0 });
+  await groups.update([`${root}-of-another/s/c`], { memoryLimitBytes: 1 });
+  t.deepEqual(readdirSync(root).sort(), ['cgroup.controllers', 'cgroup.subtree_control']);
+  await t.throwsAsync(groups.remove([join(root, 'cgroup.controllers')]), { code: 'ENOTDIR' });
+});
+
+test('removal kills the processes of a group', async (t) => {
+  const groups = await Cgroups.find({ parent: `/keelson-test-${newId()}` });
+  const folders = await groups.create(undefined, 's', 'c', {});
+  if (folders.length === 0) {
+    t.log('this process cannot create control groups');
+    t.pass();
+    return;
+  }
+  t.teardown(() => {
+    for (const folder of folders) rmdirSync(join(folder, '../..'));
+  });
+  const child = spawn('sleep', ['1000']);
+  t.teardown(() => child.kill('SIGKILL'));
+  const ended = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
+  for (const folder of folders) writeFileSync(join(folder, 'cgroup.procs'), String(child.pid));
+  t.deepEqual(await groups.members(folders.slice(0, 1)), [child.pid]);
+  await groups.remove(folders);
+  t.is(await ended, 'SIGKILL');
+  for (const folder of folders) t.false(existsSync(join(folder, '..')), folder);
+});
+
 test('links are resolved inside the root', async (t) => {
   const root = folderOf(t);
   mkdirSync(join(root, 'etc/sub'), { recursive: true });
@@ -154,17 +169,21 @@ test('links are resolved inside the root', async (t) => {
   t.is(await resolveInside(root, '/a/./b//../c'), '/a/c');
   t.is(await resolveInside(root, '../..'), '/');
   await t.throwsAsync(resolveInside(root, 'loop'), { code: 'InvalidArgument' });
+  for (let i = 1; i <= 41; i += 1) symlinkSync(i === 1 ? 'etc' : `link${i - 1}`, join(root, `link${i}`));
+  t.is(await resolveInside(root, 'link40'), '/etc');
+  await t.throwsAsync(resolveInside(root, 'link41'), { code: 'InvalidArgument', message: /"link41"$/ });
 });
 
 test('users and groups are found in the files of the root', async (t) => {
   const root = hierarchy(t, {
-    'etc/passwd': 'root:x:0:0:r:/root:/bin/sh\napp:x:1000:1001:a:/home/app:/bin/sh\n',
+    'etc/passwd': 'root:x:0:0:r:/root:/bin/sh\napp:x:1000:1001:a:/home/app:/bin/sh\nbare:x:7:8::\n',
     'etc/group': 'root:x:0:\nstaff:x:50:app\n',
   });
   t.deepEqual(await findAccount(root, 'app'), { uid: 1000, gid: 1001, home: '/home/app' });
   t.deepEqual(await findAccount(root, '1000'), { uid: 1000, gid: 1001, home: '/home/app' });
   t.deepEqual(await findAccount(root, '4000'), { uid: 4000, gid: 0, home: '/' });
   t.deepEqual(await findAccount(root, 'app', 'staff'), { uid: 1000, gid: 50, home: '/home/app' });
+  t.deepEqual(await findAccount(root, 'bare'), { uid: 7, gid: 8, home: '/' });
   t.is((await findAccount(root, 'app', '77')).gid, 77);
   await t.throwsAsync(findAccount(root, 'nobody'), { code: 'StartFailed' });
   await t.throwsAsync(findAccount(root, 'app', 'none'), { code: 'StartFailed' });
@@ -254,57 +273,6 @@ test('a log file is opened again after a rotation, and no path discards output',
   t.false(none.hasRest);
 });
 
-function collect(words: readonly [string, ...string[]], request: object, signal?: AbortSignal) {
-  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
-  const process = { stdout: child.stdout, stderr: child.stderr, ended: endOf(child) };
-  return collectOutput(process, { command: [], ...request }, { signal, kill: () => void child.kill('SIGKILL') });
-}
-
-/** A process without a child: its output is complete before it ends, however slow the machine is. */
-function written(stdout: string, stderr: string, ended: Promise<number>, open = false) {
-  const streams = { stdout: new PassThrough(), stderr: new PassThrough(), ended };
-  streams.stdout.write(stdout);
-  streams.stderr.write(stderr);
-  if (!open) for (const stream of [streams.stdout, streams.stderr]) stream.end();
-  return streams;
-}
-
-const noSignal = { signal: undefined, kill: () => {} };
-
-test('the output of a process is collected up to a limit, with its exit code', async (t) => {
-  const whole = await collectOutput(written('out', 'err', Promise.resolve(3)), { command: [] }, noSignal);
-  t.deepEqual([String(whole.stdout), String(whole.stderr), whole.exitCode], ['out', 'err', 3]);
-  const request = { command: [], maxOutputBytes: 3 };
-  const limited = await collectOutput(written('123456', '', Promise.resolve(0)), request, noSignal);
-  t.is(String(limited.stdout), '123');
-  t.is((await collect(['/bin/sh', '-c', 'kill -TERM $$'], {})).exitCode, 143);
-  await t.throwsAsync(collect(['/nonexistent'], {}), { code: 'StartFailed' });
-});
-
-test('a process is killed at its deadline and when the caller cancels', async (t) => {
-  const late = await t.throwsAsync(collect(['/bin/sleep', '100'], { execTimeoutMs: 10 }), { code: 'DeadlineExceeded' });
-  t.regex(late?.message ?? '', /10 ms/);
-  await t.throwsAsync(collect(['/bin/sleep', '100'], {}, AbortSignal.abort()), { code: 'Aborted' });
-});
-
-test('a signal that fires after the end of a process does not kill', async (t) => {
-  const caller = new AbortController();
-  const child = spawn('/bin/true', [], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let kills = 0;
-  const collected = { stdout: child.stdout, stderr: child.stderr, ended: endOf(child) };
-  const options = { signal: caller.signal, kill: () => void kills++ };
-  t.is((await collectOutput(collected, { command: [] }, options)).exitCode, 0);
-  caller.abort();
-  t.is(kills, 0);
-});
-
-test('the output of a process whose children keep the pipes open is returned', async (t) => {
-  const process = written('out', '', Promise.resolve(0), true);
-  const { stdout, exitCode } = await collectOutput(process, { command: [] }, noSignal);
-  t.deepEqual([String(stdout), exitCode], ['out', 0]);
-  t.true(process.stdout.destroyed);
-});
-
 function runFiles(t: ExecutionContext): { files: RunFiles; folder: string } {
   const folder = mkdtempSync('/tmp/keelson-run-files-');
   t.teardown(() => rmSync(folder, { recursive: true }));
@@ -345,49 +313,23 @@ test('a process is named by the line of its status, once that is whole', async (
   writeFileSync(join(folder, 'a.pid'), `${line}\n`);
   t.is((await files.process('a', 'pid'))?.identity.pid, 77);
   t.is((await files.process('a', 'pid'))?.identity.startTicks, 4242);
+  utimesSync(join(folder, 'a.pid'), 1000, 1000);
+  t.is((await files.process('a', 'pid'))?.at, 1_000_000);
+  writeFileSync(join(folder, 'a.pid'), 'nonsense\n');
+  t.is(await files.process('a', 'pid'), undefined);
 });
 
-const metadata = { name: 'c', attempt: 0 };
-const config = { metadata, image: 'x' };
-
-test('a command replaces the entry point and the arguments of the image, arguments only its arguments', (t) => {
-  const image = { entrypoint: ['/entry'], cmd: ['a', 'b'] };
-  t.deepEqual(commandOf(config, image), ['/entry', 'a', 'b']);
-  t.deepEqual(commandOf({ ...config, args: ['c'] }, image), ['/entry', 'c']);
-  t.deepEqual(commandOf({ ...config, command: ['/own'] }, image), ['/own']);
-  t.deepEqual(commandOf({ ...config, command: ['/own'], args: ['d'] }, image), ['/own', 'd']);
-  t.throws(() => commandOf(config, {}), { code: 'InvalidArgument' });
-  t.throws(() => commandOf({ ...config, command: ['a\0b'] }, {}), { code: 'InvalidArgument' });
-});
-
-test('the environment of the image goes over the defaults, that of the container over both', (t) => {
-  const env = [
-    { name: 'B', value: 'container' },
-    { name: 'C', value: 'x=y' },
-  ];
-  const found = environmentOf({ ...config, env }, { env: ['A=image', 'B=image', 'D='] }, [
-    ['A', 'default'],
-    ['E', 'default'],
-  ]);
-  t.deepEqual(Object.fromEntries(found), { A: 'image', B: 'container', C: 'x=y', D: '', E: 'default' });
-  for (const name of ['', 'A=B', 'A\0'])
-    t.throws(() => environmentOf({ ...config, env: [{ name, value: '' }] }, {}, []), { code: 'InvalidArgument' });
-});
-
-test('signals have names and numbers', (t) => {
-  for (const [text, number] of Object.entries({ SIGTERM: 15, term: 15, '9': 9, 'SIGRTMIN+3': 37 }))
-    t.is(signalNumber(text), number);
-  for (const text of ['', 'SIGNOPE', '0', '65', 'SIGRTMIN+40'])
-    t.throws(() => signalNumber(text), { code: 'InvalidArgument' });
-  t.is(signalName(9), 'SIGKILL');
-  t.is(exitCodeOf(null, 'SIGTERM'), 143);
-  t.is(exitCodeOf(3, null), 3);
-});
-
-test('a log stays in its directory', (t) => {
-  t.is(logPathOf('/logs/', 'a/b.log'), '/logs/a/b.log');
-  t.is(logPathOf(undefined, 'a'), undefined);
-  t.throws(() => logPathOf('/logs', '../logs-of-others/a'), { code: 'InvalidArgument' });
+test('a removal deletes all files of one container', async (t) => {
+  const { files, folder } = runFiles(t);
+  for (const kind of ['monitor', 'pid', 'failed', 'ends', 'exit', 'logged']) {
+    writeFileSync(join(folder, `a.${kind}`), '');
+    writeFileSync(join(folder, `b.${kind}`), ' why \n');
+  }
+  await files.remove('a');
+  t.deepEqual(readdirSync(folder).length, 6);
+  t.is(await files.failure('b'), 'why');
+  t.is(await files.failure('a'), undefined);
+  t.deepEqual([await files.isLogged('a'), await files.isLogged('b')], [false, true]);
 });
 
 test('of things made in the same millisecond the later one comes first', (t) => {

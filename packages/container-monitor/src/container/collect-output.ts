@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { PassThrough, type Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
 import { addAbortListener, removeAbortListener } from '@keelson/core/runtime';
 
@@ -91,32 +92,25 @@ export function collectOutput(
 }
 
 /** Waits for the end of the output, at most {@link drainMs}. */
-function drained(child: CollectedProcess): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      resolve();
-    };
-    // Not injected: the pipes of an ended process are read in real time.
-    const timer = setTimeout(done, drainMs);
-    let open = 2;
-    for (const stream of [child.stdout, child.stderr]) {
-      if (stream === null || stream.readableEnded || stream.destroyed) open -= 1;
-      else stream.once('close', () => --open === 0 && done());
-    }
-    if (open === 0) done();
-  });
+async function drained({ stdout, stderr }: CollectedProcess): Promise<void> {
+  // Not injected: the pipes of an ended process are read in real time.
+  const signal = AbortSignal.timeout(drainMs);
+  const ended = async (stream: Readable | null) => {
+    if (stream === null) return;
+    // An error of a pipe ends the output too; what was read before is returned.
+    await finished(stream, { signal, writable: false }).catch(() => {});
+    stream.destroy();
+  };
+  await Promise.all([ended(stdout), ended(stderr)]);
 }
 
 function collect(stream: NodeJS.ReadableStream | null, limit: number): () => Uint8Array {
   const chunks: Buffer[] = [];
   let length = 0;
   stream?.on('data', (chunk: Buffer) => {
-    const kept = chunk.subarray(0, Math.max(0, limit - length));
+    const kept = chunk.subarray(0, limit - length);
     length += kept.length;
-    if (kept.length > 0) chunks.push(kept);
+    chunks.push(kept);
   });
   return () => Buffer.concat(chunks);
 }

@@ -38,7 +38,7 @@ export class KeeperClient {
     try {
       await connection.request(op, id);
     } catch (error) {
-      if (this.#closed || !isRuntimeError(error) || error.code !== 'Unavailable') throw error;
+      if (!isRuntimeError(error, 'Unavailable')) throw error;
       await (await this.#connection()).request(op, id);
     }
   }

@@ -12,13 +12,16 @@ type Stream = 'stdout' | 'stderr';
  * keeper is a small process that loads as few modules as possible.
  */
 export class LineWriter {
+  readonly #now: () => number;
+  #previous = 0n;
   readonly #path: string | undefined;
   readonly #rest: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   #file: number | undefined;
 
-  /** Without a path, all output is discarded. */
-  constructor(path: string | undefined) {
+  /** Without a path, all output is discarded. `now` returns the time since 1970 in microseconds. */
+  constructor(path: string | undefined, now: () => number = machineTime) {
     this.#path = path;
+    this.#now = now;
     this.reopen();
   }
 
@@ -38,9 +41,9 @@ export class LineWriter {
 
   write(stream: Stream, chunk: Buffer): void {
     if (this.#file === undefined) return;
-    const head = `${timestamp()} ${stream} `;
+    const head = `${this.#timestamp()} ${stream} `;
     const parts: Buffer[] = [];
-    let text = this.#rest[stream].length === 0 ? chunk : Buffer.concat([this.#rest[stream], chunk]);
+    let text = Buffer.concat([this.#rest[stream], chunk]);
     for (;;) {
       const end = text.indexOf(lineEnd);
       const length = Math.min(end < 0 ? text.length : end, maxTextBytes);
@@ -59,7 +62,7 @@ export class LineWriter {
     for (const stream of ['stdout', 'stderr'] as const) {
       const text = this.#rest[stream];
       this.#rest[stream] = Buffer.alloc(0);
-      if (text.length > 0) entry(parts, `${timestamp()} ${stream} `, true, text);
+      if (text.length > 0) entry(parts, `${this.#timestamp()} ${stream} `, true, text);
     }
     this.#append(parts);
   }
@@ -71,7 +74,7 @@ export class LineWriter {
   }
 
   #append(parts: readonly Buffer[]): void {
-    if (parts.length === 0 || this.#file === undefined) return;
+    if (this.#file === undefined) return;
     let bytes = Buffer.concat(parts);
     try {
       while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#file, bytes));
@@ -79,21 +82,21 @@ export class LineWriter {
       // A full disk loses log lines. An error here would stop reading, and the container would block on its pipe.
     }
   }
+
+  /** The time in RFC 3339, UTC, with nine fractional digits; never earlier than the previous one of this log. */
+  #timestamp(): string {
+    const now = BigInt(this.#now()) * 1000n;
+    if (now > this.#previous) this.#previous = now;
+    const seconds = new Date(Number(this.#previous / 1_000_000n)).toISOString().slice(0, 19);
+    return `${seconds}.${String(this.#previous % 1_000_000_000n).padStart(9, '0')}Z`;
+  }
 }
 
 function entry(parts: Buffer[], head: string, partial: boolean, text: Buffer): void {
   parts.push(Buffer.from(`${head}${partial ? 'P' : 'F'} `, 'latin1'), text, Buffer.of(lineEnd));
 }
 
-let previous = 0n;
-
-/** The time in RFC 3339, UTC, with nine fractional digits; never earlier than the previous timestamp. */
-function timestamp(): string {
-  // Not injected: log entries of containers have the time of the machine, in microseconds, which a `Clock` does not
-  // have.
-  let now = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
-  if (now <= previous) now = previous;
-  previous = now;
-  const seconds = new Date(Number(now / 1_000_000n)).toISOString().slice(0, 19);
-  return `${seconds}.${String(now % 1_000_000_000n).padStart(9, '0')}Z`;
+/** Not injected: log entries have the time of the machine in microseconds, which a `Clock` does not have. */
+function machineTime(): number {
+  return Math.round((performance.timeOrigin + performance.now()) * 1000);
 }

@@ -1,7 +1,7 @@
 import { existsSync, openSync, readdirSync, rmSync, watch } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { LogStream } from './log-stream.ts';
+import { LogStream, type OutputListener } from './log-stream.ts';
 
 /**
  * The process that reads the output of all containers of a state directory. It outlives the runtime. If it dies, output
@@ -44,25 +44,19 @@ function leaveIfIdle(): void {
 }
 
 function attach(socket: Socket, stream: LogStream): void {
-  const listener = (name: 'stdout' | 'stderr', chunk: Buffer) => {
-    const head = Buffer.allocUnsafe(5);
-    head[0] = name === 'stdout' ? 1 : 2;
-    head.writeUInt32BE(chunk.length, 1);
-    // A slow client loses output; waiting for it would stop the container.
-    if (socket.writableLength < 1 << 20) socket.write(Buffer.concat([head, chunk]));
+  const listener: OutputListener = {
+    take(name, chunk) {
+      const head = Buffer.allocUnsafe(5);
+      head[0] = name === 'stdout' ? 1 : 2;
+      head.writeUInt32BE(chunk.length, 1);
+      // A slow client loses output; waiting for it would stop the container.
+      if (socket.writableLength < 1 << 20) socket.write(Buffer.concat([head, chunk]));
+    },
+    end: () => void socket.end(),
   };
   stream.listeners.add(listener);
-  stream.onEnd = () => {
-    for (const connection of attached.get(stream) ?? []) connection.end();
-  };
-  const others = attached.get(stream) ?? new Set();
-  attached.set(stream, others.add(socket));
-  socket.on('close', () => {
-    stream.listeners.delete(listener);
-    others.delete(socket);
-  });
+  socket.on('close', () => stream.listeners.delete(listener));
 }
-const attached = new WeakMap<LogStream, Set<Socket>>();
 
 function answer(socket: Socket, line: string): void {
   let error: string | undefined;

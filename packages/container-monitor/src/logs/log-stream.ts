@@ -6,7 +6,12 @@ import { LineWriter } from './line-writer.ts';
 /** Maximum time for which an unterminated line is buffered. */
 const flushAfterMs = 200;
 
-export type OutputListener = (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+/** An attached client. */
+export interface OutputListener {
+  take(stream: 'stdout' | 'stderr', chunk: Buffer): void;
+  /** Called when no more output follows. */
+  end(): void;
+}
 
 /** Copies the output of one container from its pipes to its log file and to the attached clients. */
 export class LogStream {
@@ -17,8 +22,7 @@ export class LogStream {
   readonly #writer: LineWriter;
   readonly #pipes: { readonly stream: 'stdout' | 'stderr'; readonly fd: number; readonly socket: Socket }[] = [];
   #stdin: number | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #onEnd: () => void = () => {};
+  #flushing = false;
 
   constructor(state: string, id: string) {
     this.id = id;
@@ -37,10 +41,6 @@ export class LogStream {
       this.#pipes.push({ stream, fd, socket });
     }
     if (existsSync(join(this.#folder, 'stdin'))) this.#stdin = open('stdin');
-  }
-
-  set onEnd(callback: () => void) {
-    this.#onEnd = callback;
   }
 
   reopen(): void {
@@ -74,20 +74,20 @@ export class LogStream {
 
   /** Closes all files without reading the remaining output. */
   drop(): void {
-    clearTimeout(this.#timer);
     this.closeStdin();
     for (const { socket } of this.#pipes) socket.destroy();
     this.#writer.close();
-    this.#onEnd();
+    for (const listener of this.listeners) listener.end();
   }
 
   #take(stream: 'stdout' | 'stderr', chunk: Buffer): void {
     this.#writer.write(stream, chunk);
-    for (const listener of this.listeners) listener(stream, chunk);
-    if (!this.#writer.hasRest || this.#timer !== undefined) return;
+    for (const listener of this.listeners) listener.take(stream, chunk);
+    if (!this.#writer.hasRest || this.#flushing) return;
+    this.#flushing = true;
     // Not injected: the process of the log keeper runs in real time.
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    setTimeout(() => {
+      this.#flushing = false;
       this.#writer.flush();
     }, flushAfterMs);
   }
