@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
-import { bench, containerRecord, deadStat, ownStat, TestContainer } from './support/monitored.ts';
+import { type Bench, bench, containerRecord, deadStat, ownStat, TestContainer } from './support/monitored.ts';
 
 const id = 'c'.repeat(24);
 
@@ -31,7 +28,7 @@ test('a container is running once its pid file is written, and start() waits for
   );
   const again = await t.throwsAsync(container.start());
   t.is((again as RuntimeError).code, 'InvalidState');
-  t.deepEqual(container.calls, ['launch']);
+  t.deepEqual(container.calls, ['launch', 'executed']);
 });
 
 test('a start time is never earlier than the creation', async (t) => {
@@ -132,9 +129,19 @@ test('a container whose monitor and process have ended without an exit record is
   t.is(alive.state, 'running');
 });
 
+/** Makes the monotonic time pass only while the container waits, so that waits do not depend on the machine. */
+function passTimeInWaits(b: Bench, container: TestContainer): void {
+  let passedMs = 0;
+  b.context.clock.monotonic = () => passedMs;
+  container.onWait = () => {
+    passedMs += container.waits.at(-1) ?? 0;
+  };
+}
+
 test('stop sends the stop signal, then kills until the container has ended', async (t) => {
   const b = await bench(t);
   const container = new TestContainer(b.context, containerRecord(id));
+  passTimeInWaits(b, container);
   await container.stop(1000);
   t.deepEqual(container.calls, []);
   b.write(id, 'monitor', ownStat());
@@ -149,6 +156,12 @@ test('stop sends the stop signal, then kills until the container has ended', asy
   await container.stop(20);
   t.is(container.state, 'exited');
   t.deepEqual(container.calls.slice(0, 3), [`signal ${process.pid}`, 'kill', 'kill']);
+  t.true(
+    container.waits.some((ms) => ms > 50),
+    'it waits before it kills again',
+  );
+  await container.stop(1000);
+  t.is(container.calls.filter((call) => call.startsWith('signal')).length, 1, 'what has ended is not signalled');
   const immediately = new TestContainer(b.context, containerRecord('b'.repeat(24)));
   b.write(immediately.id, 'pid', ownStat());
   b.write(immediately.id, 'monitor', ownStat());
@@ -183,7 +196,7 @@ test('a stop that waits reads the files when they may have changed, and not all 
   const stopped = woken.stop(60_000);
   b.write(woken.id, 'logged', '');
   b.write(woken.id, 'exit', '0\n');
-  woken.wake();
+  await woken.refresh();
   await stopped;
   t.deepEqual([woken.state, woken.calls.includes('kill')], ['exited', true], 'what remains of it is killed');
 });
@@ -191,6 +204,7 @@ test('a stop that waits reads the files when they may have changed, and not all 
 test('a stop during a start ends the container once it runs', async (t) => {
   const b = await bench(t);
   const container = new TestContainer(b.context, containerRecord(id));
+  passTimeInWaits(b, container);
   container.onKill = () => {
     b.write(id, 'logged', '');
     b.write(id, 'exit', '137\n');
@@ -203,10 +217,86 @@ test('a stop during a start ends the container once it runs', async (t) => {
   const stopped = container.stop(0);
   await new Promise((resolve) => setImmediate(resolve));
   t.is(container.state, 'created');
+  await t.throwsAsync(container.start(), { code: 'InvalidState', message: /it is starting$/ });
   b.write(id, 'monitor', ownStat());
   b.write(id, 'pid', ownStat());
   await Promise.all([started, stopped]);
+  t.true(
+    container.waits.every((ms) => ms > 20),
+    'the files are not read all the time',
+  );
   t.is(container.state, 'exited');
+});
+
+test('a start reads the files again after a while, in case no event reports them', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  container.onWait = () => b.write(id, 'pid', ownStat());
+  await container.start();
+  t.is(container.state, 'running');
+  t.deepEqual(container.calls, ['launch', 'executed']);
+  t.is(container.waits.length, 1);
+  await container.refresh();
+  t.deepEqual([...new Set(container.inspected)], [process.pid], 'what runs is inspected');
+});
+
+test('a start that fails because a service is missing can be repeated', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  container.onLaunch = () => {
+    throw new RuntimeError('Unavailable', 'no keeper');
+  };
+  await t.throwsAsync(container.start(), { code: 'Unavailable' });
+  t.false(container.isActive);
+  container.onLaunch = () => b.write(id, 'pid', ownStat());
+  await container.start();
+  t.is(container.state, 'running');
+});
+
+test('the status has the process id only while the container runs, and no signal for a failed start', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id, { logPath: '/logs/c.log' }));
+  t.like(container.status(), { logPath: '/logs/c.log', mounts: [], resources: {}, startedAt: undefined });
+  b.write(id, 'pid', ownStat());
+  b.write(id, 'failed', 'killed\n');
+  await container.refresh();
+  t.is(container.status().pid, process.pid);
+  b.write(id, 'logged', '');
+  b.write(id, 'exit', '137\n');
+  await container.refresh();
+  const { pid, signal, reason, message } = container.status();
+  t.deepEqual([pid, signal, reason, message], [undefined, undefined, 'StartError', 'killed']);
+  const silent = new TestContainer(b.context, containerRecord('d'.repeat(24)));
+  silent.onLaunch = () => b.write(silent.id, 'exit', '128\n{"reason":"StartError"}\n');
+  await t.throwsAsync(silent.start(), { code: 'StartFailed', message: 'the process did not start' });
+});
+
+test('a first process that has ended is not signalled, and what remains of the container is killed', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  b.write(id, 'monitor', ownStat());
+  b.write(id, 'pid', deadStat);
+  container.onKill = () => {
+    b.write(id, 'logged', '');
+    b.write(id, 'exit', '0\n');
+  };
+  await container.stop(1);
+  t.deepEqual([...new Set(container.calls)], ['kill']);
+});
+
+test('an exit that is written while a container is found lost is its exit', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  b.write(id, 'monitor', deadStat);
+  const { exit } = b.context.runFiles;
+  let reads = 0;
+  b.context.runFiles.exit = async (name) => {
+    reads += 1;
+    if (reads === 2) b.write(id, 'exit', '7\n');
+    return exit.call(b.context.runFiles, name);
+  };
+  await container.refresh();
+  t.like(container.status(), { state: 'exited', exitCode: 7 });
 });
 
 test('a start without a process ends as failed after its time', async (t) => {
@@ -222,60 +312,6 @@ test('a start without a process ends as failed after its time', async (t) => {
     message: 'the process did not start within 30000 ms',
   });
   t.like(container.status(), { state: 'exited', exitCode: 128, reason: 'StartError' });
-});
-
-test('remove ends a monitor that is alive', async (t) => {
-  const b = await bench(t);
-  const container = new TestContainer(b.context, containerRecord(id));
-  const monitor = spawn('sleep', ['1000']);
-  t.teardown(() => monitor.kill('SIGKILL'));
-  const ended = new Promise((resolve) => monitor.once('exit', (_code, signal) => resolve(signal)));
-  b.write(id, 'monitor', readFileSync(`/proc/${monitor.pid}/stat`, 'latin1'));
-  b.write(id, 'logged', '');
-  b.write(id, 'exit', '0\n');
-  await container.remove();
-  t.is(await ended, 'SIGKILL');
-});
-
-test('remove drops the log stream, discards resources and deletes all files', async (t) => {
-  const b = await bench(t);
-  const container = new TestContainer(b.context, containerRecord(id));
-  b.write(id, 'monitor', deadStat);
-  b.write(id, 'logged', '');
-  b.write(id, 'exit', '0\n');
-  await Promise.all([container.remove(), container.remove()]);
-  await container.remove();
-  t.deepEqual(b.requests, [`drop ${id}`]);
-  t.is(container.calls.filter((call) => call === 'discard').length, 1);
-  for (const kind of ['monitor', 'logged', 'exit']) t.false(existsSync(join(b.state.run, `${id}.${kind}`)), kind);
-  t.false(existsSync(b.state.container(id)));
-  t.is(b.events.at(-1)?.type, 'containerRemoved');
-  t.is(b.events.filter(({ type }) => type === 'containerRemoved').length, 1);
-  t.false(container.isActive);
-  await t.throwsAsync(container.start(), { code: 'InvalidState' });
-});
-
-test('a removal that fails can be repeated, and is complete after the first success', async (t) => {
-  const b = await bench(t);
-  const container = new TestContainer(b.context, containerRecord(id));
-  b.write(id, 'exit', '0\n');
-  container.onDiscard = () => {
-    throw new Error('busy');
-  };
-  const failed = await Promise.allSettled([container.remove(), container.remove()]);
-  t.deepEqual(
-    failed.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  );
-  t.true(existsSync(b.state.container(id)));
-  t.false(b.events.some(({ type }) => type === 'containerRemoved'));
-  container.onDiscard = () => {};
-  await container.remove();
-  await container.remove();
-  t.is(container.calls.filter((call) => call === 'discard').length, 2, 'concurrent removals share one run');
-  t.deepEqual(readdirSync(b.state.containers), []);
-  t.deepEqual(readdirSync(b.state.run), []);
-  t.is(b.events.filter(({ type }) => type === 'containerRemoved').length, 1);
 });
 
 test('changed limits are merged, stored, and read by the next runtime', async (t) => {

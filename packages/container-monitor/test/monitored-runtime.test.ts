@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContainerConfig, PodSandboxConfig } from '@keelson/container-runtime';
 import { silentLogger } from '@keelson/core/runtime';
 import test from 'ava';
-import { type ContainerContext, Inventory, MonitoredRuntime, MonitoredSandbox } from '../src/index.ts';
+import { type ContainerContext, Inventory, MonitoredRuntime, MonitoredSandbox, stagingFolder } from '../src/index.ts';
 import {
   type Bench,
   bench,
@@ -48,9 +48,15 @@ class TestRuntime extends MonitoredRuntime<TestSandbox, TestContainer> {
     return new TestSandbox(this.#context, record, true);
   }
   protected override async makeContainer(sandbox: TestSandbox, config: ContainerConfig, id: string) {
+    await stagingFolder(this.#context, id);
     await this.beforeContainer();
     if (config.image === 'bad') throw new Error('bad image');
-    return new TestContainer(this.#context, containerRecord(id, { sandboxId: sandbox.id, config, createdAt: 1 }));
+    const container = new TestContainer(
+      this.#context,
+      containerRecord(id, { sandboxId: sandbox.id, config, createdAt: 1 }),
+    );
+    rmSync(join(this.#context.state.containers, `.new-${id}`), { recursive: true });
+    return container;
   }
 }
 
@@ -105,7 +111,7 @@ test('a removal of a sandbox that fails can be repeated; concurrent removals sha
   sandbox.onDiscard = () => {};
   await Promise.all([runtime.removePodSandbox(pod), runtime.removePodSandbox(pod)]);
   t.deepEqual(sandbox.calls, ['release', 'discard', 'discard']);
-  t.deepEqual(readdirSync(b.state.sandboxes), []);
+  t.deepEqual([...readdirSync(b.state.sandboxes), ...readdirSync(b.state.containers)], []);
   await t.throwsAsync(runtime.podSandboxStatus(pod), { code: 'NotFound' });
   await t.throwsAsync(runtime.containerStatus(one), { code: 'NotFound' });
   await Promise.all([sandbox.stop(), sandbox.remove()]);
@@ -230,6 +236,7 @@ test('a runtime creates, lists and removes sandboxes and containers', async (t) 
   const two = await runtime.createContainer(later, config('two'));
   await t.throwsAsync(runtime.createContainer(pod, config('one')), { code: 'AlreadyExists' });
   await t.throwsAsync(runtime.createContainer(pod, config('three', 'bad')), { message: 'bad image' });
+  t.deepEqual(readdirSync(b.state.containers).sort(), [one, two].sort(), 'what was prepared is removed');
   await t.notThrowsAsync(runtime.createContainer(pod, config('three')));
   t.deepEqual(
     (await runtime.listContainers({ sandboxId: later })).map(({ id }) => id),
@@ -267,9 +274,56 @@ test('a container that is created while its sandbox stops is removed', async (t)
   runtime.beforeContainer = () => runtime.stopPodSandbox(pod);
   await t.throwsAsync(runtime.createContainer(pod, config('one')), { code: 'InvalidState' });
   t.is((await runtime.listContainers()).length, 0);
+  t.deepEqual(readdirSync(b.state.containers), []);
   await t.throwsAsync(runtime.runPodSandbox({ ...podConfig('r'), logDirectory: 'relative' }), {
     code: 'InvalidArgument',
   });
   await t.notThrowsAsync(runtime.runPodSandbox({ ...podConfig('r'), logDirectory: join(b.state.root, 'logs') }));
   t.true(existsSync(join(b.state.root, 'logs')));
+});
+
+test('a runtime starts, changes, stops and removes a container', async (t) => {
+  const b = await bench(t);
+  const inventory = inventoryOf(b);
+  const runtime = new TestRuntime(b, inventory);
+  const pod = await runtime.runPodSandbox(podConfig('p'));
+  const id = await runtime.createContainer(pod, config('one'));
+  const container = inventory.containers.get(id) as TestContainer;
+  t.true(inventory.sandboxes.get(pod)?.containers.has(container));
+  container.onLaunch = () => b.write(id, 'pid', ownStat());
+  container.onKill = () => {
+    b.write(id, 'logged', '');
+    b.write(id, 'exit', '137\n');
+  };
+  await runtime.startContainer(id);
+  t.is((await runtime.containerStatus(id)).state, 'running');
+  await runtime.updateContainerResources(id, { cpuShares: 3 });
+  t.deepEqual((await runtime.containerStatus(id)).resources, { cpuShares: 3 });
+  await runtime.stopContainer(id, { gracePeriodMs: 0 });
+  t.is((await runtime.containerStatus(id)).state, 'exited');
+  await t.throwsAsync(runtime.reopenContainerLog(id), { code: 'InvalidState', message: /is exited, not running$/ });
+  await t.notThrowsAsync(runtime.stopContainer('unknown', { gracePeriodMs: 0 }));
+  await t.notThrowsAsync(runtime.stopPodSandbox('unknown'));
+  await runtime.removeContainer(id);
+  t.is(inventory.sandboxes.get(pod)?.containers.size, 0);
+  await t.notThrowsAsync(runtime.createContainer(pod, config('one')), 'its identity is free');
+});
+
+test('a runtime that is disposed of ends the streams of its events, its polls and its connection', async (t) => {
+  const b = await bench(t);
+  let closed = 0;
+  let canceled = 0;
+  b.context.keeper.close = async () => void closed++;
+  b.context.clock.after = () => () => void canceled++;
+  const inventory = inventoryOf(b);
+  await inventory.load(false);
+  const runtime = new TestRuntime(b, inventory);
+  const events = runtime.events()[Symbol.asyncIterator]();
+  t.is((await events.next()).value.type, 'resync');
+  const next = events.next();
+  await runtime.runPodSandbox(podConfig('p'));
+  t.is((await next).value.type, 'sandboxReady');
+  await runtime[Symbol.asyncDispose]();
+  t.true((await events.next()).done);
+  t.deepEqual([closed, canceled], [1, 1]);
 });

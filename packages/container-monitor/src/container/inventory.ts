@@ -51,8 +51,8 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     }
     for (const id of await readdir(state.containers)) {
       const record = isId(id) ? await readRecord<C['record']>(join(state.containers, id, 'record.json')) : undefined;
-      const sandbox = record && this.sandboxes.get(record.sandboxId);
       if (record === undefined) continue;
+      const sandbox = this.sandboxes.get(record.sandboxId);
       const container = this.#parts.container(record, sandbox);
       await container.loadResources();
       // The runtime was interrupted during the removal of the sandbox.
@@ -130,7 +130,6 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     this.#closed = true;
     this.#watcher?.close();
     this.#cancelRelist();
-    for (const container of this.containers.values()) container.wake();
   }
 
   #enterSandbox(sandbox: S): void {
@@ -152,9 +151,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
   #watch(): void {
     this.#watcher = watch(this.#parts.around.state.run, { persistent: false }, (_event, name) => {
       const container = this.containers.get(name?.slice(0, 24) ?? '');
-      if (container === undefined) return;
-      container.wake();
-      void this.#refresh(container);
+      if (container !== undefined) void this.#refresh(container);
     });
     this.#watcher.on('error', (error) => {
       this.#parts.logger.warn('file events of containers failed, their state is polled', { err: error });

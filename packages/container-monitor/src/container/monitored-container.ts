@@ -120,10 +120,10 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     while (this.state === 'created' && !this.#removed) {
       if (this.around.clock.monotonic() > deadline) {
         await this.failStart(`the process did not start within ${startTimeoutMs} ms`);
-        break;
+      } else {
+        await this.changed(250);
+        await this.refresh();
       }
-      await this.changed(250);
-      await this.refresh();
     }
     await this.executed();
     if (this.#exit?.reason === ExitReason.StartError)
@@ -315,28 +315,22 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     if (text !== undefined) this.#resources = JSON.parse(text) as LinuxResources;
   }
 
-  /** Wakes the callers of {@link changed}. */
-  wake(): void {
-    for (const waiter of this.#waiters) waiter();
-  }
-
-  /** Resolves when the files may have changed, at the latest after `withinMs`. */
+  /** Resolves when the state has changed, at the latest after `withinMs`. */
   protected changed(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        cancel();
+        clearTimeout(timer);
         this.#waiters.delete(done);
         resolve();
       };
       // Not injected: this timer must keep the process alive, which timers of a `Clock` do not.
       const timer = setTimeout(done, withinMs);
-      const cancel = () => clearTimeout(timer);
       this.#waiters.add(done);
     });
   }
 
   #publish(type: 'containerStarted' | 'containerExited' | 'containerRemoved', at: number): void {
     this.around.events.publish({ type, containerId: this.id, sandboxId: this.record.sandboxId, at });
-    this.wake();
+    for (const wake of this.#waiters) wake();
   }
 }

@@ -177,13 +177,9 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
   }
 
   /** The containers that a filter selects. */
-  protected matching(filter: ContainerFilter = {}): C[] {
-    const { containers, sandboxes } = this.#parts.inventory;
-    let candidates: Iterable<C> = containers.values();
-    if (filter.id !== undefined)
-      candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
-    else if (filter.sandboxId !== undefined) candidates = sandboxes.get(filter.sandboxId)?.containers ?? [];
-    return [...candidates].filter((container) => matchesContainer(container.snapshot, filter));
+  protected matching(filter?: ContainerFilter): C[] {
+    const containers = [...this.#parts.inventory.containers.values()];
+    return containers.filter((container) => matchesContainer(container.snapshot, filter));
   }
 
   /** A sandbox that is ready. @throws `NotFound`, `InvalidState` */

@@ -89,7 +89,12 @@ export class TestContainer extends MonitoredContainer {
   onLaunch: () => void = () => {};
   onKill: () => void = () => {};
   onDiscard: () => void = () => {};
+  onWait: () => void = () => {};
   reason: string | undefined;
+  /** Limits of the waits for a change, in milliseconds. */
+  readonly waits: number[] = [];
+  /** Process ids of the calls of `inspectRunning`. */
+  readonly inspected: number[] = [];
 
   constructor(context: ContainerContext, record: ContainerRecord) {
     super(context, record);
@@ -99,6 +104,17 @@ export class TestContainer extends MonitoredContainer {
   protected override async launch(): Promise<void> {
     this.calls.push('launch');
     this.onLaunch();
+  }
+  protected override async executed(): Promise<void> {
+    this.calls.push('executed');
+  }
+  protected override async inspectRunning(identity: ProcessIdentity): Promise<void> {
+    this.inspected.push(identity.pid);
+  }
+  protected override changed(withinMs: number): Promise<void> {
+    this.waits.push(withinMs);
+    this.onWait();
+    return super.changed(withinMs);
   }
   protected override signalStop(identity: ProcessIdentity): void {
     this.calls.push(`signal ${identity.pid}`);
