@@ -231,10 +231,10 @@ test('the state directory is completed, cleaned, and reports a reboot', async (t
 test('log lines have a time, a stream and a tag; long and unterminated lines are partial', (t) => {
   const path = join(folderOf(t), 'logs', 'c.log');
   const writer = new LineWriter(path);
-  writer.write('stdout', Buffer.from('one\ntw'));
+  writer.write('stdout', Buffer.from('one\nt'));
   t.true(writer.hasRest);
   writer.write('stderr', Buffer.from('err\n'));
-  writer.write('stdout', Buffer.from('o\n'));
+  writer.write('stdout', Buffer.from('wo\n'));
   t.false(writer.hasRest);
   writer.write('stdout', Buffer.from(`${'x'.repeat(16_384)}y\nrest`));
   writer.flush();

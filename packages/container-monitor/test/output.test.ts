@@ -70,7 +70,7 @@ test('output that arrives after the end of the process is waited for, on both st
       { signal: undefined, kill: () => {} },
     );
     streams[late === 'stdout' ? 'stderr' : 'stdout'].end();
-    await new Promise((resolve) => setImmediate(resolve));
+    await delay(20);
     streams[late].end('late');
     t.is(String((await result)[late]), 'late');
   }
@@ -213,6 +213,21 @@ test('a line of the maximum length is whole, and longer ones are divided at it',
       ['stderr', 'P', 1],
     ],
   );
+});
+
+test('an empty line is an entry', (t) => {
+  const path = join(folderOf(t), 'c.log');
+  const writer = new LineWriter(path);
+  writer.write('stdout', Buffer.from('\nx\n\n'));
+  t.deepEqual(
+    tags(path).map(([, , tag, text]) => [tag, text]),
+    [
+      ['F', ''],
+      ['F', 'x'],
+      ['F', ''],
+    ],
+  );
+  writer.close();
 });
 
 test('times of log entries have nine digits and never decrease', (t) => {

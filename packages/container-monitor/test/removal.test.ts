@@ -17,6 +17,7 @@ test('the files of a removed container are not read, and a missing keeper does n
   t.is(container.state, 'exited');
   const created = new TestContainer(b.context, containerRecord('d'.repeat(24)));
   await created.remove();
+  await t.throwsAsync(created.start(), { code: 'InvalidState' });
   b.write(created.id, 'pid', ownStat());
   await created.refresh();
   t.is(created.state, 'created');

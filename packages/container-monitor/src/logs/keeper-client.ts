@@ -152,7 +152,7 @@ class Connection {
     this.#socket.off('data', this.#onData);
     this.#socket.pause();
     this.#socket.ref();
-    if (this.#rest.length > 0) this.#socket.unshift(this.#rest);
+    this.#socket.unshift(this.#rest);
     return this.#socket;
   }
 

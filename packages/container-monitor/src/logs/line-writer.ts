@@ -47,7 +47,7 @@ export class LineWriter {
     for (;;) {
       const end = text.indexOf(lineEnd);
       const length = Math.min(end < 0 ? text.length : end, maxTextBytes);
-      const whole = end >= 0 && length === end;
+      const whole = length === end;
       if (!whole && length < maxTextBytes) break;
       entry(parts, head, !whole, text.subarray(0, length));
       text = text.subarray(whole ? length + 1 : length);
