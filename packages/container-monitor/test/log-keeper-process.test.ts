@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { listProcesses, readCommandLine, readStat } from '@keelson/container-host';
 import { StateDirectory } from '../src/index.ts';
+import { KeeperClient } from '../src/logs/keeper-client.ts';
 import { id, onLinux, opened, until } from './support/keeper.ts';
 import { containerRecord, ownStat } from './support/monitored.ts';
 
@@ -119,4 +120,27 @@ onLinux('requests may arrive divided, and several at once', async (t) => {
   const [first, second, third] = answers.split('\n').map((line) => line && JSON.parse(line));
   t.deepEqual([first, second], [{ error: 'not kept' }, {}]);
   t.regex(third.error, /JSON/);
+});
+
+onLinux('a keeper that does not start within its time is an error; the next request starts one again', async (t) => {
+  const { context } = await opened(t);
+  const { state } = context;
+  const lock = spawn('flock', ['--no-fork', join(state.keeper, 'lock'), 'sh', '-c', 'echo held; exec sleep 60']);
+  t.teardown(() => lock.kill('SIGKILL'));
+  await new Promise((resolve) => lock.stdout.once('data', resolve));
+  const client = new KeeperClient(state, () => {}, 50);
+  t.teardown(() => client.close());
+  await t.throwsAsync(client.ensure(), { code: 'Unavailable', message: 'the log keeper did not start' });
+  const released = new Promise((resolve) => lock.once('close', resolve));
+  lock.kill('SIGKILL');
+  await released;
+  let isStarted = false;
+  const deadline = Date.now() + 30_000;
+  while (!isStarted && Date.now() < deadline) {
+    isStarted = await client.ensure().then(
+      () => true,
+      () => false,
+    );
+  }
+  t.true(isStarted);
 });

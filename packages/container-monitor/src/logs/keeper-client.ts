@@ -11,7 +11,7 @@ import type { StateDirectory } from '../state/state-directory.ts';
 const entry = fileURLToPath(import.meta.resolve('#log-keeper'));
 /** Node options of the log keeper. A small heap is sufficient, because the keeper buffers chunks of at most 64 KiB. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=0', '--no-warnings'];
-const startTimeoutMs = 30_000;
+const defaultStartTimeoutMs = 30_000;
 
 type Operation = 'keep' | 'drop' | 'reopen' | 'closeStdin' | 'attach';
 
@@ -19,14 +19,19 @@ type Operation = 'keep' | 'drop' | 'reopen' | 'closeStdin' | 'attach';
 export class KeeperClient {
   readonly #state: StateDirectory;
   readonly #onDisconnect: () => void;
+  readonly #startTimeoutMs: number;
   #folder: FileHandle | undefined;
   #connecting: Promise<Connection> | undefined;
   #closed = false;
 
-  /** `onDisconnect` is called when the connection ends although this client is open. */
-  constructor(state: StateDirectory, onDisconnect: () => void) {
+  /**
+   * `onDisconnect` is called when the connection ends although this client is open. Requests fail when a keeper has not
+   * started within `startTimeoutMs`.
+   */
+  constructor(state: StateDirectory, onDisconnect: () => void, startTimeoutMs: number = defaultStartTimeoutMs) {
     this.#state = state;
     this.#onDisconnect = onDisconnect;
+    this.#startTimeoutMs = startTimeoutMs;
   }
 
   /**
@@ -83,7 +88,7 @@ export class KeeperClient {
       if (!this.#closed) this.#onDisconnect();
     };
     // Not injected: the log keeper is another process, whose start takes real time.
-    const deadline = performance.now() + startTimeoutMs;
+    const deadline = performance.now() + this.#startTimeoutMs;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#connect(disconnected);
