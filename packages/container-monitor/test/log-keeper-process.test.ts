@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { listProcesses, readCommandLine, readStat } from '@keelson/container-host';
 import { StateDirectory } from '../src/index.ts';
 import { KeeperClient } from '../src/logs/keeper-client.ts';
-import { id, onLinux, opened, until } from './support/keeper.ts';
+import { id, onLinux, opened, removeState, until } from './support/keeper.ts';
 import { containerRecord, ownStat } from './support/monitored.ts';
 
 /** Process id of the log keeper of a state directory; undefined when none is running. */
@@ -41,7 +41,7 @@ onLinux('a keeper ends without containers and connections only, and no signal en
 
   // This keeper becomes idle after the two above, so an idle period of theirs ends before it.
   const root = mkdtempSync('/tmp/keelson-keeper-');
-  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  t.teardown(() => removeState(root));
   await new StateDirectory(root, '#!/bin/sh\n').prepare();
   const entry = fileURLToPath(new URL('../src/logs/log-keeper.js', import.meta.url));
   const idle = spawn(process.execPath, [entry, root], { stdio: 'ignore' });

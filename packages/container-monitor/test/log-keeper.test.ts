@@ -8,7 +8,6 @@ import {
   readFileSync,
   readlinkSync,
   readSync,
-  rmSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -17,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { listProcesses, readCommandLine, readStat, toolPath } from '@keelson/container-host';
 import { attachStreams, StateDirectory } from '../src/index.ts';
 import { KeeperClient } from '../src/logs/keeper-client.ts';
-import { fakeKeeper, id, onLinux, opened, until } from './support/keeper.ts';
+import { fakeKeeper, id, onLinux, opened, removeState, until } from './support/keeper.ts';
 import { bench, containerRecord, ownStat, TestContainer } from './support/monitored.ts';
 
 onLinux('the keeper copies output to the log and to attached clients, and completes the log at the exit', async (t) => {
@@ -177,7 +176,7 @@ onLinux('a request to a keeper that was just leaving is sent to the next one', a
 
 onLinux('a keeper without containers and connections ends', async (t) => {
   const root = mkdtempSync('/tmp/keelson-keeper-');
-  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  t.teardown(() => removeState(root));
   await new StateDirectory(root, '#!/bin/sh\n').prepare();
   const entry = fileURLToPath(new URL('../src/logs/log-keeper.js', import.meta.url));
   const keeper = spawn(process.execPath, [entry, root], { stdio: 'ignore' });

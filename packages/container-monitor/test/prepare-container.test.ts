@@ -8,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -30,7 +29,7 @@ import {
   terminalsWork,
   withTerminal,
 } from '../src/index.ts';
-import { id, onLinux, until } from './support/keeper.ts';
+import { id, onLinux, removeState, until } from './support/keeper.ts';
 import { bench, containerRecord } from './support/monitored.ts';
 
 const config = { metadata: { name: 'c', attempt: 0 }, image: 'x' };
@@ -160,7 +159,7 @@ mv "$1/seen.new" "$1/seen"\nexec sleep 60\n`;
   t.teardown(() => {
     runtime.kill('SIGKILL');
     if (existsSync(join(state.run, 'seen'))) process.kill(Number(seen()[0]), 'SIGKILL');
-    rmSync(root, { recursive: true, force: true });
+    return removeState(root);
   });
   let output = '';
   for (const stream of [runtime.stdout, runtime.stderr]) stream.on('data', (chunk) => (output += String(chunk)));

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { EventFeed } from '@keelson/container-runtime';
@@ -17,6 +18,11 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
+/** Removes a state directory. A keeper may still write that a log is complete, so the removal is repeated then. */
+export async function removeState(root: string): Promise<void> {
+  await rm(root, { recursive: true, force: true, maxRetries: 10 });
+}
+
 /** A state directory with one prepared container, and a client that starts a real log keeper for it. */
 export async function opened(t: ExecutionContext): Promise<{ context: ContainerContext; log: string; root: string }> {
   const root = mkdtempSync('/tmp/keelson-keeper-');
@@ -25,7 +31,7 @@ export async function opened(t: ExecutionContext): Promise<{ context: ContainerC
   const keeper = new KeeperClient(state, () => {});
   t.teardown(async () => {
     await keeper.close();
-    rmSync(root, { recursive: true, force: true });
+    await removeState(root);
   });
   const context: ContainerContext = {
     state,
@@ -74,7 +80,7 @@ export async function fakeKeeper(
   t.teardown(async () => {
     await client.close();
     server.close();
-    rmSync(root, { recursive: true, force: true });
+    await removeState(root);
   });
   return self;
 }
