@@ -108,6 +108,7 @@ function collect(stream: NodeJS.ReadableStream | null, limit: number): () => Uin
   const chunks: Buffer[] = [];
   let length = 0;
   stream?.on('data', (chunk: Buffer) => {
+    if (length === limit) return;
     const kept = chunk.subarray(0, limit - length);
     length += kept.length;
     chunks.push(kept);

@@ -43,7 +43,7 @@ export class LineWriter {
     if (this.#file === undefined) return;
     const head = `${this.#timestamp()} ${stream} `;
     const parts: Buffer[] = [];
-    let text = Buffer.concat([this.#rest[stream], chunk]);
+    let text = this.#rest[stream].length === 0 ? chunk : Buffer.concat([this.#rest[stream], chunk]);
     for (;;) {
       const end = text.indexOf(lineEnd);
       const length = Math.min(end < 0 ? text.length : end, maxTextBytes);
