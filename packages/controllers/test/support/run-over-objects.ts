@@ -44,3 +44,42 @@ export function runOverObjects(
     event: (_object, type, reason, message) => events.push(`${type} ${reason}: ${message}`),
   };
 }
+
+export interface RecordedWrites {
+  readonly client: ApiClient;
+  /** `create Pod name`, in the order of the calls. */
+  readonly writes: string[];
+  /** The objects that were created, and the bodies of patches. */
+  readonly bodies: unknown[];
+}
+
+/**
+ * A client that records writes without a server.
+ *
+ * @param answer called before each request; may throw its failure, or return the object of a get
+ */
+export function recordedWrites(answer: (request: string) => KubeObject | undefined = () => undefined): RecordedWrites {
+  const writes: string[] = [];
+  const bodies: unknown[] = [];
+  const of = (kind: KindDefinition) => {
+    const call = (verb: string, name = '', body?: unknown) => {
+      const request = `${verb} ${kind.kind} ${name}`;
+      const found = answer(request);
+      if (verb === 'get') return found;
+      writes.push(request);
+      bodies.push(body);
+      return body;
+    };
+    const objects = {
+      namespace: () => objects,
+      get: async (name: string) => call('get', name),
+      create: async (body: KubeObject) => call('create', body.metadata?.name ?? body.metadata?.generateName, body),
+      delete: async (name: string) => call('delete', name),
+      patch: async (name: string, _type: string, body: unknown) => call('patch', name, body),
+      patchSubresource: async (name: string, subresource: string, _type: string, body: unknown) =>
+        call(`patch ${subresource} of`, name, body),
+    };
+    return objects;
+  };
+  return { client: { resource: of } as unknown as ApiClient, writes, bodies };
+}
