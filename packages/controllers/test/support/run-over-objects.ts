@@ -18,7 +18,9 @@ export function runOverObjects(
   client: Partial<ApiClient> = {},
 ): RecordedRun {
   const events: string[] = [];
-  const keyOf = ({ metadata }: KubeObject) => `${metadata?.namespace}/${metadata?.name}`;
+  const readers = new Map<string, unknown>();
+  const keyOf = ({ metadata: { namespace, name = '' } = {} }: KubeObject) =>
+    namespace === undefined ? name : `${namespace}/${name}`;
   const read = <T extends KubeObject>(kind: KindDefinition<T>) => {
     const objects = (copies.find(([other]) => other.kind === kind.kind)?.[1] ?? []) as readonly T[];
     const isControlled = (object: T, owner: KubeObject) =>
@@ -27,9 +29,13 @@ export function runOverObjects(
       get: (key: string) => objects.find((object) => keyOf(object) === key),
       list: () => [...objects],
       inNamespace: (namespace: string) => objects.filter(({ metadata }) => metadata?.namespace === namespace),
+      by: (values: (object: T) => readonly string[], value: string) =>
+        objects.filter((object) => values(object).includes(value)),
       controlledBy: (owner: KubeObject) => objects.filter((object) => isControlled(object, owner)),
     };
-    return reader as unknown as ObjectReader<T>;
+    // Controllers keep state by reader.
+    if (!readers.has(kind.kind)) readers.set(kind.kind, reader);
+    return readers.get(kind.kind) as ObjectReader<T>;
   };
   return {
     ...{
@@ -76,6 +82,9 @@ export function recordedWrites(answer: (request: string) => KubeObject | undefin
       create: async (body: KubeObject) => call('create', body.metadata?.name ?? body.metadata?.generateName, body),
       delete: async (name: string) => call('delete', name),
       patch: async (name: string, _type: string, body: unknown) => call('patch', name, body),
+      update: async (body: KubeObject) => call('update', body.metadata?.name, body),
+      updateSubresource: async (name: string, subresource: string, body: unknown) =>
+        call(`update ${subresource} of`, name, body),
       patchSubresource: async (name: string, subresource: string, _type: string, body: unknown) =>
         call(`patch ${subresource} of`, name, body),
     };
