@@ -10,6 +10,7 @@ import {
   targetPortOf,
 } from '../src/endpoints/pod-endpoints.ts';
 import { rankedForDeletion } from '../src/replicaset/deletion-rank.ts';
+import { isObserved } from '../src/workload/object-status.ts';
 import { isAvailable, isTerminating, untilAvailable } from '../src/workload/pod-state.ts';
 import { createPod, deletePod, inParallel, podOf, slowStart } from '../src/workload/pod-writes.ts';
 import { atRevision } from '../src/workload/revisions.ts';
@@ -266,4 +267,14 @@ test('a change of a pod concerns the services that select it or selected it befo
   t.is(later, ago(5), 'the creation of a pod that is not being deleted does not count');
   t.is(lastChange(service({}), []), ago(9000));
   t.is(lastChange(service({}), [pod('q', { ready: 50, created: 1, deleted: true })]), ago(1));
+});
+
+test('an object is observed when its status is of its generation', (t) => {
+  const observed = (generation: number, observedGeneration?: number) =>
+    isObserved({
+      metadata: { generation },
+      ...(observedGeneration === undefined ? {} : { status: { observedGeneration } }),
+    });
+  t.deepEqual([observed(1), observed(1, 1), observed(2, 1), observed(1, 2)], [false, true, false, true]);
+  t.true(isObserved({}));
 });
