@@ -10,6 +10,7 @@ import {
 import { isStatusError, StatusReason } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
 
+import { isObserved } from '../workload/object-status.ts';
 import { isActive } from '../workload/pod-state.ts';
 import { relatedOrphans, selectorOf } from '../workload/selector.ts';
 import { compareRevisions } from './annotations.ts';
@@ -83,8 +84,7 @@ async function step(rollout: Rollout): Promise<ReconcileResult> {
   }
   if (deployment.spec.strategy?.type === 'Recreate') await recreate(rollout);
   else await rollingUpdate(rollout);
-  const observed = (deployment.status?.observedGeneration ?? 0) >= (deployment.metadata?.generation ?? 0);
-  if (observed && isComplete(deployment, deployment.status ?? {})) await deleteOldSets(rollout);
+  if (isObserved(deployment) && isComplete(deployment, deployment.status ?? {})) await deleteOldSets(rollout);
   return reportProgress(rollout);
 }
 
@@ -96,11 +96,11 @@ async function deleteOldSets({ run, deployment, old }: Rollout): Promise<void> {
   if (alive.length <= limit) return;
   const sets = run.client.resource(ReplicaSet).namespace(deployment.metadata?.namespace ?? '');
   const oldest = [...alive].sort((a, b) => compareRevisions(a, b) || byAge(a, b));
-  for (const { metadata, spec, status } of oldest.slice(0, alive.length - limit)) {
-    const observed = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
-    if (!observed || (status?.replicas ?? 0) > 0 || replicasOf({ spec }) > 0) continue;
+  for (const set of oldest.slice(0, alive.length - limit)) {
+    if (!isObserved(set) || (set.status?.replicas ?? 0) > 0 || replicasOf(set) > 0) continue;
+    const { name = '', uid = '' } = set.metadata ?? {};
     try {
-      await sets.delete(metadata?.name ?? '', { preconditions: { uid: metadata?.uid ?? '' } });
+      await sets.delete(name, { preconditions: { uid } });
     } catch (error) {
       if (!isStatusError(error, StatusReason.NotFound)) throw error;
     }

@@ -1,6 +1,7 @@
 import { ownerReference, type ReconcileRun } from '@keelson/controller-kit';
 import { timeMs } from '@keelson/core';
 import { Deployment, Pod, ReplicaSet } from '@keelson/kinds';
+import { isObserved } from '../workload/object-status.ts';
 import { isActive } from '../workload/pod-state.ts';
 import { shortHash, templateText } from '../workload/template.ts';
 import { copiedAnnotations, replicaAnnotations, withRevision } from './annotations.ts';
@@ -32,7 +33,7 @@ export function availableOf(set: ReplicaSet): number {
 export function mostPods(run: ReconcileRun, sets: readonly ReplicaSet[]): number | undefined {
   let sum = 0;
   for (const set of sets) {
-    if ((set.status?.observedGeneration ?? 0) < (set.metadata?.generation ?? 0)) return undefined;
+    if (!isObserved(set)) return undefined;
     sum += Math.max(replicasOf(set), run.read(Pod).controlledBy(set).filter(isActive).length);
   }
   return sum;

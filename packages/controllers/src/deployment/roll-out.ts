@@ -1,4 +1,5 @@
 import { Pod, type ReplicaSet } from '@keelson/kinds';
+import { isObserved } from '../workload/object-status.ts';
 import { hasEnded } from '../workload/pod-state.ts';
 import { availableOf, mostPods, mostReplicas, replicasOf, requested, resize } from './replica-sets.ts';
 import type { Rollout } from './rollout.ts';
@@ -56,7 +57,7 @@ export async function recreate(rollout: Rollout): Promise<void> {
   const remain = rollout.old.some(
     (set) =>
       (set.status?.replicas ?? 0) > 0 ||
-      (set.status?.observedGeneration ?? 0) < (set.metadata?.generation ?? 0) ||
+      !isObserved(set) ||
       run
         .read(Pod)
         .controlledBy(set)

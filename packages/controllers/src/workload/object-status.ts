@@ -24,6 +24,11 @@ export async function writeStatus<S extends object, T extends WithStatus<S>>(
   await run.client.resource(kind).namespace(namespace).updateSubresource(name, 'status', body);
 }
 
+/** True when the controller of an object has reported the state of its present spec. */
+export function isObserved({ metadata, status }: WithStatus<{ observedGeneration?: number }>): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
+}
+
 /** The present time as text for conditions. */
 export function timeOf(run: ReconcileRun): string {
   return formatTime(new Date(run.clock.now()));
