@@ -1,4 +1,4 @@
-import type { ApiClient } from '@keelson/core';
+import { type ApiClient, type KubeObject, statusErrors } from '@keelson/core';
 import { type appsV1, type Deployment, Pod, type ReplicaSet } from '@keelson/kinds';
 import { Rollout } from '../../src/deployment/rollout.ts';
 import { runOverObjects } from './run-over-objects.ts';
@@ -45,12 +45,29 @@ export const rolling = (surge: number | string, unavailable: number | string) =>
   strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: surge, maxUnavailable: unavailable } },
 });
 
-/** A rollout whose writes are recorded. */
-export function rolloutOf(object: Deployment, sets: readonly ReplicaSet[], pods: readonly Pod[] = []) {
+/**
+ * A rollout whose writes are recorded.
+ *
+ * @param existing the object that has the name of a new replica set
+ */
+export function rolloutOf(
+  object: Deployment,
+  sets: readonly ReplicaSet[],
+  pods: readonly Pod[] = [],
+  existing?: ReplicaSet,
+) {
   const sizes = new Map<string, number | undefined>();
   const statuses: appsV1.DeploymentStatus[] = [];
+  const updates: KubeObject[] = [];
+  const create = (set: ReplicaSet) => {
+    if (existing === undefined) return { ...set, metadata: { ...set.metadata, uid: 'created', generation: 1 } };
+    throw statusErrors.alreadyExists({ group: 'apps', resource: 'replicasets' } as never, set.metadata?.name ?? '');
+  };
   const objects = {
+    create: async (set: ReplicaSet) => create(set),
+    get: async () => existing,
     update: async (set: ReplicaSet) => {
+      updates.push(set);
       sizes.set(set.metadata?.name ?? '', set.spec.replicas);
       return set;
     },
@@ -66,6 +83,7 @@ export function rolloutOf(object: Deployment, sets: readonly ReplicaSet[], pods:
     run,
     rollout,
     statuses,
+    updates,
     sizes: () => rollout.all.map(({ spec }) => spec.replicas).join(),
     written: () => [...sizes.keys()].join(),
   };
