@@ -45,7 +45,11 @@ const placed = async (workloads: WorkloadPlane) =>
 test('each node receives one pod that only this node can run, with the tolerations of daemon pods', async (t) => {
   const workloads = await open(t, nodes(3));
   await workloads.objects(DaemonSet).create(daemonSet());
-  await workloads.reaches(DaemonSet, 'agent', isComplete(3));
+  const { status } = await workloads.reaches(DaemonSet, 'agent', isComplete(3));
+  t.deepEqual(status, {
+    ...{ currentNumberScheduled: 3, desiredNumberScheduled: 3, numberMisscheduled: 0, numberReady: 3 },
+    ...{ numberAvailable: 3, updatedNumberScheduled: 3, observedGeneration: 1 },
+  });
   t.deepEqual(await placed(workloads), ['node-0', 'node-1', 'node-2']);
   const [pod] = await workloads.activePods();
   const [revision] = await workloads.list(ControllerRevision);
@@ -208,4 +212,14 @@ test('pods of a removed node that were never assigned are deleted, and old revis
   }
   await until(async () => (await workloads.list(ControllerRevision)).length === 2);
   t.pass();
+});
+
+test('pods become available after minReadySeconds, until which the set reports them as unavailable', async (t) => {
+  const workloads = await open(t, nodes(1));
+  await workloads.objects(DaemonSet).create(daemonSet({ minReadySeconds: 30 }));
+  const began = workloads.clock.now();
+  const { status } = await workloads.reaches(DaemonSet, 'agent', (set) => set.status?.numberReady === 1);
+  t.deepEqual([status?.numberAvailable, status?.numberUnavailable], [undefined, 1]);
+  await workloads.reaches(DaemonSet, 'agent', isComplete(1), { advanceMs: 5000 });
+  t.true(workloads.clock.now() - began >= 30_000);
 });

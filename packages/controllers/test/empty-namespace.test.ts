@@ -72,6 +72,13 @@ test('other objects are deleted only after the pods have ended', async (t) => {
   t.deepEqual(deletions, ['pods Background first', 'configmaps Background first']);
 });
 
+test('other objects are not deleted while it is unknown whether pods remain', async (t) => {
+  const { client, deletions } = clientOf({ configmaps: [item()], pods: new Error('no connection') });
+  const emptied = await emptyNamespace(client, [resource('configmaps'), resource('pods')], 'n', signal);
+  t.deepEqual(emptied, { remaining: [], failures: [{ resource: 'pods', message: 'no connection' }] });
+  t.deepEqual(deletions, []);
+});
+
 test('cluster-scoped resources and those that cannot be deleted are not touched', async (t) => {
   const { client, deletions } = clientOf({ nodes: [item()], bindings: [item()] });
   const nodes = resource('nodes', { namespaced: false });
