@@ -17,7 +17,7 @@ export interface SetOptions {
   readonly status?: appsV1.ReplicaSetStatus;
 }
 
-/** A replica set, by default of an old template and with all pods available. The names are in the order of their age. */
+/** A replica set, by default of an old template with all pods available. Sets are as old as each other. */
 export function replicaSet(name: string, replicas: number, options: SetOptions = {}): ReplicaSet {
   const { image = `old-${name}`, available = replicas, recorded, max, status } = options;
   return {
