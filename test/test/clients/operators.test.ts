@@ -102,9 +102,8 @@ withOperator(
     const renewals = kubectl.follow(['get', 'lease', 'gauges.example.com', '--watch-only', '-o', 'name']);
     t.teardown(() => renewals.stop());
     await renewals.waitFor(/^lease/);
-    const stopped = leader.stop();
-    renewals.stop();
-    t.is(await stopped, 0);
+    t.is(await leader.stop(), 0);
+    await renewals.stop();
     await follower.reports('leading', takeoverMs);
     await follower.reports('reconciled g 3');
     const { metadata } = await kubectl.json<{ metadata: { uid: string } }>(['get', 'configmap', 'g']);
