@@ -219,7 +219,7 @@ const header = fc.tuple(
 );
 
 for (const viaKoa of [false, true])
-  test(`a request of another protocol version is answered with 505, and its connection closed${viaKoa ? ', through Koa' : ''}`, async (t) => {
+  test(`a request with another protocol version is answered with 505 and its connection closed${viaKoa ? ', through Koa' : ''}`, async (t) => {
     const logged: string[] = [];
     const record = (message: string) => void logged.push(message);
     const logger = { ...silentLogger, error: record, child: () => logger };
@@ -242,7 +242,7 @@ for (const viaKoa of [false, true])
     t.deepEqual(logged, []);
   });
 
-test('whatever is sent, the answer is no server error and the server goes on', async (t) => {
+test('arbitrary input never causes a server error, and the server continues to serve requests', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', '/api/v1/namespaces/default/configmaps', {
     body: '{"metadata":{"name":"a"},"data":{"k":"v"}}',
@@ -261,7 +261,7 @@ test('whatever is sent, the answer is no server error and the server goes on', a
   );
   const query = fc
     .array(fc.tuple(parameter, value), { maxLength: 4 })
-    // Watches must end by themselves for the answer to be complete.
+    // Watches must end by themselves for the response to be complete.
     .map((pairs) => ['timeoutSeconds=1', ...pairs.map(([k, v]) => `${k}=${v}`)].join('&'));
   const statuses = new Map<number, number>();
   await fc.assert(
@@ -285,14 +285,14 @@ test('whatever is sent, the answer is no server error and the server goes on', a
         ];
         const lines = headers.map(([name, text]) => `${name}: ${text}\r\n`).join('');
         const head = `${method} ${server}${where}?${parameters} HTTP/1.1\r\n${lines}\r\n`;
-        // The head of an answer is enough; of watches nothing more is waited for.
+        // The head of a response is sufficient; a watch may send nothing more.
         const answer = await raw(port, Buffer.concat([Buffer.from(head, 'latin1'), bytes]), (text) =>
           text.includes('\r\n\r\n'),
         );
         const status = Number(/^HTTP\/1.1 (\d{3}) /.exec(answer)?.[1]);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         t.true(status >= 200 && status < 500, `${head}${content.slice(0, 200)}\n-> ${answer.slice(0, 2000)}`);
-        // What the platform's own parser refuses has no Audit-Id.
+        // Requests that the parser of Node rejects have no Audit-Id.
         if (/\r\nAudit-Id: /i.test(answer) && method !== 'HEAD' && status !== 304)
           t.regex(answer, /\r\nContent-Type: /i);
       },

@@ -14,7 +14,7 @@ const nested = (levels: number, inner: string) => {
   return `{"metadata":{"name":"c"},${`"${key}":{`.repeat(levels)}${inner}${'}'.repeat(levels)}}`;
 };
 
-/** Requests whose answers would be many times their own size if nothing limited them. */
+/** Requests whose responses would be many times their own size without limits. */
 const hostile: Record<
   string,
   { readonly body: unknown; readonly path?: string; readonly headers?: Record<string, string> }
@@ -45,7 +45,7 @@ const hostile: Record<
 };
 
 for (const [what, { body, path = '' }] of Object.entries(hostile)) {
-  test(`an answer is not many times its request: ${what}`, async (t) => {
+  test(`a response is not many times larger than its request: ${what}`, async (t) => {
     const { port } = await serveReal(t);
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await open(port, 'POST', `/api/v1/namespaces/default/configmaps${path}`, { body: text });
@@ -58,7 +58,7 @@ for (const [what, { body, path = '' }] of Object.entries(hostile)) {
   });
 }
 
-test('warnings take 4 KiB and fifty headers at most, and the write is answered as usual', async (t) => {
+test('warnings are limited to 4 KiB and fifty headers, and the write succeeds', async (t) => {
   const { port } = await serveReal(t);
   const create = async (name: string, fields: readonly string[]) => {
     const body = JSON.stringify({ ...configMap({ name }), ...Object.fromEntries(fields.map((field) => [field, 1])) });

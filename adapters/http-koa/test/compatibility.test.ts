@@ -7,7 +7,7 @@ const maps = '/api/v1/namespaces/default/configmaps';
 const initial = '?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
 const blueprintName = 'kubernetes.io/initial-events-list-blueprint';
 
-test('Swagger is at the paths that clients of 1.9 ask, in the form that the path names', async (t) => {
+test('Swagger is served at the paths that clients of 1.9 request, in the format that the path names', async (t) => {
   const { port } = await serveReal(t);
   const get = (path: string, accept: string) => call(port, 'GET', path, { headers: { accept } });
   const json = await get('/swagger.json', '*/*');
@@ -23,7 +23,7 @@ test('Swagger is at the paths that clients of 1.9 ask, in the form that the path
   for (const path of ['/swagger.json', '/swagger-2.0.0.pb-v1']) t.true(paths.includes(path));
 });
 
-test('answers about deprecated versions warn, whatever they are; answers about their successors do not', async (t) => {
+test('responses of deprecated versions always have a Warning header, those of their successors never', async (t) => {
   const { port } = await serveReal(t);
   const ingress =
     '299 - "extensions/v1beta1 Ingress is deprecated in v1.14+, unavailable in v1.22+; use networking.k8s.io/v1 Ingress"';
@@ -46,7 +46,7 @@ test('answers about deprecated versions warn, whatever they are; answers about t
   );
 });
 
-test('a review has no Table: without another clause it is 406, with one the review is answered', async (t) => {
+test('a review has no Table: 406 if Accept has no other clause, otherwise the review is returned', async (t) => {
   const { port } = await serveReal(t);
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
   const body = '{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}';
@@ -58,7 +58,7 @@ test('a review has no Table: without another clause it is 406, with one the revi
   t.is(answered.json.kind, 'SelfSubjectAccessReview');
 });
 
-test('an action has no Table: without another clause it is 406 and nothing is done', async (t) => {
+test('an action has no Table: 406 without effect if Accept has no other clause', async (t) => {
   const { port } = await serveReal(t);
   const path = '/apis/extensions/v1beta1/namespaces/default/deployments/missing/rollback';
   const body = '{"name":"missing","rollbackTo":{"revision":1}}';
@@ -67,7 +67,7 @@ test('an action has no Table: without another clause it is 406 and nothing is do
   t.is((await call(port, 'POST', path, { body, headers: { accept: `${table},application/json` } })).status, 404);
 });
 
-test('the bookmark that ends the initial events has an empty list in the form of the request', async (t) => {
+test('the bookmark that ends the initial events has an empty list in the representation of the request', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   const blueprintOf = async (path: string, accept: string) => {
@@ -96,7 +96,7 @@ test('the bookmark that ends the initial events has an empty list in the form of
   });
 });
 
-test('a collection that is deleted is answered with the list of its objects, in the form of the request', async (t) => {
+test('deleting a collection returns the list of its objects, in the representation of the request', async (t) => {
   const { port } = await serveReal(t);
   const fill = async () => {
     for (const name of ['a', 'b']) await call(port, 'POST', maps, { body: JSON.stringify({ metadata: { name } }) });
@@ -117,7 +117,7 @@ test('a collection that is deleted is answered with the list of its objects, in 
   t.deepEqual((await call(port, 'GET', maps)).json.items, []);
 });
 
-test('numbers outside of the types of the specification are rejected and change nothing', async (t) => {
+test('numbers outside of the range of their type are rejected without effect', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   for (const limit of ['2147483648', '-2147483649', '99999999999'])
@@ -135,7 +135,7 @@ test('numbers outside of the types of the specification are rejected and change 
   t.is((await call(port, 'GET', `${maps}/a`)).status, 200);
 });
 
-test('includeUninitialized is accepted and changes nothing', async (t) => {
+test('includeUninitialized is accepted and has no effect', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   for (const value of ['true', 'false', ''])

@@ -10,7 +10,7 @@ import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/
 const pod = '/api/v1/namespaces/default/pods/p';
 const permitted = 'the backend attempted to redirect this request, which is not permitted';
 
-/** Headers by which an upstream would act on the client in the name of the API server. */
+/** Headers by which an upstream would affect the client in the name of the API server. */
 const hostile = {
   'Content-Type': 'text/html',
   'Set-Cookie': 'a=1',
@@ -30,8 +30,8 @@ function dropped(t: ExecutionContext, headers: IncomingHttpHeaders): void {
     if (name !== 'Content-Type') t.is(headers[name.toLowerCase()], undefined, name);
 }
 
-/** A server whose calls lead to this port: of the agent, or with `page` of something else at the node. */
-async function passing(t: ExecutionContext, port: number, { page = false } = {}) {
+/** A server that forwards requests to this port: of the agent, or with `page` of another server on the node. */
+async function serveForwarding(t: ExecutionContext, port: number, { page = false } = {}) {
   const registry = new FakeRegistry([runner]);
   const toPage = async (
     ...[, , , { query, path }]: [unknown, unknown, unknown, { query: { text: string }; path: string }]
@@ -42,11 +42,11 @@ async function passing(t: ExecutionContext, port: number, { page = false } = {})
   return served;
 }
 
-const wish = (path: string): string =>
+const upgradeRequest = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
 
 for (const way of ['log', 'exec', 'proxy/x'] as const) {
-  test(`a redirect of an agent is answered with 502, and neither followed nor passed on: ${way}`, async (t) => {
+  test(`a redirect of an agent is answered with 502, and neither followed nor forwarded: ${way}`, async (t) => {
     let followed = false;
     const other = await httpUpstream(t, (_request, response) => {
       followed = true;
@@ -56,24 +56,24 @@ for (const way of ['log', 'exec', 'proxy/x'] as const) {
       const agent = await rawUpstream(t, (socket) => {
         socket.end(`HTTP/1.1 ${code} Moved\r\nLocation: http://127.0.0.1:${other}/\r\nContent-Length: 4\r\n\r\nbody`);
       });
-      const { port } = await passing(t, agent);
+      const { port } = await serveForwarding(t, agent);
       const reply = await call(port, 'GET', `${pod}/${way}`, { headers: { authorization: 'Bearer secret' } });
       t.like(reply.json, { kind: 'Status', code: 502, status: 'Failure' });
       t.is(reply.json.message, `${permitted}: the agent of node "n" at 127.0.0.1:${agent} answered ${code}`);
       t.is(reply.headers.location, undefined);
       if (way === 'log') continue;
-      const upgraded = await raw(port, wish(`${pod}/${way}`));
+      const upgraded = await raw(port, upgradeRequest(`${pod}/${way}`));
       t.regex(upgraded, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
       t.notRegex(upgraded, /^location:/im);
     }
     t.false(followed);
   });
 
-  test(`an answer of an agent brings neither cookies, CORS headers nor a page under the origin of the API: ${way}`, async (t) => {
+  test(`a response of an agent sets no cookies or CORS headers, and is no page in the origin of the API: ${way}`, async (t) => {
     const agent = await httpUpstream(t, (_request, response) => {
       response.writeHead(200, { ...hostile, Location: 'http://evil.example/' }).end('<script>1</script>');
     });
-    const { port } = await passing(t, agent);
+    const { port } = await serveForwarding(t, agent);
     const reply = await call(port, 'GET', `${pod}/${way}`);
     t.deepEqual([reply.status, reply.text], [200, '<script>1</script>']);
     t.regex(reply.headers['content-type'] ?? '', /^text\/plain(?:; charset=utf-8)?$/);
@@ -82,17 +82,17 @@ for (const way of ['log', 'exec', 'proxy/x'] as const) {
     dropped(t, reply.headers);
   });
 
-  test(`a status code that no answer has is 502: ${way}`, async (t) => {
+  test(`an invalid status code of an agent is answered with 502: ${way}`, async (t) => {
     for (const code of ['000', '099', '600', '999', '101']) {
       const agent = await rawUpstream(t, (socket) => {
         socket.end(`HTTP/1.1 ${code} Odd\r\nContent-Length: 0\r\n\r\n`);
       });
-      const { port } = await passing(t, agent);
+      const { port } = await serveForwarding(t, agent);
       t.is((await call(port, 'GET', `${pod}/${way}`)).status, 502, code);
     }
   });
 
-  test(`a failure of an agent is a Status whose message is safe to print: ${way}`, async (t) => {
+  test(`an error of an agent becomes a Status whose message is safe to print: ${way}`, async (t) => {
     const text = '\u001b[31mred\u001b[0m\u001b]0;title\u0007 \u202eevil\u0000\n\tline\u009b2J';
     const bodies = [
       ['text/plain', text],
@@ -102,7 +102,7 @@ for (const way of ['log', 'exec', 'proxy/x'] as const) {
       const agent = await httpUpstream(t, (_request, response) => {
         response.writeHead(418, { ...hostile, 'Content-Type': type }).end(body);
       });
-      const { port } = await passing(t, agent);
+      const { port } = await serveForwarding(t, agent);
       const reply = await call(port, 'GET', `${pod}/${way}`);
       t.like(reply.json, { kind: 'Status', code: 418, message: 'red evil\n\tline' });
       dropped(t, reply.headers);
@@ -110,12 +110,12 @@ for (const way of ['log', 'exec', 'proxy/x'] as const) {
   });
 }
 
-test('the node proxy keeps content types that no browser runs', async (t) => {
+test('the node proxy keeps content types that browsers do not execute, and replaces others by text/plain', async (t) => {
   let type = '';
   const agent = await httpUpstream(t, (_request, response) => {
     response.writeHead(200, { 'Content-Type': type, 'Content-Disposition': 'attachment' }).end('x');
   });
-  const { port } = await passing(t, agent);
+  const { port } = await serveForwarding(t, agent);
   for (type of [
     'application/json',
     'text/plain; version=0.0.4; charset=utf-8',
@@ -136,7 +136,7 @@ test('the node proxy keeps content types that no browser runs', async (t) => {
   }
 });
 
-test('an upgrade that was not asked for, or to another protocol, ends with 502 and closes the connection to the agent', async (t) => {
+test('a 101 that was not requested, or names another protocol, is a 502 and closes the connection to the agent', async (t) => {
   for (const upgrade of ['h2c', 'websocket, h2c', '\u009b2J']) {
     const ends: Socket[] = [];
     const agent = await rawUpstream(t, (socket) => {
@@ -146,19 +146,19 @@ test('an upgrade that was not asked for, or to another protocol, ends with 502 a
       );
       socket.resume();
     });
-    const { port } = await passing(t, agent);
-    const answer = await raw(port, wish(`${pod}/exec`));
+    const { port } = await serveForwarding(t, agent);
+    const answer = await raw(port, upgradeRequest(`${pod}/exec`));
     t.regex(answer, /^HTTP\/1\.1 502 Bad Gateway\r\n/, upgrade);
     await until(() => ends.every(({ destroyed }) => destroyed), 'the connection to the agent is closed');
   }
   const agent = await rawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   });
-  const { port } = await passing(t, agent);
+  const { port } = await serveForwarding(t, agent);
   for (const way of ['log', 'exec', 'proxy/']) t.is((await call(port, 'GET', `${pod}/${way}`)).status, 502, way);
 });
 
-test('only a 101 opens a tunnel: after any other answer to an upgrade both connections are closed', async (t) => {
+test('only a 101 opens a tunnel: after any other response to an upgrade request both connections are closed', async (t) => {
   for (const code of [200, 204, 302, 400, 403, 500]) {
     const ends: Socket[] = [];
     let late = '';
@@ -171,16 +171,19 @@ test('only a 101 opens a tunnel: after any other answer to an upgrade both conne
         `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n`,
       );
     });
-    const { port } = await passing(t, agent);
-    const answer = await raw(port, `${wish(`${pod}/exec`)}GET /exec/other HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    const { port } = await serveForwarding(t, agent);
+    const answer = await raw(
+      port,
+      `${upgradeRequest(`${pod}/exec`)}GET /exec/other HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    );
     t.regex(answer, /^HTTP\/1\.1 (?:200|204|400|500|502|503) /);
-    t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1, 'what came behind the request is dropped');
+    t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1, 'bytes behind the request are discarded');
     await until(() => ends.every(({ destroyed }) => destroyed), `closed after ${code}`);
     t.is(late, '');
   }
 });
 
-test('the head of a tunnel carries what the protocol needs and nothing else', async (t) => {
+test('a 101 response contains only the headers that the upgraded protocol needs', async (t) => {
   const agent = await rawUpstream(t, (socket) => {
     const head = [
       '101 \u001b[31m',
@@ -191,8 +194,8 @@ test('the head of a tunnel carries what the protocol needs and nothing else', as
     ];
     socket.end(Buffer.from(`HTTP/1.1 ${head.join('\r\n')}\r\nLocation: http://evil.example/\r\n\r\n`, 'latin1'));
   });
-  const { port } = await passing(t, agent);
-  const [head = ''] = (await raw(port, wish(`${pod}/exec`))).split('\r\n\r\n');
+  const { port } = await serveForwarding(t, agent);
+  const [head = ''] = (await raw(port, upgradeRequest(`${pod}/exec`))).split('\r\n\r\n');
   const [first, ...headers] = head.split('\r\n');
   t.is(first, 'HTTP/1.1 101 Switching Protocols');
   t.deepEqual(
@@ -201,7 +204,7 @@ test('the head of a tunnel carries what the protocol needs and nothing else', as
   );
 });
 
-test('credentials, cookies and headers that assert an identity stay with this server', async (t) => {
+test('credentials, cookies and headers that assert an identity are not forwarded', async (t) => {
   const sent = {
     authorization: 'Bearer secret',
     cookie: 'session=1',
@@ -219,18 +222,18 @@ test('credentials, cookies and headers that assert an identity stay with this se
       seen = request.headers;
       response.end();
     });
-    const { port } = await passing(t, upstream, { page });
+    const { port } = await serveForwarding(t, upstream, { page });
     t.is((await call(port, 'GET', `${pod}/proxy/`, { headers: { ...sent, 'x-own': 'kept' } })).status, 200);
     t.is(seen['x-own'], 'kept');
     for (const name of Object.keys(sent)) t.is(seen[name], undefined, name);
   }
 });
 
-test('a page behind a proxy passes with its code and type, in an origin of its own and without headers for the whole origin', async (t) => {
+test('a proxied page keeps its status and type, in a sandboxed origin and without headers for the whole origin', async (t) => {
   const upstream = await httpUpstream(t, (_request, response) => {
     response.writeHead(404, { ...hostile, 'X-App': 'kept', ETag: '"1"' }).end('<h1>no such page</h1>');
   });
-  const { port } = await passing(t, upstream, { page: true });
+  const { port } = await serveForwarding(t, upstream, { page: true });
   const reply = await call(port, 'GET', `${pod}/proxy/x`);
   t.deepEqual([reply.status, reply.text, reply.headers['content-type']], [404, '<h1>no such page</h1>', 'text/html']);
   t.deepEqual([reply.headers['x-app'], reply.headers.etag], ['kept', '"1"']);
@@ -238,10 +241,10 @@ test('a page behind a proxy passes with its code and type, in an origin of its o
   dropped(t, reply.headers);
 });
 
-test('a redirect of a page leads to a path below its proxy; one to another server is 502', async (t) => {
+test('a redirect of a proxied page leads to a path below the proxy; one to another server is a 502', async (t) => {
   let location = '';
   const upstream = await httpUpstream(t, (_request, response) => response.writeHead(302, { Location: location }).end());
-  const { port } = await passing(t, upstream, { page: true });
+  const { port } = await serveForwarding(t, upstream, { page: true });
   const below = [
     ['/login?next=%2F#top', '/login?next=%2F#top'],
     ['other', '/a/other'],

@@ -11,7 +11,7 @@ function pod(name: string, spec: object = { nodeName: 'n1' }): { body: string } 
   return { body: JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers, ...spec } }) };
 }
 
-test('a log comes from the agent; bad options are refused with their fields, and pods that are not there with 404', async (t) => {
+test('a log is read from the agent; invalid options are rejected with their fields, and missing pods with 404', async (t) => {
   const upstream = await httpUpstream(t, ({ url }, response) => response.end(url));
   const { port } = await serveReal(t, { nodeDialer: dialerTo(upstream) });
   await call(port, 'POST', pods, pod('p'));
@@ -35,7 +35,7 @@ test('a log comes from the agent; bad options are refused with their fields, and
   t.like((await get('p/log?container=x')).json, { code: 400, message: 'container x is not valid for pod p' });
 });
 
-test('admission sees a call with its options, and may refuse it', async (t) => {
+test('admission receives connect requests with their options, and can reject them', async (t) => {
   const seen: Partial<AdmissionRequest>[] = [];
   const { port } = await serveReal(t, {
     nodeDialer: dialerTo(1),
@@ -63,7 +63,7 @@ test('admission sees a call with its options, and may refuse it', async (t) => {
   ]);
 });
 
-test('discovery and OpenAPI show what is passed on as existing clients know it', async (t) => {
+test('discovery and OpenAPI describe connect subresources as existing clients expect them', async (t) => {
   const { port } = await serveReal(t);
   const { resources } = (await call(port, 'GET', '/api/v1')).json as {
     resources: { name: string; kind: string; verbs: string[] }[];
@@ -92,7 +92,7 @@ test('discovery and OpenAPI show what is passed on as existing clients know it',
   t.true(parameters.some(({ name }) => name === 'command'));
 });
 
-test('a service is found by its endpoints, and its address is never one of this machine', async (t) => {
+test('a service proxy is 503 without endpoints, 404 for a missing service and 400 for an unknown scheme', async (t) => {
   const { port } = await serveReal(t);
   const post = (kind: string, body: object) =>
     call(port, 'POST', `/api/v1/namespaces/default/${kind}`, { body: JSON.stringify({ apiVersion: 'v1', ...body }) });

@@ -12,15 +12,15 @@ import { dialerTo, httpUpstream, rawUpstream, runner, textOf, toAgent } from './
 const log = '/api/v1/namespaces/default/pods/p/log';
 const proxy = '/api/v1/namespaces/default/pods/p/proxy';
 
-/** A server whose calls of connect subresources lead to this port. */
-async function passing(t: ExecutionContext, port: number, options: ServeOptions = {}) {
+/** A server that forwards connect requests to this port. */
+async function serveForwarding(t: ExecutionContext, port: number, options: ServeOptions = {}) {
   const registry = new FakeRegistry([runner]);
   const service = registry.service(runner);
   service.on.connect = toAgent as never;
   return { service, ...(await serve(t, { registry, nodeDialer: dialerTo(port), ...options })) };
 }
 
-test('an answer is passed on with its code and headers, the request with its query; what means one connection is not', async (t) => {
+test('a response is forwarded with its status and headers, a request with its query; hop-by-hop headers are not', async (t) => {
   let seen: { url: string | undefined; headers: NodeJS.Dict<string | string[]>; body: string } | undefined;
   const headersOfAnswer = [
     'Content-Type',
@@ -40,7 +40,7 @@ test('an answer is passed on with its code and headers, the request with its que
       response.writeHead(202, headersOfAnswer).end('done');
     });
   });
-  const { port, service } = await passing(t, upstream);
+  const { port, service } = await serveForwarding(t, upstream);
   const headers = {
     authorization: 'Bearer secret',
     'x-own': 'kept',
@@ -61,17 +61,17 @@ test('an answer is passed on with its code and headers, the request with its que
   );
   t.deepEqual(service.calls[0]?.args[1], { namespace: 'default', name: 'p' });
   const { status } = await call(port, 'OPTIONS', proxy);
-  t.is(status, 202, 'a path of somebody else takes any method');
+  t.is(status, 202, 'a proxied path accepts any method');
   t.is((await call(port, 'HEAD', proxy)).text, '');
 });
 
-test('a body is never taken for a further request, and nobody at the other end is told how to act as the client', async (t) => {
+test('a body is never parsed as another request, and credentials and impersonation are not forwarded', async (t) => {
   const heads: string[] = [];
   const upstream = await rawUpstream(t, (socket, head) => {
     heads.push(head);
     socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
   });
-  const { port } = await passing(t, upstream, { authorize: () => true });
+  const { port } = await serveForwarding(t, upstream, { authorize: () => true });
   const body = 'GET /exec HTTP/1.1\r\n\r\n';
   const secrets = { authorization: 'Bearer x', 'impersonate-user': 'jane', 'impersonate-group': 'a' };
   await call(port, 'GET', log, { headers: { ...secrets, connection: 'content-length' }, body });
@@ -84,7 +84,7 @@ test('a body is never taken for a further request, and nobody at the other end i
   t.regex(heads[2] ?? '', /\r\ncontent-length: 0\r\n/i);
 });
 
-test('what is followed arrives as it is written, and who goes away ends it at the other end', async (t) => {
+test('a followed log is streamed as it is written, and a disconnect of the client closes the upstream request', async (t) => {
   let answer: ServerResponse | undefined;
   let closed = false;
   const upstream = await httpUpstream(t, (_request, response) => {
@@ -95,19 +95,19 @@ test('what is followed arrives as it is written, and who goes away ends it at th
     response.writeHead(200, { 'Content-Type': 'text/plain' });
     response.flushHeaders();
   });
-  const { port } = await passing(t, upstream);
+  const { port } = await serveForwarding(t, upstream);
   const reply = await open(port, 'GET', `${log}?follow=true`);
-  t.is(reply.statusCode, 200, 'before there is anything to read');
+  t.is(reply.statusCode, 200, 'before any output');
   for (const line of ['one\n', 'two\n']) {
     answer?.write(line);
     const [chunk] = await once(reply, 'data');
     t.is(String(chunk), line);
   }
   reply.destroy();
-  await until(() => closed, 'the other end hears of it');
+  await until(() => closed, 'the upstream request is closed');
 });
 
-test('a client that does not read holds the other end back', async (t) => {
+test('a client that does not read exerts back pressure on the upstream', async (t) => {
   const size = 64 * 1024 * 1024;
   let written = 0;
   const upstream = await httpUpstream(t, (_request, response) => {
@@ -121,43 +121,43 @@ test('a client that does not read holds the other end back', async (t) => {
     };
     write();
   });
-  const { port } = await passing(t, upstream);
+  const { port } = await serveForwarding(t, upstream);
   const reply = await open(port, 'GET', log);
   let before = -1;
   await until(() => {
     const still = written > 0 && written === before;
     before = written;
     return still;
-  }, 'it stands still');
+  }, 'the upstream stops writing');
   t.true(written < size);
   let received = 0;
   for await (const chunk of reply) received += (chunk as Buffer).length;
   t.is(received, size);
 });
 
-test('a failure that an agent reports becomes a Status, also behind the node proxy', async (t) => {
+test('an error of an agent becomes a Status, also behind the node proxy', async (t) => {
   const upstream = await httpUpstream(t, (request, response) => {
     const code = Number(new URL(request.url ?? '', 'http://x').searchParams.get('code'));
     response.writeHead(code, { 'Content-Type': 'text/plain' }).end('container "c" not found\n');
   });
-  const { port } = await passing(t, upstream);
+  const { port } = await serveForwarding(t, upstream);
   const missing = await call(port, 'GET', `${log}?code=404`);
   t.is(missing.status, 404);
   t.like(missing.json, { kind: 'Status', reason: 'NotFound', message: 'container "c" not found', code: 404 });
   const refused = await call(port, 'GET', `${log}?code=401`);
-  t.is(refused.status, 503, 'the credentials of the client are not at fault');
+  t.is(refused.status, 503, 'the client is not at fault');
   t.regex(refused.json.message, /^the agent of node "n" at 127\.0\.0\.1:\d+ rejects this server with 401: container/);
   const proxied = await call(port, 'GET', `${proxy}?code=404`);
   t.like(proxied.json, { kind: 'Status', reason: 'NotFound', message: 'container "c" not found', code: 404 });
 });
 
-test('an agent that is away is named with its address; one that says nothing, or hangs up, is too', async (t) => {
+test('an unreachable, silent or disconnecting agent is reported with its address', async (t) => {
   const clock = new FakeClock();
   const silent = await rawUpstream(t, () => {});
-  const { port, service } = await passing(t, silent, { clock });
+  const { port, service } = await serveForwarding(t, silent, { clock });
   const waiting = call(port, 'GET', log);
-  await until(() => service.calls.length === 1, 'the call is on its way');
-  // A second is swept at a time, as the clock of running requests wants it.
+  await until(() => service.calls.length === 1, 'the request is forwarded');
+  // Deadlines of running requests are checked every second.
   let answered = false;
   void waiting.finally(() => {
     answered = true;
@@ -165,39 +165,42 @@ test('an agent that is away is named with its address; one that says nothing, or
   await until(() => {
     clock.advance(1000);
     return answered;
-  }, 'the time is up');
+  }, 'the deadline has passed');
   t.like((await waiting).json, {
     code: 504,
     message: `Timeout: the agent of node "n" at 127.0.0.1:${silent} did not answer within 30 s`,
   });
 
-  const rude = await rawUpstream(t, (socket) => socket.destroy());
-  const hungUp = await call((await passing(t, rude)).port, 'GET', log);
-  t.like(hungUp.json, {
+  const disconnecting = await rawUpstream(t, (socket) => socket.destroy());
+  const disconnected = await call((await serveForwarding(t, disconnecting)).port, 'GET', log);
+  t.like(disconnected.json, {
     code: 503,
-    message: `the agent of node "n" at 127.0.0.1:${rude} cannot be reached: socket hang up`,
+    message: `the agent of node "n" at 127.0.0.1:${disconnecting} cannot be reached: socket hang up`,
   });
 
-  const nobody = await call((await passing(t, 1)).port, 'GET', log);
-  t.like(nobody.json, { code: 503, reason: 'ServiceUnavailable' });
-  t.regex(nobody.json.message, /^the agent of node "n" at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED/);
-  const wayless = await call((await passing(t, 1, { nodeDialer: undefined as never })).port, 'GET', log);
-  t.like(wayless.json, { code: 503, message: 'this server cannot connect to nodes, so it cannot reach node "n"' });
+  const unreachable = await call((await serveForwarding(t, 1)).port, 'GET', log);
+  t.like(unreachable.json, { code: 503, reason: 'ServiceUnavailable' });
+  t.regex(unreachable.json.message, /^the agent of node "n" at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED/);
+  const withoutDialer = await call((await serveForwarding(t, 1, { nodeDialer: undefined as never })).port, 'GET', log);
+  t.like(withoutDialer.json, {
+    code: 503,
+    message: 'this server cannot connect to nodes, so it cannot reach node "n"',
+  });
 });
 
-test('an answer that breaks off in the middle breaks off for the client', async (t) => {
+test('an upstream response that ends early is aborted for the client too', async (t) => {
   const upstream = await rawUpstream(t, (socket) => {
     socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf');
   });
-  const { port } = await passing(t, upstream);
+  const { port } = await serveForwarding(t, upstream);
   const reply = await open(port, 'GET', log);
   await t.throwsAsync(async () => {
     for await (const _chunk of reply);
   });
 });
 
-test('a pod without a node has an empty log, and one that does not exist none', async (t) => {
-  const { port, service } = await passing(t, 1);
+test('the log of a pod without a node is empty, that of a missing pod is 404', async (t) => {
+  const { port, service } = await serveForwarding(t, 1);
   service.on.connect = async () => ({ to: 'nothing' });
   const reply = await call(port, 'GET', log);
   t.deepEqual([reply.status, reply.text, reply.headers['content-type']], [200, '', 'text/plain']);
@@ -207,18 +210,18 @@ test('a pod without a node has an empty log, and one that does not exist none', 
   t.is((await call(port, 'GET', log)).status, 404);
 });
 
-test('only what is offered is passed on: other methods are 405, and a path behind a log is 404', async (t) => {
-  const { port, service } = await passing(t, 1);
+test('unsupported methods of connect subresources are 405, and paths below a log are 404', async (t) => {
+  const { port, service } = await serveForwarding(t, 1);
   const refused = await call(port, 'POST', log);
   t.deepEqual([refused.status, refused.headers['allow']], [405, 'GET']);
   t.is((await call(port, 'GET', `${log}/more`)).status, 404);
   t.is((await call(port, 'GET', `${log}/`)).status, 404);
-  t.is((await call(port, 'GET', '/api/v1/proxy/namespaces/default/pods/p')).status, 404, 'the old form of proxies');
+  t.is((await call(port, 'GET', '/api/v1/proxy/namespaces/default/pods/p')).status, 404, 'the legacy path of proxies');
   t.deepEqual(service.calls, []);
 });
 
-test('addresses of the server itself are never called for a client', async (t) => {
-  const { port, service } = await passing(t, 1);
+test('loopback and link-local addresses are rejected as targets of a proxy', async (t) => {
+  const { port, service } = await serveForwarding(t, 1);
   for (const host of ['127.0.0.1', '::1', '0.0.0.0', '169.254.169.254', '::ffff:127.0.0.1', 'fe80::1', 'localhost']) {
     service.on.connect = async () => ({ to: 'address', host, port: 1, scheme: 'http', path: '/', query: '' });
     const reply = await call(port, 'GET', proxy);
@@ -226,11 +229,11 @@ test('addresses of the server itself are never called for a client', async (t) =
   }
 });
 
-test('every call is authorized under its own verb and name, before anything else is looked at', async (t) => {
-  const asked: Pick<RequestAttributes, 'verb' | 'resource' | 'subresource' | 'name'>[] = [];
-  const { port, service } = await passing(t, 1, {
+test('connect requests are authorized with their own verb and name, before anything else is checked', async (t) => {
+  const authorized: Pick<RequestAttributes, 'verb' | 'resource' | 'subresource' | 'name'>[] = [];
+  const { port, service } = await serveForwarding(t, 1, {
     authorize: ({ verb, resource, subresource, name }) => {
-      asked.push({ verb, resource, subresource, name });
+      authorized.push({ verb, resource, subresource, name });
       return false;
     },
   });
@@ -240,7 +243,7 @@ test('every call is authorized under its own verb and name, before anything else
   await call(port, 'POST', exec);
   await call(port, 'DELETE', '/api/v1/namespaces/default/pods/https:p:8443/proxy/x/');
   const pods = { resource: 'pods', name: 'p' };
-  t.deepEqual(asked, [
+  t.deepEqual(authorized, [
     { ...pods, verb: 'get', subresource: 'log' },
     { ...pods, verb: 'get', subresource: 'exec' },
     { ...pods, verb: 'create', subresource: 'exec' },
@@ -249,7 +252,7 @@ test('every call is authorized under its own verb and name, before anything else
   t.deepEqual(service.calls, []);
 });
 
-test('calls that are passed on are not counted with the others, live longer than they, and have a bound of their own', async (t) => {
+test('connect requests have a limit of their own, take no seats of other requests, and outlive their deadline', async (t) => {
   const clock = new FakeClock();
   const answers: ServerResponse[] = [];
   const upstream = await httpUpstream(t, (_request, response) => {
@@ -257,7 +260,7 @@ test('calls that are passed on are not counted with the others, live longer than
     response.writeHead(200).flushHeaders();
   });
   const user = { name: 'jane', groups: ['system:authenticated'] };
-  const { port } = await passing(t, upstream, {
+  const { port } = await serveForwarding(t, upstream, {
     clock,
     insecureUser: user,
     authorize: () => true,
@@ -274,9 +277,9 @@ test('calls that are passed on are not counted with the others, live longer than
   }
 });
 
-test('draining cuts what is being followed', async (t) => {
+test('draining aborts followed logs', async (t) => {
   const upstream = await httpUpstream(t, (_request, response) => response.writeHead(200).flushHeaders());
-  const { api, port } = await passing(t, upstream);
+  const { api, port } = await serveForwarding(t, upstream);
   const reply = await open(port, 'GET', `${log}?follow=true`);
   const cut = t.throwsAsync(async () => {
     for await (const _chunk of reply);

@@ -29,7 +29,7 @@ const creatable: readonly (readonly [path: string, group: string, resource: stri
 
 for (const [path, group, resource, body] of creatable) {
   const qualified = group === '' ? resource : `${resource}.${group}`;
-  test(`a PUT that would create ${qualified} needs the permission to create them, in a dry run as well`, async (t) => {
+  test(`a PUT that would create ${qualified} requires the permission to create them, in a dry run as well`, async (t) => {
     const verbs = new Set(['update', 'get']);
     const { port } = await serveReal(t, {
       authenticate: ({ headers }) =>
@@ -54,7 +54,7 @@ for (const [path, group, resource, body] of creatable) {
   });
 }
 
-test('a PUT of an object that exists needs the permission to update it and no other', async (t) => {
+test('a PUT of an existing object requires only the permission to update it', async (t) => {
   const { port } = await serveReal(t, {
     authenticate: ({ headers }) =>
       headers.authorization ? { name: 'jane', groups: [] } : { name: 'root', groups: ['system:masters'] },

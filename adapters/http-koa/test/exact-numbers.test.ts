@@ -53,7 +53,7 @@ test('integers of 64 bits survive writes and reads in JSON, YAML and patches', a
   t.is(await spec(), stored.replace('808}', '808,"y":9007199254740993}'));
 });
 
-test('numbers without an exact value are a 400 that names the place', async (t) => {
+test('numbers that cannot be represented exactly are a 400 that names their position', async (t) => {
   const { port, registry } = await serveReal(t);
   registry.add(Gauge);
   for (const literal of ['12345678901234567890', '1e400', '9223372036854775808']) {
@@ -71,7 +71,7 @@ test('numbers without an exact value are a 400 that names the place', async (t) 
   }
 });
 
-test('a pod takes the greatest grace period in protobuf and JSON, and can be deleted', async (t) => {
+test('a pod accepts the greatest grace period in protobuf and JSON, and can be deleted', async (t) => {
   const { port } = await serveReal(t);
   const pods = '/api/v1/namespaces/default/pods';
   const protobuf = 'application/vnd.kubernetes.protobuf';

@@ -24,7 +24,7 @@ interface Scene {
   running(level: string): number;
 }
 
-/** All seats belong to the level of authenticated users, unless the test says otherwise. */
+/** All seats belong to the level of authenticated users, unless a test configures other levels. */
 function scene(limits: Partial<HttpLimits>, options: Partial<FlowControlOptions> = {}): Scene {
   const clock = new FakeClock();
   const all = { levels: [{ name: 'global-default', shares: 1e9 }], ...defaultFlowControl, ...options };
@@ -39,12 +39,12 @@ function scene(limits: Partial<HttpLimits>, options: Partial<FlowControlOptions>
 
 const isAdmitted = (seat: unknown): seat is Seat => seat !== undefined && !(seat instanceof Promise);
 
-test('one caller alone occupies at most half of the seats, and the next caller finds one at once', (t) => {
+test('one caller occupies at most half of the seats, and the next caller gets one immediately', (t) => {
   const { enter } = scene({ requestsInFlight: 20 });
   const seats = Array.from({ length: 20 }, () => enter(jane)).filter(isAdmitted);
   t.is(seats.length, 10);
   const others = Array.from({ length: 20 }, () => enter(joe)).filter(isAdmitted);
-  t.is(others.length, 5, 'half of what is left');
+  t.is(others.length, 5, 'half of the remaining seats');
   t.true(isAdmitted(enter(user('third'))));
 });
 
@@ -68,7 +68,7 @@ test('waiting callers take turns when seats become free', async (t) => {
   t.true(order.indexOf('joe 1') < order.indexOf('jane 2'), `${order}`);
 });
 
-test('a request is rejected when the queue of its caller is full, or after its longest wait', async (t) => {
+test('a request is rejected when the queue of its caller is full, or after its maximum wait', async (t) => {
   const { clock, enter, flows } = scene({ requestsInFlight: 2 }, { queueLength: 2, queueWaitMs: 1_000 });
   const seat = enter(jane);
   t.true(isAdmitted(seat));
@@ -86,16 +86,16 @@ test('a request is rejected when the queue of its caller is full, or after its l
   );
 });
 
-test('a level has the seats of its share whatever the others do, and uses half of the idle seats of the others', (t) => {
+test('a level always has the seats of its share, and uses half of the idle seats of other levels', (t) => {
   const levels = ['leader-election', 'system', 'workload-high', 'workload-low', 'global-default', 'catch-all'];
   const { enter, running } = scene({ requestsInFlight: 60 }, { levels: levels.map((name) => ({ name, shares: 1 })) });
   for (let i = 0; i < 200; i++) void enter(user(`user-${i}`));
   t.is(running('global-default'), 35, 'ten of its own, and five of each other level');
   for (let i = 0; i < 200; i++) void enter(user(`system:node:${i}`, 'system:nodes'));
-  t.is(running('system'), 10, 'its own are free at once');
+  t.is(running('system'), 10, 'its own seats are available immediately');
 });
 
-test('requests belong to the level of the first schema that matches; own schemas come first', (t) => {
+test('requests are assigned to the level of the first matching schema; configured schemas precede default ones', (t) => {
   const own = [
     { name: 'batch', level: 'catch-all', users: ['jane'], verbs: ['list'], resources: ['configmaps'] },
     { name: 'tenants', level: 'workload-low', namespaces: ['a'], distinguisher: 'namespace' as const },
@@ -130,7 +130,7 @@ test('requests belong to the level of the first schema that matches; own schemas
   }
 });
 
-test('watches and connect requests are limited for each user and in total, masters in total only', (t) => {
+test('watches and connect requests are limited per user and in total, those of system:masters in total only', (t) => {
   const { flows } = scene({ connects: 3, connectsPerUser: 1, watches: 3, watchesPerUser: 1 });
   const watch = parseRequestAttributes('GET', '/api/v1/pods?watch=1');
   for (const [attributes, isConnect] of [
@@ -149,7 +149,7 @@ test('watches and connect requests are limited for each user and in total, maste
   }
 });
 
-test('for any order of arrivals and ends: seats are never exceeded, nothing waits beside a free seat, all ends at zero', async (t) => {
+test('property: seats are never exceeded, no request waits beside a free seat, and all seats are released', async (t) => {
   const seed = Number(process.env['KEELSON_SEED'] ?? Date.now() % 1e6);
   t.log(`KEELSON_SEED=${seed}`);
   const steps = fc.array(fc.record({ caller: fc.nat(5), end: fc.boolean(), pick: fc.nat() }), { maxLength: 200 });

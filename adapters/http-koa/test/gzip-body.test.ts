@@ -22,7 +22,7 @@ async function bytesOf(body: AsyncIterable<Buffer[]>): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test('the checksum of two parts is joined from those of each', (t) => {
+test('the checksum of two parts is combined from their checksums', (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ maxLength: 300 }), (first, second) => {
       const joined = joinedCrc32(crc32(first), crc32(second), crc32Shift(second.length));
@@ -33,7 +33,7 @@ test('the checksum of two parts is joined from those of each', (t) => {
   t.is(joinedCrc32(crc32('x'), crc32(long), crc32Shift(long.length)), crc32(Buffer.concat([Buffer.from('x'), long])));
 });
 
-test('a body of any pieces is one gzip member of all of them', async (t) => {
+test('a body of any pieces is one gzip member that contains all of them', async (t) => {
   const piece = fc.oneof(
     fc.uint8Array({ maxLength: 50 }),
     fc.integer({ min: 500, max: 70_000 }).map((length) => Buffer.alloc(length, 'some text that repeats')),
@@ -47,7 +47,7 @@ test('a body of any pieces is one gzip member of all of them', async (t) => {
   );
 });
 
-test('a piece is compressed once for all who send it at the same time and later', async (t) => {
+test('a piece is compressed once for concurrent and for later senders', async (t) => {
   const pieces = new DeflatedPieces(1024 * 1024);
   const block = Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
   const [first, second] = await Promise.all([pieces.shared(block), pieces.shared(block)]);
@@ -58,7 +58,7 @@ test('a piece is compressed once for all who send it at the same time and later'
   t.is(await pieces.shared(block.subarray(1)), part);
 });
 
-test('no more compressed bytes are remembered than allowed', async (t) => {
+test('retained compressed bytes do not exceed their limit', async (t) => {
   const block = () => Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
   const { bytes } = await deflated(block());
   const pieces = new DeflatedPieces(2 * bytes.length);
@@ -69,7 +69,7 @@ test('no more compressed bytes are remembered than allowed', async (t) => {
   t.not(await pieces.shared(blocks[0] as Buffer), made[0] as DeflatedPiece);
 });
 
-test('a buffer is used again once its piece is given back, and only once for each time', (t) => {
+test('a buffer is reused after its piece is released, once for each release', (t) => {
   const pool = new PiecePool(2);
   const buffer = pool.take();
   t.is(buffer.length, pieceBytes);
@@ -82,7 +82,7 @@ test('a buffer is used again once its piece is given back, and only once for eac
   t.not(pool.take().buffer, buffer.buffer);
 });
 
-test('bytes of others are never used, and of free buffers no more are kept than the limit', (t) => {
+test('buffers of other owners are never reused, and free buffers do not exceed their limit', (t) => {
   const pool = new PiecePool(1);
   const other = Buffer.alloc(pieceBytes);
   t.false(pool.owns(other));

@@ -124,7 +124,7 @@ test('the stream of a request that ends with its body is destroyed after its res
   t.deepEqual(events, ['finish', 'close']);
 });
 
-test('a body beyond the limit is 413, one far beyond it is not read, and other streams go on', async (t) => {
+test('a body beyond the limit is 413, one far beyond it is not read, and other streams continue', async (t) => {
   const { session } = await served(t, { limits: { bodyBytes: 10_000 } });
   const body = configMap('large', 'z'.repeat(20_000));
   t.is((await call(session, 'POST', maps, { headers: json, frames: [body] })).status, 413);
@@ -138,7 +138,7 @@ test('a body beyond the limit is 413, one far beyond it is not read, and other s
   await noneOpen(t, session);
 });
 
-test('a long list is the same plain and compressed, and waits for a client with a small window', async (t) => {
+test('a long list is identical plain and compressed, and respects the window of the client', async (t) => {
   const { session } = await served(t);
   const value = 'v'.repeat(50_000);
   for (let n = 0; n < 30; n++)
@@ -155,7 +155,7 @@ test('a long list is the same plain and compressed, and waits for a client with 
   await noneOpen(t, session);
 });
 
-test('a watch sends its events as they happen, stops for a client that resets it, and ends with the server', async (t) => {
+test('a watch sends its events as they happen, and ends when the client resets it or the server closes', async (t) => {
   const { api, session } = await served(t);
   const watches = [0, 1].map(() => session.request({ ':path': `${maps}?watch=1` }));
   const texts = ['', ''];
@@ -166,10 +166,10 @@ test('a watch sends its events as they happen, stops for a client that resets it
     });
   }
   await call(session, 'POST', maps, { headers: json, frames: [configMap('seen')] });
-  await until(() => texts.every((text) => text.includes('"ADDED"') && text.endsWith('\n')), 'both have the event');
+  await until(() => texts.every((text) => text.includes('"ADDED"') && text.endsWith('\n')), 'both receive the event');
   watches[0]?.close();
   await call(session, 'DELETE', `${maps}/seen`);
-  await until(() => texts[1]?.includes('"DELETED"') === true, 'the other watch has the next event');
+  await until(() => texts[1]?.includes('"DELETED"') === true, 'the other watch receives the next event');
   t.false(texts[0]?.includes('"DELETED"'));
   const ended = once(watches[1] as NonNullable<(typeof watches)[1]>, 'end');
   await api.drain();
@@ -178,7 +178,7 @@ test('a watch sends its events as they happen, stops for a client that resets it
   await noneOpen(t, session);
 });
 
-test('requests outside of the resource API are served, also those whose clients expect 100-continue', async (t) => {
+test('requests outside of the resource API are served, also with Expect: 100-continue', async (t) => {
   const { session } = await served(t);
   t.is((await call(session, 'GET', '/readyz')).body.toString(), 'ok');
   t.is(JSON.parse((await call(session, 'GET', '/apis')).body.toString()).kind, 'APIGroupList');

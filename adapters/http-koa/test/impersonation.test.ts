@@ -12,7 +12,7 @@ interface Asked {
   readonly user: UserInfo;
 }
 
-/** A server that allows everything but what `refuse` matches, and remembers what it was asked. */
+/** A server that allows everything but what `refuse` matches, and records each authorization. */
 async function started(t: ExecutionContext, refuse: (asked: Asked) => boolean = () => false) {
   const registry = new FakeRegistry();
   registry.service(configMap).objects.set('a', stored(configMap, 'a', 5));
@@ -37,14 +37,14 @@ async function started(t: ExecutionContext, refuse: (asked: Asked) => boolean = 
   };
 }
 
-test('a request without the headers is its own user’s, and nothing more is asked', async (t) => {
+test('a request without impersonation headers keeps its user, and only the request itself is authorized', async (t) => {
   const { get, asked } = await started(t);
   t.is((await get({ 'if-none-match': '"x"', impersonat: 'x' })).status, 200);
   t.is(asked.length, 1);
   t.is(asked[0]?.user, known);
 });
 
-test('every part of the other user must be allowed; then only that user counts', async (t) => {
+test('every attribute of the impersonated user is authorized, and the request runs as that user alone', async (t) => {
   const { get, asked, words } = await started(t);
   const reply = await get({
     'Impersonate-User': 'jane',
@@ -81,7 +81,7 @@ const refusals: readonly (readonly [resource: string, text: RegExp])[] = [
   ['configmaps', /User "jane" cannot get resource "configmaps"/],
 ];
 for (const [resource, text] of refusals) {
-  test(`403 when ${resource} is refused`, async (t) => {
+  test(`a request is 403 when access to ${resource} is denied`, async (t) => {
     const { get } = await started(t, ({ attributes }) => attributes.resource === resource);
     const reply = await get({
       'impersonate-user': 'jane',
@@ -94,7 +94,7 @@ for (const [resource, text] of refusals) {
   });
 }
 
-test('service accounts are asked for as such and get their groups', async (t) => {
+test('service accounts are authorized as service accounts and get their groups', async (t) => {
   const { get, asked, words } = await started(t);
   t.is((await get({ 'impersonate-user': 'system:serviceaccount:team:robot' })).status, 200);
   t.is(words()[0], 'root: impersonate /serviceaccounts/ team/robot');
@@ -121,7 +121,7 @@ for (const [user, wanted, got] of groups) {
 }
 
 for (const header of ['impersonate-group', 'impersonate-uid', 'impersonate-extra-team']) {
-  test(`${header} without a user is 400, not ignored`, async (t) => {
+  test(`${header} without a user is rejected with 400`, async (t) => {
     const { get, asked } = await started(t);
     const reply = await get({ [header]: 'x' });
     t.like(reply.json, { code: 400, reason: 'BadRequest' });
@@ -139,14 +139,14 @@ const refused: readonly (readonly [headers: Record<string, string | string[]>, m
   [{ 'Impersonate-User': ['jane', 'root'] }, 'the header "Impersonate-User" was sent more than once'],
 ];
 for (const [headers, message] of refused) {
-  test(`${JSON.stringify(headers)} is 400, and nothing is done in the name of the sender`, async (t) => {
+  test(`${JSON.stringify(headers)} is rejected with 400, and nothing is executed as the sender`, async (t) => {
     const { get, asked } = await started(t);
     t.like((await get(headers)).json, { kind: 'Status', code: 400, reason: 'BadRequest', message });
     t.deepEqual(asked, []);
   });
 }
 
-test('names beyond ASCII and broken encodings of keys arrive as they were meant', async (t) => {
+test('names beyond ASCII are decoded, and keys with invalid percent-encoding are kept as they are', async (t) => {
   const { get, asked } = await started(t);
   const utf8 = Buffer.from('jürgen').toString('latin1');
   await get({ 'impersonate-user': utf8, 'impersonate-extra-a%zz': 'b', 'impersonate-extra-__proto__': 'c' });

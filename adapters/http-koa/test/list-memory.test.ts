@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ListMemory } from '../src/exchange/list-body.ts';
 
-test('free buffers of lists are kept within their budget', (t) => {
+test('free buffers of lists do not exceed their budget', (t) => {
   const reused = (listBuffersBytes: number) => {
     const { buffers } = new ListMemory({ listBuffersBytes, compressedListsBytes: 0, recentBodiesBytes: 0 });
     const taken = [buffers.take(), buffers.take()];
@@ -13,7 +13,7 @@ test('free buffers of lists are kept within their budget', (t) => {
   t.is(reused(0), 0);
 });
 
-test('compressed parts of lists are kept within their budget', async (t) => {
+test('compressed parts of lists do not exceed their budget', async (t) => {
   const part = Buffer.alloc(100_000, 'some text of a list ');
   const kept = async (compressedListsBytes: number) => {
     const { deflated } = new ListMemory({ listBuffersBytes: 0, compressedListsBytes, recentBodiesBytes: 0 });

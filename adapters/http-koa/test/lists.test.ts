@@ -43,7 +43,7 @@ function countedList(): { readonly registry: FakeRegistry; readonly taken: () =>
   return { registry, taken: () => taken };
 }
 
-test('an empty list has items, and a list its revision and token', async (t) => {
+test('an empty list has items, and every list has its revision and continue token', async (t) => {
   const served = await serve(t, { registry: registryWith([]) });
   t.is((await call(served.port, 'GET', all)).text, empty);
   const page = await serve(t, { registry: registryWith(many(2), 7, 'tok') });
@@ -60,7 +60,7 @@ for (const [what, accept, query] of [
   ['as a Table', 'application/json;as=Table;g=meta.k8s.io;v=v1', ''],
   ['as metadata', 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', ''],
 ] as const) {
-  test(`a list of several megabytes arrives whole ${what}, compressed when asked for`, async (t) => {
+  test(`a list of several megabytes is complete ${what}, and compressed on request`, async (t) => {
     const { port } = await serve(t, { registry: registryWith(many(3000)) });
     const plain = await call(port, 'GET', `${all}${query}`, { headers: { accept } });
     t.is(plain.status, 200);
@@ -77,7 +77,7 @@ for (const [what, accept, query] of [
   });
 }
 
-test('a YAML list is a document', async (t) => {
+test('a YAML list is one document', async (t) => {
   const { port } = await serve(t, { registry: registryWith(many(2, 3)) });
   const reply = await call(port, 'GET', all, { headers: { accept: 'application/yaml' } });
   t.is(reply.headers['content-type'], 'application/yaml');
@@ -85,7 +85,7 @@ test('a YAML list is a document', async (t) => {
   t.regex(reply.text, /- (kind|apiVersion): /);
 });
 
-test('a slow reader of a big list gets all of it, and the server holds little more than the socket’s buffers', async (t) => {
+test('a slow client receives all of a large list, and the server buffers little more than the socket', async (t) => {
   const { registry, taken } = countedList();
   const { port } = await serve(t, { registry });
   const response = await open(port, 'GET', `${all}?pretty=1`);
@@ -104,7 +104,7 @@ test('a slow reader of a big list gets all of it, and the server holds little mo
 });
 
 for (const encoding of ['identity', 'gzip']) {
-  test(`buffers of sent pieces serve other lists, never one that a slow reader still waits for (${encoding})`, async (t) => {
+  test(`buffers of sent pieces are reused for other lists, except those that a slow client waits for (${encoding})`, async (t) => {
     const pieces = new Set<ArrayBufferLike>();
     let taken = 0;
     const registry = new FakeRegistry();
@@ -147,7 +147,7 @@ for (const encoding of ['identity', 'gzip']) {
   });
 }
 
-test('a reader that goes away in the middle of a list stops its work', async (t) => {
+test('a list is not generated further when its client disconnects', async (t) => {
   const { registry, taken } = countedList();
   const { port, api } = await serve(t, { registry });
   const socket = connect(port, '127.0.0.1');

@@ -30,7 +30,7 @@ function fallBehind(caller: string): () => void {
 const behindWith = (caller: string) => () => eventLoopTurns.delayMs(caller) > 60;
 
 test.serial(
-  'a caller whose requests are late is refused more of them, except for leases and health checks; others are served',
+  'delayed requests of a caller are rejected, except leases and health checks; other callers are served',
   async (t) => {
     const registry = new FakeRegistry();
     registry.service(configMap).objects.set('a', stored(configMap, 'a', 5));
@@ -61,7 +61,7 @@ test.serial(
   },
 );
 
-test.serial('masters are refused as well when the process is far behind with their requests', async (t) => {
+test.serial('system:masters are rejected as well when the process is far behind with their requests', async (t) => {
   const { port } = await serve(t, { limits: { overloadDelayMs: 20, overloadDelayMastersMs: 50 } });
   const recover = fallBehind('user admin');
   t.teardown(recover);
@@ -71,7 +71,7 @@ test.serial('masters are refused as well when the process is far behind with the
   recover();
 });
 
-test.serial('requests whose credentials need a verification that takes time share one turn', async (t) => {
+test.serial('requests whose credentials are verified asynchronously share one turn', async (t) => {
   const { port } = await serve(t, {
     limits: { overloadDelayMs: 50 },
     authenticate: (request) => Promise.resolve(users[request.headers['x-user'] as string]),

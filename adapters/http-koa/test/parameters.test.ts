@@ -15,7 +15,7 @@ function registryWithOne(): FakeRegistry {
   return registry;
 }
 
-test('select parameters reach the service exactly as the rules read them', async (t) => {
+test('list parameters are parsed by the rules of the API and passed to the service', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -60,7 +60,7 @@ test('select parameters reach the service exactly as the rules read them', async
   }
 });
 
-test('write parameters: defaults, first values, and 422 for words nobody knows', async (t) => {
+test('write parameters: defaults, the first of several values, and 422 for unknown values', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -100,7 +100,7 @@ test('write parameters: defaults, first values, and 422 for words nobody knows',
   t.is(forced.json.details.kind, 'PatchOptions');
 });
 
-test('DELETE reads its options from the body, JSON or YAML, and from the query only without one', async (t) => {
+test('DELETE reads its options from a JSON or YAML body, and from the query only without a body', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -168,7 +168,7 @@ test('DELETE reads its options from the body, JSON or YAML, and from the query o
   ]);
 });
 
-test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobody reads is 415', async (t) => {
+test('a body without Content-Type is JSON, parameters of the type are ignored, and unknown types are 415', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -201,7 +201,7 @@ test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobod
   }
 });
 
-test('patches: their type is looked at first, strategic only for kinds with a structure', async (t) => {
+test('the type of a patch is checked first, and an unknown one is 415', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -224,7 +224,7 @@ test('patches: their type is looked at first, strategic only for kinds with a st
   }
 });
 
-test('subresources are called by their own rules', async (t) => {
+test('subresources are served by operations of their own', async (t) => {
   const registry = registryWithOne();
   const service = registry.service(widget);
   const { port } = await serve(t, { registry });
@@ -249,7 +249,7 @@ test('subresources are called by their own rules', async (t) => {
   t.is((service.calls[1]!.args[2] as { name: string }).name, 'status');
 });
 
-test('export and resourceVersion of a read, targets of cluster-scoped objects', async (t) => {
+test('reads pass export, exact and resourceVersion; cluster-scoped targets have no namespace', async (t) => {
   const registry = registryWithOne();
   const { port } = await serve(t, { registry });
   await call(port, 'GET', `${one}?export=true&exact=1&resourceVersion=0`);
@@ -263,7 +263,7 @@ test('export and resourceVersion of a read, targets of cluster-scoped objects', 
   t.deepEqual(registry.service(namespace).calls[1]?.args[1], { name: 'n' });
 });
 
-test('Accept-Encoding is read as its grammar says', (t) => {
+test('Accept-Encoding is parsed by its grammar', (t) => {
   for (const yes of ['gzip', 'deflate, gzip;q=0.5', '*', 'GZIP', 'br;q=1.0, gzip;q=1']) t.true(acceptsGzip(yes), yes);
   for (const no of [undefined, '', 'identity', 'gzip;q=0', 'gzip; q=0.0', '*, gzip;q=0', 'br'])
     t.false(acceptsGzip(no), String(no));

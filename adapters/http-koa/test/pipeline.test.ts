@@ -22,7 +22,7 @@ function registryWithOne(): FakeRegistry {
 for (const viaKoa of [false, true]) {
   const way = viaKoa ? 'as a Koa application' : 'by the listener';
 
-  test(`an object is answered with its stored bytes ${way}`, async (t) => {
+  test(`an object is returned as its stored bytes ${way}`, async (t) => {
     const registry = registryWithOne();
     const { port } = await serve(t, { registry, viaKoa });
     const reply = await call(port, 'GET', one, { headers: { 'audit-id': 'my-id' } });
@@ -39,7 +39,7 @@ for (const viaKoa of [false, true]) {
     t.regex(head.headers['audit-id'] as string, /^[0-9a-f-]{36}$/);
   });
 
-  test(`a missing object is a 404 Status, an unknown path is 404 text ${way}`, async (t) => {
+  test(`a missing object is a 404 Status, an unknown path is a 404 text ${way}`, async (t) => {
     const { port } = await serve(t, { viaKoa });
     const missing = await call(port, 'GET', one);
     t.is(missing.status, 404);
@@ -77,7 +77,7 @@ for (const viaKoa of [false, true]) {
     t.is(impossible.json.reason, 'BadRequest');
   });
 
-  test(`a verb that a path does not know is a 405 Status with Allow ${way}`, async (t) => {
+  test(`an unsupported method of a path is a 405 Status with Allow ${way}`, async (t) => {
     const registry = registryWithOne();
     const { port } = await serve(t, { registry, viaKoa });
     const cases: [string, string, string][] = [
@@ -102,7 +102,7 @@ for (const viaKoa of [false, true]) {
     t.is(fixed.json.kind, 'Status');
   });
 
-  test(`who is nobody is refused before anything is looked up ${way}`, async (t) => {
+  test(`unauthenticated and unauthorized requests are rejected before anything is looked up ${way}`, async (t) => {
     const registry = registryWithOne();
     const { port } = await serve(t, {
       registry,
@@ -145,7 +145,7 @@ for (const viaKoa of [false, true]) {
     t.is(registry.service(configMap).calls.length, 1);
   });
 
-  test(`a fault in the service is a 500 that tells nothing and is logged ${way}`, async (t) => {
+  test(`an internal error is a 500 without details and is logged ${way}`, async (t) => {
     const registry = registryWithOne();
     registry.service(configMap).on.get = async () => {
       throw new TypeError('secret words');
@@ -166,7 +166,7 @@ for (const viaKoa of [false, true]) {
   });
 }
 
-test('without an authorizer only masters may do anything, everybody may ask for health and version', async (t) => {
+test('without an authorizer only system:masters have access, and all users to health and version', async (t) => {
   const { port } = await serve(t, { insecureUser: { name: 'jane', groups: ['system:authenticated'] } });
   t.is((await call(port, 'GET', one)).status, 403);
   t.is((await call(port, 'GET', '/metrics')).status, 403);
@@ -174,7 +174,7 @@ test('without an authorizer only masters may do anything, everybody may ask for 
   t.is((await call(port, 'GET', '/version')).json.gitVersion, 'v1.32.0');
 });
 
-test('requests beyond the seats of their user wait, those beyond the queue get 429 as text; watches do not count', async (t) => {
+test('requests beyond the seats of their user wait, those beyond the queue are 429; watches are not counted', async (t) => {
   const registry = registryWithOne();
   const waiting: (() => void)[] = [];
   const slow = () => new Promise((resolve) => waiting.push(() => resolve({ object: { kind: 'Status' }, code: 200 })));
@@ -210,7 +210,7 @@ test('requests beyond the seats of their user wait, those beyond the queue get 4
   t.deepEqual((await Promise.all(queued)).map(({ status }) => status).sort(), [200, 429]);
 });
 
-test('watches have limits of their own, in total and for each user', async (t) => {
+test('watches have limits of their own, in total and per user', async (t) => {
   const { port } = await serve(t, {
     limits: { watches: 3, watchesPerUser: 2 },
     authenticate: (request) => ({ name: request.headers['x-user'] as string, groups: [] }),
@@ -224,7 +224,7 @@ test('watches have limits of their own, in total and for each user', async (t) =
   for (const response of mine) response.destroy();
   let status: number | undefined;
   for (let i = 0; i < 200 && status !== 200; i++) status = (await watch('jane')).statusCode;
-  t.is(status, 200, 'places are given back');
+  t.is(status, 200, 'the watches are released');
 });
 
 test('headers that do not arrive in time are answered with 408', async (t) => {
@@ -237,7 +237,7 @@ test('headers that do not arrive in time are answered with 408', async (t) => {
   t.regex(await raw(port, 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nX-Slow: '), /^HTTP\/1.1 408 /);
 });
 
-test('requests one after the other on a connection never see each other’s signal aborted', async (t) => {
+test('the abort signal of a request is never that of an earlier request of the connection', async (t) => {
   const clock = new FakeClock();
   const registry = registryWithOne();
   const seen: AbortSignal[] = [];
@@ -263,7 +263,7 @@ test('requests one after the other on a connection never see each other’s sign
   t.is(seen[2], seen[1]);
 });
 
-test('bodies beyond the limit are 413, announced or not, and the service never sees them', async (t) => {
+test('bodies beyond the limit are 413, with or without Content-Length, and do not reach the service', async (t) => {
   const registry = registryWithOne();
   const { port } = await serve(t, { registry, limits: { bodyBytes: 1000 } });
   const fits = await call(port, 'POST', all, { body: 'x'.repeat(1000) });
@@ -279,7 +279,7 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
     });
     t.is(chunked.status, 413);
   }
-  // Far too large: answered without reading on, and the connection ends.
+  // Far too large: answered without reading the rest, and the connection is closed.
   const head = 'Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 900000000';
   const huge = await raw(port, `POST ${all} HTTP/1.1\r\n${head}\r\n\r\n${'x'.repeat(100)}`);
   t.regex(huge, /^HTTP\/1.1 413 /);
@@ -287,7 +287,7 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
   t.is(registry.service(configMap).calls.length, 1);
 });
 
-test('headers beyond 32 KiB and malformed requests are refused by the server', async (t) => {
+test('headers beyond 32 KiB and malformed requests are rejected by the server', async (t) => {
   const { port } = await serve(t);
   t.regex(
     await raw(port, `GET ${one} HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`),
@@ -296,7 +296,7 @@ test('headers beyond 32 KiB and malformed requests are refused by the server', a
   t.regex(await raw(port, 'GET / HTTP/9.9\r\n\r\n'), /^HTTP\/1.1 400 /);
 });
 
-test('an operation that outlasts its deadline is a 504 and is told to stop', async (t) => {
+test('an operation that exceeds its deadline is a 504 and is aborted', async (t) => {
   const clock = new FakeClock();
   const registry = registryWithOne();
   let stopped: unknown;
@@ -333,7 +333,7 @@ test('an operation that outlasts its deadline is a 504 and is told to stop', asy
   }
 });
 
-test('a client that goes away stops its operation', async (t) => {
+test('a client that disconnects aborts its operation', async (t) => {
   const registry = registryWithOne();
   let stopped = false;
   let started = false;
@@ -355,7 +355,7 @@ test('a client that goes away stops its operation', async (t) => {
   t.pass();
 });
 
-test('a body that stops halfway reaches nobody and leaves nothing running', async (t) => {
+test('an incomplete body does not reach the service and leaves nothing running', async (t) => {
   const registry = registryWithOne();
   const { port, api } = await serve(t, { registry });
   const socket = connect(port, '127.0.0.1');
@@ -366,7 +366,7 @@ test('a body that stops halfway reaches nobody and leaves nothing running', asyn
   t.is(registry.service(configMap).calls.length, 0);
 });
 
-test('draining refuses new requests, ends watches cleanly and waits for running ones', async (t) => {
+test('draining rejects new requests, ends watches cleanly and waits for running requests', async (t) => {
   const registry = registryWithOne();
   let finish: (() => void) | undefined;
   registry.service(configMap).on.get = () =>
@@ -393,7 +393,7 @@ test('draining refuses new requests, ends watches cleanly and waits for running 
   await draining;
 });
 
-test('warnings arrive as headers, cut when they are many and never breaking out of their quotes', async (t) => {
+test('warnings are sent as headers, are truncated, and cannot end their quotes', async (t) => {
   const registry = registryWithOne();
   const texts = ['unknown field "spec.x"', 'line\r\nInjected: yes', 'ü'];
   registry.service(configMap).on.get = async (context: RequestContext) => {
@@ -412,7 +412,7 @@ test('warnings arrive as headers, cut when they are many and never breaking out 
   t.true((many.headers['warning'] as unknown as string).split(', ').every((w) => w.length <= 256 + 10));
 });
 
-test('metrics count by verb, closed resource names and code', async (t) => {
+test('requests are counted by verb, known resource name and code', async (t) => {
   const counted: string[] = [];
   const metrics: Metrics = {
     ...noMetrics,
@@ -442,7 +442,7 @@ test('metrics count by verb, closed resource names and code', async (t) => {
   ]);
 });
 
-test('health endpoints list, exclude and single out their checks', async (t) => {
+test('health endpoints list their checks, exclude checks, and serve single ones', async (t) => {
   let healthy = true;
   const { port, api } = await serve(t, {
     checks: [
@@ -467,7 +467,7 @@ test('health endpoints list, exclude and single out their checks', async (t) => 
   t.is((await call(port, 'GET', '/readyz')).status, 503);
 });
 
-test('middleware that is added later serves paths of its own, behind the filters', async (t) => {
+test('middleware that is added later serves its own paths, behind the filters', async (t) => {
   const users: string[] = [];
   const { api, port } = await serve(t, { authorize: ({ path }) => path !== '/closed' });
   t.is((await call(port, 'GET', '/hello')).status, 404);
@@ -482,7 +482,7 @@ test('middleware that is added later serves paths of its own, behind the filters
     if (ctx.path === '/hidden') ctx.throw(500, 'secret');
     await next();
   });
-  t.is((await call(port, 'GET', '/hello')).text, 'hello\n', 'what was there before stays');
+  t.is((await call(port, 'GET', '/hello')).text, 'hello\n', 'the previous paths remain');
   t.like((await call(port, 'GET', '/teapot')).json, { kind: 'Status', code: 418, message: 'short and stout' });
   const hidden = await call(port, 'GET', '/hidden');
   t.is(hidden.status, 500);
@@ -492,7 +492,7 @@ test('middleware that is added later serves paths of its own, behind the filters
   t.deepEqual(users, ['admin', 'admin']);
 });
 
-test('a request target in absolute form is served by its path; one that is no URL is 400', async (t) => {
+test('a request target in absolute form is served by its path; an invalid URL is 400', async (t) => {
   const { port } = await serve(t);
   const send = (target: string) => raw(port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
   t.regex(await send('http://localhost/version'), /^HTTP\/1\.1 200 /);

@@ -23,7 +23,7 @@ async function withPod(send: Send, name: string, more: object = {}): Promise<voi
   await send('POST', `${core}/pods`, { metadata: { name }, spec: { containers: [container] }, ...more });
 }
 
-test('evictions of policy/v1, policy/v1beta1 and without a version are taken, in JSON and in protobuf', async (t) => {
+test('evictions of policy/v1, policy/v1beta1 and without a version are accepted, in JSON and in protobuf', async (t) => {
   const send = await served(t);
   const evictionSchema = Pod.subresources.flatMap((one) =>
     one.name === 'eviction' && 'schema' in one ? [one.schema] : [],
@@ -50,7 +50,7 @@ test('evictions of policy/v1, policy/v1beta1 and without a version are taken, in
   t.regex(wrong.json.message, /does not match the expected API version \(policy\/v1\)/);
 });
 
-test('a Binding that is posted to its collection binds the pod of its name, as the subresource does', async (t) => {
+test('a Binding posted to its collection binds the pod of its name, like the subresource', async (t) => {
   const send = await served(t);
   await withPod(send, 'a');
   const binding = { metadata: { name: 'a', annotations: { by: 'me' } }, target: { kind: 'Node', name: 'n1' } };
@@ -134,7 +134,7 @@ test('an event is the same object in events.k8s.io and in the core group, with t
   t.is((await send('GET', `${core}/events?fieldSelector=regarding.kind%3DPod`)).status, 400);
 });
 
-test('an event travels in protobuf with its published numbers, and as the rows of a table', async (t) => {
+test('an event is encoded in protobuf with its published field numbers, and as rows of a table', async (t) => {
   const { port } = await serveReal(t);
   const body = encodeProtobufObject(EventsV1Event.schema, 'events.k8s.io/v1', 'Event', newEvent);
   const answer = await call(port, 'POST', events, { body, headers: { 'content-type': protobuf, accept: protobuf } });
@@ -146,7 +146,7 @@ test('an event travels in protobuf with its published numbers, and as the rows o
   t.true((await cells(events)).includes('pod/p'));
 });
 
-test('new events of events.k8s.io are held to its rules, and only their series changes', async (t) => {
+test('new events of events.k8s.io are validated by its rules, and only their series can change', async (t) => {
   const send = await served(t);
   const { eventTime: _, ...rest } = newEvent;
   const refused = await send('POST', events, { ...rest, type: 'Odd', deprecatedCount: 1, series: { count: 1 } });
@@ -169,7 +169,7 @@ test('new events of events.k8s.io are held to its rules, and only their series c
 
 const debuggers = [{ name: 'debug', image: 'busybox:1', targetContainerName: 'main', stdin: true }];
 
-test('ephemeral containers are read, replaced and patched through their subresource alone', async (t) => {
+test('ephemeral containers are read, replaced and patched only through their subresource', async (t) => {
   const send = await served(t);
   await withPod(send, 'a');
   const path = `${core}/pods/a/ephemeralcontainers`;
@@ -196,7 +196,7 @@ test('ephemeral containers are read, replaced and patched through their subresou
   t.is(replaced.json.spec.ephemeralContainers.length, 2);
   t.is(replaced.json.spec.containers[0].image, 'app:1', 'nothing else of the pod changes');
   const labelled = await send('PATCH', `${core}/pods/a`, { metadata: { labels: { a: 'b' } } }, strategic);
-  t.is(labelled.status, 200, 'other writes of such a pod go on');
+  t.is(labelled.status, 200, 'other writes of such a pod are accepted');
   const outside = await send(
     'PATCH',
     `${core}/pods/a`,
@@ -211,7 +211,7 @@ test('ephemeral containers are read, replaced and patched through their subresou
   t.regex(born.json.message, /spec.ephemeralContainers: Forbidden: cannot be set on create/);
 });
 
-test('ephemeral containers are checked: none is changed or removed, and only what they may have is set', async (t) => {
+test('ephemeral containers are validated: none is changed or removed, and only permitted fields are set', async (t) => {
   const send = await served(t);
   await withPod(send, 'a');
   const put = async (ephemeralContainers: object[], name = 'a') => {

@@ -22,7 +22,7 @@ const protobuf = 'application/vnd.kubernetes.protobuf';
 const both = `${protobuf},application/json`;
 const maps = '/api/v1/namespaces/default/configmaps';
 
-/** Sends a protobuf body and asks for a protobuf answer, as typed Go clients do. */
+/** Sends a protobuf body and accepts a protobuf response, as typed Go clients do. */
 function typed(plane: RealPlane, method: string, path: string, body?: Buffer, accept = both): Promise<Reply> {
   const headers = { accept, ...(body ? { 'content-type': protobuf } : {}) };
   return call(plane.port, method, path, { headers, ...(body ? { body } : {}) });
@@ -31,7 +31,7 @@ function typed(plane: RealPlane, method: string, path: string, body?: Buffer, ac
 const bytesOf = (kind: KindDefinition, object: object): Buffer =>
   encodeProtobufObject(kind.schema, kind.apiVersion, kind.kind, object);
 
-/** The object in a protobuf answer. */
+/** The object in a protobuf response. */
 function read(
   reply: Reply,
   kind: { kind: string; apiVersion: string; schema: Schema<unknown> },
@@ -46,7 +46,7 @@ function read(
 const statusType = { kind: 'Status', apiVersion: 'v1', schema: statusSchema };
 const completed = (kind: KindDefinition, object: unknown): unknown => decoderOf(kind.schema)(object).value;
 
-test('bodies and answers in any combination of JSON, YAML and protobuf', async (t) => {
+test('bodies and responses use any combination of JSON, YAML and protobuf', async (t) => {
   const plane = await serveReal(t);
   const { port } = plane;
   const created = await typed(
@@ -84,7 +84,7 @@ test('bodies and answers in any combination of JSON, YAML and protobuf', async (
   t.is((await call(port, 'PATCH', `${maps}/a`, { body: got.body, headers: { 'content-type': protobuf } })).status, 415);
 });
 
-test('what kubectl sends is stored, and what it gets back is what JSON clients see', async (t) => {
+test('bodies of kubectl are stored, and its responses equal those of JSON clients', async (t) => {
   const plane = await serveReal(t);
   const file = new URL('../../../../packages/kinds/test/protobuf/fixtures/kubectl.json', import.meta.url);
   const recorded = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -113,7 +113,7 @@ test('what kubectl sends is stored, and what it gets back is what JSON clients s
   t.is(count, 9);
 });
 
-test('lists: the same objects as JSON, in pages, compressed when asked', async (t) => {
+test('lists contain the same objects as in JSON, in pages, compressed on request', async (t) => {
   const plane = await serveReal(t);
   for (let index = 0; index < 120; index += 1) {
     const data = { k: String(index), text: 'x'.repeat(3000) };
@@ -132,7 +132,7 @@ test('lists: the same objects as JSON, in pages, compressed when asked', async (
   );
   const zipped = await call(plane.port, 'GET', maps, { headers: { accept: protobuf, 'accept-encoding': 'gzip' } });
   t.is(zipped.headers['content-encoding'], 'gzip');
-  t.true(gunzipSync(zipped.body).equals(reply.body), 'the compressed list is another one');
+  t.true(gunzipSync(zipped.body).equals(reply.body), 'the compressed list is different');
 
   const page = read(await typed(plane, 'GET', `${maps}?limit=50`), listType) as typeof list;
   t.is(page.items.length, 50);
@@ -162,7 +162,7 @@ async function* frames(stream: AsyncIterable<Buffer>): AsyncGenerator<{ type: st
   if (rest.length > 0) throw new Error('half a frame');
 }
 
-test('watches: length-delimited events with whole envelopes, the same objects as JSON', async (t) => {
+test('watch events are length-delimited envelopes with the same objects as in JSON', async (t) => {
   const plane = await serveReal(t);
   const first = (await call(plane.port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"k":"1"}}' })).json;
   const path = `${maps}?watch=true&resourceVersion=0&allowWatchBookmarks=true`;
@@ -191,7 +191,7 @@ test('watches: length-delimited events with whole envelopes, the same objects as
   response.destroy();
 });
 
-test('watches end with a bookmark; HTTP/1.0 clients get frames without chunks; a lost past is an ERROR event', async (t) => {
+test('watches end with a bookmark; HTTP/1.0 gets unchunked frames; an expired revision is an ERROR event', async (t) => {
   const plane = await serveReal(t);
   await call(plane.port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   const path = `${maps}?watch=true&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=1`;
@@ -219,7 +219,7 @@ test('watches end with a bookmark; HTTP/1.0 clients get frames without chunks; a
   t.deepEqual(marks.slice(1, 3), ['true', 'blueprint']);
 });
 
-test('failures are Statuses in protobuf', async (t) => {
+test('errors are Status objects in protobuf', async (t) => {
   const plane = await serveReal(t);
   const missing = await typed(plane, 'GET', `${maps}/nobody`);
   t.is(missing.status, 404);
@@ -242,7 +242,7 @@ test('failures are Statuses in protobuf', async (t) => {
   );
 });
 
-test('bodies that are no protobuf objects of the kind are refused with 400', async (t) => {
+test('bodies that are not protobuf objects of the kind are rejected with 400', async (t) => {
   const plane = await serveReal(t);
   const good = bytesOf(ConfigMap, { metadata: { name: 'a' } });
   const cases: [what: string, body: Buffer, message: RegExp][] = [
@@ -264,7 +264,7 @@ test('bodies that are no protobuf objects of the kind are refused with 400', asy
   t.is((await typed(plane, 'POST', maps, open)).status, 201);
 });
 
-test('options of a DELETE in protobuf', async (t) => {
+test('DELETE accepts its options in protobuf', async (t) => {
   const plane = await serveReal(t);
   const pods = '/api/v1/namespaces/default/pods';
   const options = (value: object, version = 'v1') =>
@@ -291,7 +291,7 @@ test('options of a DELETE in protobuf', async (t) => {
   t.is((await typed(plane, 'DELETE', `${pods}/p`, options({ propagationPolicy: 'Sideways' }))).status, 422);
 });
 
-test('subresources and kinds that share their storage', async (t) => {
+test('subresources, and kinds with a shared storage, are served in protobuf', async (t) => {
   const plane = await serveReal(t);
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
   const deployment = {
@@ -327,7 +327,7 @@ test('subresources and kinds that share their storage', async (t) => {
   t.deepEqual(completed(ExtensionsV1beta1Deployment, old), json.json);
 });
 
-test('discovery documents in protobuf; other documents fall back', async (t) => {
+test('discovery documents are served in protobuf; other documents fall back to JSON', async (t) => {
   const plane = await serveReal(t);
   const address = s.message('Address', 'A.', {
     clientCIDR: optional(1, s.string(), 'C.'),
@@ -371,7 +371,7 @@ test('discovery documents in protobuf; other documents fall back', async (t) => 
   t.regex(String((await typed(plane, 'GET', '/apis', undefined, aggregated)).headers['content-type']), /apidiscovery/);
 });
 
-test('metadata alone in protobuf, tables only in JSON', async (t) => {
+test('partial metadata is served in protobuf, tables only in JSON', async (t) => {
   const plane = await serveReal(t);
   await call(plane.port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
   const as = (kind: string, media: string) => `${media};as=${kind};g=meta.k8s.io;v=v1`;
@@ -396,7 +396,7 @@ test('metadata alone in protobuf, tables only in JSON', async (t) => {
   t.is((await typed(plane, 'GET', maps, undefined, as('Table', protobuf))).status, 406);
 });
 
-test('a kind without field numbers: 415 for bodies, JSON or 406 for answers, metadata all the same', async (t) => {
+test('a kind without field numbers: 415 for bodies, JSON or 406 for responses, partial metadata in protobuf', async (t) => {
   const plane = await serveReal(t);
   const schema = s.message('example.Boat', 'A boat.', { spec: optional(undefined, s.any(), 'Anything.') });
   plane.registry.add(defineKind({ group: 'example.io', version: 'v1', kind: 'Boat', schema }));
@@ -418,7 +418,7 @@ test('a kind without field numbers: 415 for bodies, JSON or 406 for answers, met
   t.is(decodeEnvelope(metadata.body).kind, 'PartialObjectMetadata');
 });
 
-test('a vendor of one’s own', async (t) => {
+test('a configured vendor replaces the media type of Kubernetes', async (t) => {
   const plane = await serveReal(t, { brand: { vendor: 'acme', metaGroup: 'meta.acme.io' } });
   const media = 'application/vnd.acme.protobuf';
   const body = bytesOf(ConfigMap, { metadata: { name: 'a' } });

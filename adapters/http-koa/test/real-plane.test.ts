@@ -9,7 +9,7 @@ const all = '/api/v1/namespaces/default/configmaps';
 const tableV1 =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
 
-test('an object lives: create, read, replace, patch, delete, with the right codes', async (t) => {
+test('create, read, replace, patch and delete of an object return the correct codes', async (t) => {
   const { port } = await serveReal(t);
   const created = await call(port, 'POST', `${all}?fieldManager=kubectl-create&fieldValidation=Strict`, {
     body: '{"metadata":{"name":"a"},"data":{"k":"v"}}',
@@ -46,7 +46,7 @@ test('an object lives: create, read, replace, patch, delete, with the right code
   t.is((await call(port, 'DELETE', `${all}/a`)).status, 404);
 });
 
-test('forms of an answer follow Accept, pretty and the user agent', async (t) => {
+test('the representation of a response follows Accept, pretty and the user agent', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', all, { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
   const get = (accept: string, query = '', agent = 'kubectl/v1') =>
@@ -97,7 +97,7 @@ test('forms of an answer follow Accept, pretty and the user agent', async (t) =>
   t.regex(missing.text, /^kind: Status\n/);
 });
 
-test('lists come in chunks of one snapshot, and as tables', async (t) => {
+test('lists are returned in pages of one snapshot, and as tables', async (t) => {
   const { port } = await serveReal(t);
   for (const name of ['c', 'a', 'b', 'e', 'd'])
     await call(port, 'POST', all, { body: `{"metadata":{"name":"${name}","labels":{"n":"${name}"}}}` });
@@ -125,7 +125,7 @@ test('lists come in chunks of one snapshot, and as tables', async (t) => {
   t.regex(yaml.text, /^kind: ConfigMapList\n/);
 });
 
-test('what is forgotten is 410: a watch from before history in its stream, a page of an old list as an answer', async (t) => {
+test('expired revisions are 410: of a watch as an event of its stream, of a page of a list as the response', async (t) => {
   const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'));
   const { port } = await serveReal(t, { clock });
   for (const name of ['a', 'b', 'c']) await call(port, 'POST', all, { body: `{"metadata":{"name":"${name}"}}` });
@@ -154,7 +154,7 @@ test('what is forgotten is 410: a watch from before history in its stream, a pag
   t.is((await call(port, 'GET', all)).json.items.length, 3);
 });
 
-test('watches show what happens, as objects, tables and metadata', async (t) => {
+test('watches send changes as objects, tables and metadata', async (t) => {
   const { port } = await serveReal(t);
   const revision = (await call(port, 'GET', all)).json.metadata.resourceVersion;
   const path = `${all}?watch=1&resourceVersion=${revision}`;
@@ -182,7 +182,7 @@ test('watches show what happens, as objects, tables and metadata', async (t) => 
   t.is(old.status, 200);
 });
 
-test('initial events come first, then their bookmark; tables are not offered for them', async (t) => {
+test('initial events are followed by their bookmark, and are not available as tables', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', all, { body: '{"metadata":{"name":"a"}}' });
   const query = '?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
@@ -197,7 +197,7 @@ test('initial events come first, then their bookmark; tables are not offered for
   t.is((await call(port, 'GET', `${all}?watch=1&resourceVersionMatch=NotOlderThan`)).status, 422);
 });
 
-test('twins share objects: extensions/v1beta1 and apps/v1 deployments', async (t) => {
+test('deployments of extensions/v1beta1 and apps/v1 are the same objects', async (t) => {
   const { port } = await serveReal(t);
   const body = JSON.stringify({
     metadata: { name: 'web' },
@@ -224,7 +224,7 @@ test('twins share objects: extensions/v1beta1 and apps/v1 deployments', async (t
   t.is(put.status, 200);
 });
 
-test('discovery: plain with and without the last slash, aggregated with ETag', async (t) => {
+test('discovery: plain with and without a trailing slash, aggregated with ETag', async (t) => {
   const { port } = await serveReal(t);
   for (const slash of ['', '/']) {
     t.like((await call(port, 'GET', `/api${slash}`)).json, {
@@ -272,7 +272,7 @@ test('discovery: plain with and without the last slash, aggregated with ETag', a
   }
 });
 
-test('the index lists paths; OpenAPI is an index of documents that may be cached by their hash', async (t) => {
+test('the index lists paths; OpenAPI v3 is an index of documents that are cacheable by their hash', async (t) => {
   const { port } = await serveReal(t);
   const index = await call(port, 'GET', '/');
   t.true(['/api/v1', '/apis/apps', '/healthz', '/openapi/v3'].every((path) => index.json.paths.includes(path)));
@@ -295,7 +295,7 @@ test('the index lists paths; OpenAPI is an index of documents that may be cached
   t.is(zipped.headers['content-encoding'], 'gzip');
 });
 
-test('a long list is the same for everybody: read at once by many, compressed, again, and beside readers that go away', async (t) => {
+test('a long list is identical in concurrent, compressed and repeated reads, and beside clients that disconnect', async (t) => {
   const plane = await serveReal(t);
 
   for (let from = 0; from < 2500; from += 100) {

@@ -104,9 +104,9 @@ async function allFree(t: ExecutionContext, { port, registry, occupied }: Scene)
   ]);
 }
 
-/** Every way on which a request ends, beside those that need a server of another kind. */
+/** Every way in which a request ends, except those that need another kind of server. */
 const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Promise<void>>> = {
-  'an answer': async (t, { port }) => {
+  'a response': async (t, { port }) => {
     t.is((await call(port, 'GET', one)).status, 200);
     t.is((await call(port, 'POST', all, { body: '{}' })).status, 201);
   },
@@ -118,7 +118,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     t.is((await call(port, 'POST', all, { body: 'x'.repeat(2000) })).status, 413);
     t.is((await call(port, 'POST', all, { body: 'x'.repeat(9000) })).status, 413);
   },
-  'a body that has not arrived at the deadline': async (t, { port, clock, admitted }) => {
+  'a body that is incomplete at the deadline': async (t, { port, clock, admitted }) => {
     const sent = send(t, port, halfPost);
     await admitted();
     clock.advance(35_000);
@@ -126,12 +126,12 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     t.regex(sent.text(), /^HTTP\/1.1 504 /);
     t.regex(sent.text(), /\r\nConnection: close\r\n/i);
   },
-  'a client that goes away in the middle of its body': async (t, { port, admitted }) => {
+  'a client that disconnects in the middle of its body': async (t, { port, admitted }) => {
     const sent = send(t, port, halfPost);
     await admitted();
     sent.socket.destroy();
   },
-  'a client that goes away while the operation runs': async (t, { port, registry }) => {
+  'a client that disconnects while the operation runs': async (t, { port, registry }) => {
     const seen: RequestContext[] = [];
     registry.service(configMap).on.get = (context: RequestContext) => {
       seen.push(context);
@@ -141,7 +141,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     await until(() => seen.length === 1, 'the operation runs');
     sent.socket.destroy();
   },
-  'an operation that goes on after its deadline': async (t, { port, registry, clock }) => {
+  'an operation that continues after its deadline': async (t, { port, registry, clock }) => {
     let started = 0;
     const hang = () => {
       started += 1;
@@ -177,7 +177,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     await until(() => !sent.closed(), 'it is open');
     clock.advance(61_000);
   },
-  'a watch whose client goes away': async (t, { port, registry }) => {
+  'a watch whose client disconnects': async (t, { port, registry }) => {
     const sent = send(t, port, `GET ${all}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n`);
     await until(() => registry.service(configMap).watches.length === 1, 'the watch is open');
     sent.socket.destroy();
@@ -186,7 +186,7 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
     registry.service(configMap).on.watch = () => Promise.reject(new Error('broken'));
     t.is((await call(port, 'GET', `${all}?watch=1`)).status, 500);
   },
-  'a watch asked for with HEAD': async (t, { port }) => {
+  'a watch requested with HEAD': async (t, { port }) => {
     t.is((await call(port, 'HEAD', `${all}?watch=1`)).status, 200);
   },
 };
@@ -212,7 +212,7 @@ test('the slot of a request is released when it is not authorized, or the author
 });
 
 for (const part of ['authenticate', 'authorize'] as const) {
-  test(`a request whose ${part} call never settles, or settles after the deadline, occupies nothing`, async (t) => {
+  test(`a request whose ${part} call never settles, or settles after the deadline, releases its slot`, async (t) => {
     const late: (() => void)[] = [];
     let slow = true;
     const settle = <T>(value: T) => (slow ? new Promise<T>((resolve) => late.push(() => resolve(value))) : value);
@@ -227,12 +227,12 @@ for (const part of ['authenticate', 'authorize'] as const) {
       answers += 1;
     };
     const running = [counted(call(port, 'GET', one)), counted(call(port, 'POST', all, { body: '{}' }))];
-    await until(() => late.length === 2, 'both wait');
+    await until(() => late.length === 2, 'both requests wait');
     // A user is authenticated before the turn of the request, at which the check of its deadline begins.
     await until(() => {
       clock.advance(61_000);
       return answers === 2;
-    }, 'both are answered');
+    }, 'both requests are answered');
     await Promise.all(running);
     late[0]?.();
     slow = false;
@@ -246,7 +246,7 @@ for (const part of ['authenticate', 'authorize'] as const) {
 }
 
 for (const [messages, options] of Object.entries({ 'messages of its own': http2ServerOptions, "Node's messages": {} }))
-  test(`over HTTP/2 with ${messages} a body that has not arrived at the deadline ends its stream and leaves the others`, async (t) => {
+  test(`over HTTP/2 with ${messages} a body that is incomplete at the deadline ends its stream and no other`, async (t) => {
     const scene = await countedSlots(t);
     const server = createHttp2Server(options, (request, response) =>
       scene.api.listener(request as never, response as never),
@@ -280,7 +280,7 @@ for (const [messages, options] of Object.entries({ 'messages of its own': http2S
     await allFree(t, scene);
   });
 
-test('draining ends while a body is still to come, at the deadline of its request', async (t) => {
+test('draining ends at the deadline of a request whose body is incomplete', async (t) => {
   const { port, clock, api, admitted } = await countedSlots(t);
   send(t, port, halfPost);
   await admitted();

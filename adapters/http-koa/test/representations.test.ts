@@ -12,14 +12,14 @@ const yaml = 'application/yaml';
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const inYaml = { accept: yaml, 'content-type': yaml };
 
-/** What a YAML answer says. */
+/** The content of a YAML response. */
 function read(reply: Reply): Record<string, never> {
   if (reply.headers['content-type'] !== yaml)
     throw new Error(`${reply.status} ${reply.headers['content-type']} ${reply.text}`);
   return parseYaml(reply.body).value as Record<string, never>;
 }
 
-/** Documents of a YAML stream, each as soon as its end has come. */
+/** Documents of a YAML stream, each as soon as it is complete. */
 async function* documents(response: IncomingMessage): AsyncGenerator<{ type: string; object: KubeObject }> {
   let rest = '';
   for await (const chunk of response) {
@@ -39,7 +39,7 @@ async function next<T>(events: AsyncGenerator<T>): Promise<T> {
   return value as T;
 }
 
-test('an object lives in YAML: bodies, answers, options of the DELETE, failures', async (t) => {
+test('YAML is accepted and returned: bodies, responses, delete options, errors', async (t) => {
   const { port } = await serveReal(t);
   const send = (method: string, path: string, body?: unknown) =>
     call(port, method, path, { headers: inYaml, ...(body === undefined ? {} : { body: toYaml(body) }) });
@@ -84,7 +84,7 @@ for (const [how, path, accept] of [
   ['the path', '/api/v1/watch/namespaces/default/configmaps?', `${yaml};stream=watch`],
   ['the path of one object', `/api/v1/watch/namespaces/default/configmaps/a?`, `text/html, ${yaml};stream=watch;q=0.5`],
 ]) {
-  test(`a watch in YAML by ${how}: a document per event, at once, with what the JSON watch says`, async (t) => {
+  test(`a YAML watch by ${how} sends one document per event, immediately, equal to the JSON watch`, async (t) => {
     const { port } = await serveReal(t);
     await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"text":"1\\n...\\n"}}' });
     const query = `${path}resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=2`;
@@ -114,7 +114,7 @@ for (const [how, path, accept] of [
   });
 }
 
-test('tables, metadata and initial events in YAML streams', async (t) => {
+test('YAML watches send tables, metadata and initial events', async (t) => {
   const { port } = await serveReal(t);
   for (const name of ['a', 'b']) await call(port, 'POST', maps, { body: `{"metadata":{"name":"${name}"}}` });
   const watch = async (as: string, query: string) => {
@@ -145,7 +145,7 @@ test('tables, metadata and initial events in YAML streams', async (t) => {
   t.is(initial[2]?.object.metadata?.annotations?.['k8s.io/initial-events-end'], 'true');
 });
 
-test('a YAML watch that fails ends with an ERROR document, whether it began or not; HTTP/1.0 gets no chunks', async (t) => {
+test('a YAML watch that fails ends with an ERROR document, also before its first event; HTTP/1.0 gets no chunks', async (t) => {
   const registry = new FakeRegistry();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -168,7 +168,7 @@ test('a YAML watch that fails ends with an ERROR document, whether it began or n
   t.regex(old, /\r\n\r\n---\ntype: ERROR\nobject:\n {2}kind: Status\n[\s\S]*\n\.\.\.\n$/);
 });
 
-test('the form of an answer: qualities, wildcards, parameters, clauses that are skipped, charsets', async (t) => {
+test('Accept is negotiated with qualities, wildcards, parameters, charsets and unsupported clauses', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   const table = 'as=Table;g=meta.k8s.io;v=v1beta1';
@@ -217,7 +217,7 @@ test('the form of an answer: qualities, wildcards, parameters, clauses that are 
   );
 });
 
-test('Content-Type: charset and letter case are tolerated, JSON is the default, the rest is 415 in the form asked for', async (t) => {
+test('Content-Type: charset and letter case are tolerated, JSON is the default, others are 415 in the requested format', async (t) => {
   const { port } = await serveReal(t);
   const post = (name: string, headers: Record<string, string>) =>
     call(port, 'POST', maps, { headers, body: `{"metadata":{"name":"${name}"}}` });
@@ -242,7 +242,7 @@ test('Content-Type: charset and letter case are tolerated, JSON is the default, 
   t.is(patch.status, 200);
 });
 
-test('gzip: answers beyond 128 KiB when asked, in every form; not below, not for HEAD, never on a watch', async (t) => {
+test('gzip: responses beyond 128 KiB on request, in every format; never smaller ones, HEAD or watches', async (t) => {
   const { port } = await serveReal(t);
   const text = 'x'.repeat(131_072);
   await call(port, 'POST', maps, { body: JSON.stringify({ metadata: { name: 'big' }, data: { text } }) });
@@ -280,7 +280,7 @@ test('gzip: answers beyond 128 KiB when asked, in every form; not below, not for
   }
 });
 
-test('HEAD answers what GET answers without its body, for whatever can be read', async (t) => {
+test('HEAD returns the status and headers of GET, without its body', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   for (const path of [
@@ -306,7 +306,7 @@ test('HEAD answers what GET answers without its body, for whatever can be read',
   }
 });
 
-test('OPTIONS is no method of resources: 405 with the methods that are; documents say theirs', async (t) => {
+test('OPTIONS is a 405 with the allowed methods for resources, and returns those of documents', async (t) => {
   const { port } = await serveReal(t);
   for (const [path, allow] of [
     [maps, 'DELETE, GET, POST'],
@@ -323,7 +323,7 @@ test('OPTIONS is no method of resources: 405 with the methods that are; document
   t.is(fixed.headers.allow, 'HEAD, GET');
 });
 
-test('a slash at the end: taken by documents, never by resources', async (t) => {
+test('a trailing slash is accepted for documents, never for resources', async (t) => {
   const { port } = await serveReal(t);
   for (const path of [
     '/api',

@@ -7,7 +7,7 @@ import { admin, call } from './support/serve.ts';
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
-test('Swagger is served as JSON and, to those who ask, as protobuf, each with its ETag', async (t) => {
+test('Swagger is served as JSON and, on request, as protobuf, each with its ETag', async (t) => {
   const { port } = await serveReal(t);
   const get = (headers: Readonly<Record<string, string>>) => call(port, 'GET', '/openapi/v2?timeout=32s', { headers });
   const json = await get({});
@@ -16,7 +16,7 @@ test('Swagger is served as JSON and, to those who ask, as protobuf, each with it
   t.is(json.json.swagger, '2.0');
   t.true('/apis/extensions/v1beta1/namespaces/{namespace}/ingresses/{name}/status' in json.json.paths);
 
-  // What kubectl sends; its own reader of media types fails on the at sign, so the answer must not repeat it.
+  // What kubectl sends; its own reader of media types fails on the at sign, so the response must not repeat it.
   const binary = await get({ accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' });
   t.is(binary.headers['content-type'], swaggerProtobuf);
   t.deepEqual([...binary.body.subarray(0, 5)], [0x0a, 3, 0x32, 0x2e, 0x30]);
@@ -29,12 +29,12 @@ test('Swagger is served as JSON and, to those who ask, as protobuf, each with it
   t.is(known.body.length, 0);
   const zipped = await get({ 'accept-encoding': 'gzip' });
   t.is(zipped.headers['content-encoding'], 'gzip');
-  t.true(gunzipSync(zipped.body).equals(json.body), 'the compressed document is another one');
+  t.true(gunzipSync(zipped.body).equals(json.body), 'the compressed document is different');
   t.is((await get({ accept: 'text/html' })).status, 406);
   t.is((await call(port, 'POST', '/openapi/v2')).status, 405);
 });
 
-test('the Swagger document follows kinds that come and go', async (t) => {
+test('the Swagger document follows kinds that are added and removed', async (t) => {
   const { port, registry } = await serveReal(t);
   const before = await call(port, 'GET', '/openapi/v2');
   const [kind] = registry.kinds().filter((candidate) => candidate.kind === 'Lease');
@@ -48,7 +48,7 @@ test('the Swagger document follows kinds that come and go', async (t) => {
 
 const reviews = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 
-test('a review is answered with 201 and nothing can be read, listed or deleted', async (t) => {
+test('a review is answered with 201 and cannot be read, listed or deleted', async (t) => {
   const { port } = await serveReal(t);
   const spec = { user: 'bob', groups: ['system:masters'], resourceAttributes: { verb: 'get', resource: 'pods' } };
   const answer = await call(port, 'POST', reviews, { body: JSON.stringify({ spec }) });
@@ -81,7 +81,7 @@ test('a review is answered with 201 and nothing can be read, listed or deleted',
   t.is(invalid.json.details.causes[0].field, 'spec.resourceAttributes');
 });
 
-test('a local review needs the namespace in its path, and no namespace has to exist for it', async (t) => {
+test('a local review requires the namespace in its path, and the namespace need not exist', async (t) => {
   const { port } = await serveReal(t);
   const spec = { user: 'bob', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'gone' } };
   const path = (namespace: string) => `/apis/authorization.k8s.io/v1/namespaces/${namespace}/localsubjectaccessreviews`;
@@ -95,7 +95,7 @@ test('a local review needs the namespace in its path, and no namespace has to ex
   t.is(nowhere.status, 405);
 });
 
-test('reviews speak protobuf, with lists inside maps', async (t) => {
+test('reviews are accepted and returned in protobuf, with lists inside maps', async (t) => {
   const user = { ...admin, extra: { team: ['red', 'blue'], none: [] } };
   const { port } = await serveReal(t, { insecureUser: user });
   const headers = { accept: 'application/vnd.kubernetes.protobuf' };

@@ -8,11 +8,11 @@ import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/
 
 const exec = '/api/v1/namespaces/default/pods/p/exec';
 
-function wish(path: string, more = '', method = 'GET'): string {
+function upgradeRequest(path: string, more = '', method = 'GET'): string {
   return `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: test/1\r\n${more}\r\n`;
 }
 
-async function upgrading(t: ExecutionContext, port: number, options: ServeOptions = {}) {
+async function serveUpgrades(t: ExecutionContext, port: number, options: ServeOptions = {}) {
   const registry = new FakeRegistry([runner]);
   const service = registry.service(runner);
   service.on.connect = toAgent as never;
@@ -21,7 +21,7 @@ async function upgrading(t: ExecutionContext, port: number, options: ServeOption
   return { service, ...served };
 }
 
-/** A client that has been let into the tunnel, and the other end of it. */
+/** A client with an open tunnel, and the socket of the agent. */
 async function tunnel(t: ExecutionContext, options: ServeOptions = {}) {
   const heads: string[] = [];
   const ends: Socket[] = [];
@@ -32,7 +32,7 @@ async function tunnel(t: ExecutionContext, options: ServeOptions = {}) {
       'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test/1\r\nX-Stream-Protocol-Version: v5\r\n\r\nwelcome ',
     );
   });
-  const served = await upgrading(t, upstream, options);
+  const served = await serveUpgrades(t, upstream, options);
   const client = connect({ port: served.port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => client.destroy());
   let text = '';
@@ -41,14 +41,14 @@ async function tunnel(t: ExecutionContext, options: ServeOptions = {}) {
   });
   client.on('error', () => {});
   client.write(
-    `${wish(`${exec}?command=a`, 'X-Stream-Protocol-Version: v5\r\nX-Stream-Protocol-Version: v4\r\nAudit-ID: one\r\n', 'POST')}early `,
+    `${upgradeRequest(`${exec}?command=a`, 'X-Stream-Protocol-Version: v5\r\nX-Stream-Protocol-Version: v4\r\nAudit-ID: one\r\n', 'POST')}early `,
   );
-  await until(() => text.includes('welcome'), 'the tunnel stands');
-  return { ...served, client, end: ends[0] as Socket, head: heads[0] ?? '', text: () => text };
+  await until(() => text.includes('welcome'), 'the tunnel is open');
+  return { ...served, client, agent: ends[0] as Socket, head: heads[0] ?? '', text: () => text };
 }
 
-test('where the agent agrees the connection becomes a tunnel: bytes arrive unchanged in both directions, early ones too', async (t) => {
-  const { client, end, head, text } = await tunnel(t);
+test('an upgrade that the agent accepts is a tunnel: bytes, also early ones, are unchanged in both directions', async (t) => {
+  const { client, agent, head, text } = await tunnel(t);
   t.regex(head, /^POST \/exec\?command=a HTTP\/1\.1\r\n/);
   t.regex(head, /connection: Upgrade\r\nupgrade: test\/1\r\n/i);
   t.regex(
@@ -61,36 +61,36 @@ test('where the agent agrees the connection becomes a tunnel: bytes arrive uncha
     /^HTTP\/1\.1 101 Switching Protocols\r\n.*X-Stream-Protocol-Version: v5\r\n.*Audit-Id: one\r\n\r\nwelcome $/s,
   );
   let arrived = '';
-  end.on('data', (chunk) => {
+  agent.on('data', (chunk) => {
     arrived += chunk.toString('latin1');
   });
-  end.resume();
+  agent.resume();
   client.write(Buffer.from([0, 255, 10, 13]));
-  await until(() => arrived === 'early \x00\xff\n\r', 'the other end has it all');
-  end.end('bye');
+  await until(() => arrived === 'early \x00\xff\n\r', 'the agent has received all bytes');
+  agent.end('bye');
   await once(client, 'end');
-  t.true(text().endsWith('welcome bye'), 'what was sent before the end still arrives');
+  t.true(text().endsWith('welcome bye'), 'bytes before the end are received');
 });
 
-test('who goes away ends the tunnel at its other end, and draining ends both', async (t) => {
+test('a client that disconnects closes the tunnel at the agent, and draining closes both ends', async (t) => {
   const first = await tunnel(t);
-  first.end.resume();
-  const ended = once(first.end, 'close');
+  first.agent.resume();
+  const ended = once(first.agent, 'close');
   first.client.destroy();
   await ended;
 
   const second = await tunnel(t);
-  second.end.resume();
-  const both = Promise.all([once(second.end, 'close'), once(second.client, 'close')]);
+  second.agent.resume();
+  const both = Promise.all([once(second.agent, 'close'), once(second.client, 'close')]);
   second.client.once('end', () => second.client.end());
   await second.api.drain();
   await both;
   t.pass();
 });
 
-test('an end that does not read holds the other back', async (t) => {
-  const { client, end } = await tunnel(t);
-  end.pause();
+test('an agent that does not read exerts back pressure on the client', async (t) => {
+  const { client, agent } = await tunnel(t);
+  agent.pause();
   const chunk = Buffer.alloc(1024 * 1024, 'x');
   let accepted = 0;
   const total = 64;
@@ -106,48 +106,60 @@ test('an end that does not read holds the other back', async (t) => {
     const still = accepted > 0 && accepted === before;
     before = accepted;
     return still;
-  }, 'it stands still');
+  }, 'the client is blocked');
   t.true(accepted < total);
   let received = 0;
-  end.on('data', (part) => {
+  agent.on('data', (part) => {
     received += part.length;
   });
-  end.resume();
-  await until(() => received === total * chunk.length + 'early '.length, 'all of it');
+  agent.resume();
+  await until(() => received === total * chunk.length + 'early '.length, 'the agent has received everything');
 });
 
-test('who may not is told in plain HTTP, and so is what the agent says instead of agreeing', async (t) => {
+test('an upgrade request that the server or the agent rejects gets a plain HTTP response', async (t) => {
   const upstream = await httpUpstream(t, (_request, response) => {
     response
       .writeHead(400, { 'Content-Type': 'text/plain' })
       .end('you must specify at least 1 of stdin, stdout, stderr\n');
   });
-  const { port } = await upgrading(t, upstream);
-  const answer = await raw(port, wish(exec));
+  const { port } = await serveUpgrades(t, upstream);
+  const answer = await raw(port, upgradeRequest(exec));
   t.regex(answer, /^HTTP\/1\.1 400 Bad Request\r\n.*Connection: close\r\n/s);
   t.regex(answer, /"message":"you must specify at least 1 of stdin, stdout, stderr","reason":"BadRequest"/);
-  const { port: closed, service } = await upgrading(t, upstream, { authorize: () => false });
-  t.regex(await raw(closed, wish(exec)), /^HTTP\/1\.1 403 Forbidden\r\n.*cannot get resource \\"pods\/exec\\"/s);
+  const { port: closed, service } = await serveUpgrades(t, upstream, { authorize: () => false });
+  t.regex(
+    await raw(closed, upgradeRequest(exec)),
+    /^HTTP\/1\.1 403 Forbidden\r\n.*cannot get resource \\"pods\/exec\\"/s,
+  );
   t.deepEqual(service.calls, []);
 });
 
-test('a long answer to a wish that was not granted arrives whole', async (t) => {
+test('a long response to a rejected upgrade request is complete', async (t) => {
   const body = 'x'.repeat(8 * 1024 * 1024);
   const upstream = await httpUpstream(t, (_request, response) => response.end(body));
-  const { port } = await upgrading(t, upstream);
-  const answer = await raw(port, wish('/api/v1/namespaces/default/pods/p/proxy/'));
+  const { port } = await serveUpgrades(t, upstream);
+  const answer = await raw(port, upgradeRequest('/api/v1/namespaces/default/pods/p/proxy/'));
   t.is(answer.slice(answer.indexOf('\r\n\r\n') + 4).length, body.length);
 });
 
-test('elsewhere the wish is not heeded: the request is served, with its body, and the connection goes on', async (t) => {
-  const { port, service } = await upgrading(t, 1);
+test('upgrade headers of other requests are ignored: they are served with their bodies, and the connection continues', async (t) => {
+  const { port, service } = await serveUpgrades(t, 1);
   const h2c = 'HTTP2-Settings: AAMAAABkAARAAAAA\r\n';
-  const list = wish('/api/v1/namespaces/default/pods', h2c).replace('Upgrade\r\n', 'Upgrade, HTTP2-Settings\r\n');
+  const list = upgradeRequest('/api/v1/namespaces/default/pods', h2c).replace(
+    'Upgrade\r\n',
+    'Upgrade, HTTP2-Settings\r\n',
+  );
   const body = '{"metadata":{"name":"x"}}';
   const typed = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
-  const create = wish('/api/v1/namespaces/default/pods', typed, 'POST') + body;
+  const create = upgradeRequest('/api/v1/namespaces/default/pods', typed, 'POST') + body;
   const last = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
-  const steps = [list, create, wish('/version'), wish('/api/v1/namespaces/default/pods/p/log'), last];
+  const steps = [
+    list,
+    create,
+    upgradeRequest('/version'),
+    upgradeRequest('/api/v1/namespaces/default/pods/p/log'),
+    last,
+  ];
   service.on.connect = async () => ({ to: 'nothing' });
   const socket = connect(port, '127.0.0.1');
   const closed = once(socket, 'close');
@@ -171,8 +183,11 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
   t.deepEqual(bodies, [{ bytes: Buffer.from(body), format: 'json' }]);
 });
 
-test('a wish in the middle of a pipeline ends the connection: its answer could not be told from the others', async (t) => {
-  const { port, service } = await upgrading(t, 1);
+test('an upgrade request in the middle of a pipeline closes the connection, since its response would be ambiguous', async (t) => {
+  const { port, service } = await serveUpgrades(t, 1);
   service.on.list = () => new Promise(() => {});
-  t.is(await raw(port, `GET /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: localhost\r\n\r\n${wish(exec)}`), '');
+  t.is(
+    await raw(port, `GET /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: localhost\r\n\r\n${upgradeRequest(exec)}`),
+    '',
+  );
 });

@@ -15,7 +15,7 @@ function pumped(clock: FakeClock, ms: number) {
   };
 }
 
-test('an event that comes alone is sent in its turn; those that follow an expensive pass wait three times as long', async (t) => {
+test('a single event is sent in its turn; events after an expensive pass wait three times its duration', async (t) => {
   const clock = new FakeClock();
   const scheduler = new WatchScheduler(clock);
   const pump = pumped(clock, 5);
@@ -54,7 +54,7 @@ test('the pause after a pass is at most 20 ms, and none after a pass that took n
   t.is(quick.count, 2);
 });
 
-test('a watcher that had no room or no time for all its events goes on without a pause, and the others with it', async (t) => {
+test('a watcher with unsent events continues without a pause, and waiting watchers with it', async (t) => {
   const clock = new FakeClock();
   const scheduler = new WatchScheduler(clock);
   const first = pumped(clock, 5);

@@ -25,7 +25,7 @@ async function watching(t: ExecutionContext, query = '', options: ServeOptions =
   return { ...served, registry, service, response, watch };
 }
 
-test('headers come at once, events as lines, in order and in as few pieces as turns', async (t) => {
+test('headers are sent immediately, and events as lines, in order', async (t) => {
   const { response, watch } = await watching(t);
   t.is(response.statusCode, 200);
   t.is(response.headers['content-type'], 'application/json');
@@ -71,7 +71,7 @@ for (const [form, path] of [
   });
 }
 
-test('a watch without timeoutSeconds lives between one and two of the server’s least lives', async (t) => {
+test('a watch without timeoutSeconds lasts one to two times the minimum timeout of the server', async (t) => {
   const clock = new FakeClock();
   const { response, watch } = await watching(t, '', { clock });
   clock.advance(1_799_999);
@@ -82,14 +82,14 @@ test('a watch without timeoutSeconds lives between one and two of the server’s
   t.true(response.complete);
 });
 
-test('a life longer than timers can hold does not end at once', async (t) => {
+test('a timeoutSeconds beyond the range of timers does not end the watch immediately', async (t) => {
   const { response, watch } = await watching(t, '&timeoutSeconds=99999999999');
   watch.push(event('ADDED', stored(configMap, 'a', 1)));
   t.is((await lines(response).next()).value?.type, 'ADDED');
   t.false(watch.closed);
 });
 
-test('bookmarks are asked for each minute and before the end, when the client allows them', async (t) => {
+test('bookmarks are requested every minute and before the end, when the client allows them', async (t) => {
   const clock = new FakeClock();
   const { response, watch } = await watching(t, '&allowWatchBookmarks=true&timeoutSeconds=150', { clock });
   let revision = 10;
@@ -123,7 +123,7 @@ test('a watch that fails sends one ERROR event with a Status and closes', async 
   t.true(watch.closed);
 });
 
-test('a watch from before history is 200 with an ERROR event; other refusals are ordinary errors', async (t) => {
+test('a watch from an expired revision is a 200 with an ERROR event; other errors are ordinary responses', async (t) => {
   const registry = new FakeRegistry();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -144,7 +144,7 @@ test('a watch from before history is 200 with an ERROR event; other refusals are
   t.is((await call(port, 'HEAD', '/api/v1/watch/configmaps')).status, 400);
 });
 
-test('a reader that stops reading costs its watch nothing but its place, and goes on where it was', async (t) => {
+test('a client that stops reading pauses its watch, which continues without a missing event', async (t) => {
   const { response, watch } = await watching(t);
   const big = 'y'.repeat(100_000);
   response.pause();
@@ -165,7 +165,7 @@ test('a reader that stops reading costs its watch nothing but its place, and goe
   t.is(count, 1000);
 });
 
-test('a stalled reader does not hold up the end of its watch for ever', async (t) => {
+test('a stalled client cannot delay the end of its watch indefinitely', async (t) => {
   const clock = new FakeClock();
   const { response, watch } = await watching(t, '&timeoutSeconds=5', { clock });
   response.pause();
@@ -211,7 +211,7 @@ test('many watchers share one buffer per event and representation', async (t) =>
   t.is(made.length, 1);
 });
 
-test('HTTP/1.0 gets lines without chunks, pipelined requests their turn', async (t) => {
+test('HTTP/1.0 clients get lines without chunks, and pipelined requests are answered in order', async (t) => {
   const registry = new FakeRegistry();
   const service = registry.service(configMap);
   service.objects.set('a', stored(configMap, 'a', 3));
@@ -243,7 +243,7 @@ test('HTTP/1.0 gets lines without chunks, pipelined requests their turn', async 
   t.regex(both, /\r\n[0-9a-f]+\r\n\{"type":"ADDED"/);
 });
 
-test('over HTTP/2 the same stream comes through the compatibility layer', async (t) => {
+test('a watch over HTTP/2 is served through the compatibility layer', async (t) => {
   const registry = new FakeRegistry();
   const service = registry.service(configMap);
   service.objects.set('a', stored(configMap, 'a', 3));
@@ -282,7 +282,7 @@ test('over HTTP/2 the same stream comes through the compatibility layer', async 
   await until(() => service.watches[0]?.closed === true, 'the watch is released');
 });
 
-test('a client that is gone before its watch exists leaves none behind', async (t) => {
+test('a client that disconnects before its watch is open leaves no watch behind', async (t) => {
   const registry = new FakeRegistry();
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
@@ -299,7 +299,7 @@ test('a client that is gone before its watch exists leaves none behind', async (
     });
   const socket = connect(port, '127.0.0.1');
   socket.write(`GET ${all}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  await until(() => asked, 'the watch is asked for');
+  await until(() => asked, 'the watch is requested');
   socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 30));
   give?.();

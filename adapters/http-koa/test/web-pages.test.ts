@@ -13,7 +13,7 @@ const pages: readonly Record<string, string>[] = [
 ];
 
 for (const headers of pages) {
-  test(`without credentials nothing is served to ${JSON.stringify(headers)}`, async (t) => {
+  test(`a request without credentials is rejected with the headers ${JSON.stringify(headers)}`, async (t) => {
     const registry = new FakeRegistry();
     const { api, port } = await serve(t, { registry });
     api.app.use((ctx) => {
@@ -47,7 +47,7 @@ for (const headers of pages) {
     t.deepEqual(registry.service(configMap).calls, []);
   });
 
-  test(`an upgrade is refused to ${JSON.stringify(headers)}`, async (t) => {
+  test(`an upgrade request is rejected with the headers ${JSON.stringify(headers)}`, async (t) => {
     let reached = false;
     const agent = await rawUpstream(t, (socket) => {
       reached = true;
@@ -69,7 +69,7 @@ for (const headers of pages) {
   });
 }
 
-test('clients that are no browsers, pages of this server and hosts that are allowed are served', async (t) => {
+test('clients other than browsers, pages of this server and allowed hosts are served', async (t) => {
   const { port } = await serve(t, { allowedHosts: ['dev.example'] });
   const own: readonly Record<string, string>[] = [
     {},
@@ -84,7 +84,7 @@ test('clients that are no browsers, pages of this server and hosts that are allo
   t.regex(await raw(port, `GET ${maps} HTTP/1.0\r\n\r\n`), /^HTTP\/1\.1 200 /, 'a client that sends no host');
 });
 
-test('with credentials, and for anonymous users, neither host nor origin counts', async (t) => {
+test('host and origin are not checked with credentials, nor for anonymous users', async (t) => {
   const headers = { host: 'api.example', origin: 'https://console.example', 'sec-fetch-site': 'cross-site' };
   const byToken = await serve(t, {
     authenticate: ({ headers: { authorization } }) => (authorization ? admin : undefined),
@@ -104,7 +104,7 @@ const simple = [
   'text/plain; application/json',
 ];
 
-test('a body of a type that pages send unasked is 415, and nothing is created', async (t) => {
+test('a body of a type that pages send without a preflight is 415, and nothing is created', async (t) => {
   const registry = new FakeRegistry();
   const { port } = await serve(t, { registry });
   const body = '{"metadata":{"name":"a"}}';
@@ -138,7 +138,7 @@ const untyped: readonly (readonly [what: string, method: string, path: string, o
   ['a raw call with a bearer token', 'POST', maps, { body: '{}', headers: { authorization: 'Bearer x' } }],
 ];
 for (const [what, method, path, { body, headers }] of untyped) {
-  test(`a body without a type is JSON: ${what}`, async (t) => {
+  test(`a body without Content-Type is JSON: ${what}`, async (t) => {
     const registry = new FakeRegistry();
     registry.service(configMap).on = {
       update: async () => ({ object: {}, code: 200 }),
@@ -164,7 +164,7 @@ for (const [what, method, path, { body, headers }] of untyped) {
   });
 }
 
-test('a POST without a body needs no type', async (t) => {
+test('a POST without a body requires no Content-Type', async (t) => {
   const { port } = await serve(t);
   const reply = await open(port, 'POST', maps);
   t.is(reply.resume().statusCode, 201);

@@ -78,7 +78,7 @@ export class FakeWatch implements ResourceWatch {
   closed = false;
   reads = 0;
   bookmarksRequested = 0;
-  /** Puts a bookmark in line when one is requested. */
+  /** Queues a bookmark when one is requested. */
   onBookmark: (() => void) | undefined;
   #events: WatchEvent[] = [];
   #failure: unknown;
@@ -172,7 +172,7 @@ export interface Call {
   readonly args: readonly unknown[];
 }
 
-/** A service whose every operation can be replaced; it remembers its calls. */
+/** A service whose operations can all be replaced; it records its calls. */
 export class FakeService implements ResourceService {
   readonly kind: KindDefinition;
   readonly calls: Call[] = [];

@@ -49,7 +49,7 @@ export interface Reply {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of any shape
   readonly json: any;
 }
 
@@ -60,7 +60,7 @@ export interface CallOptions {
   readonly agent?: Agent;
 }
 
-/** Sends a request and gives back the answer while it is still coming in. */
+/** Sends a request and returns the response while its body is still received. */
 export function open(port: number, method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers: Record<string, string | string[]> = { ...options.headers };
@@ -96,7 +96,7 @@ export async function call(port: number, method: string, path: string, options: 
   };
 }
 
-/** Newline-separated JSON documents as they come in. */
+/** Newline-separated JSON documents as they are received. */
 export async function* lines(
   response: IncomingMessage,
 ): AsyncGenerator<{ type: string; object: Record<string, unknown> }> {
@@ -111,7 +111,7 @@ export async function* lines(
 }
 
 /**
- * Exact bytes over a plain connection; resolves with everything that came until `until` says so or the server closed.
+ * Exact bytes over a plain connection; resolves with all received bytes once `until` returns true or the server closes.
  */
 export function raw(
   port: number,

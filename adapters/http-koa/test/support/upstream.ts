@@ -22,7 +22,7 @@ function connect(
   };
 }
 
-/** A kind with every sort of connect subresource; where they lead is what the service of a test says. */
+/** A kind with every sort of connect subresource; the service of a test determines their targets. */
 export const runner: KindDefinition = defineKind({
   group: '',
   version: 'v1',
@@ -57,7 +57,7 @@ export async function rawUpstream(t: ExecutionContext, serve: (socket: Socket, h
       head += chunk.toString('latin1');
       if (!head.includes('\r\n\r\n')) return;
       socket.off('data', read);
-      // Bytes that follow wait for the next reader.
+      // Bytes that follow stay buffered for the next reader.
       socket.pause();
       serve(socket, head);
     });
@@ -75,7 +75,7 @@ export function dialerTo(port: number): NodeDialer {
   return { agent: async () => ({ host: '127.0.0.1', port }), address: async () => '127.0.0.1' };
 }
 
-/** Leads every call to the agent of node `n`, which gets the path and query of the client. */
+/** Forwards every request to the agent of node `n`, with the path and query of the client. */
 export async function toAgent(
   ...[, , { name }, { query, path }]: [unknown, unknown, { name: string }, { query: { text: string }; path: string }]
 ) {
