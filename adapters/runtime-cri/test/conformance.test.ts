@@ -5,11 +5,11 @@ import { createCriRuntime } from '../src/index.ts';
 import { CriPool, criHarness } from './support/cri-harness.ts';
 
 const daemons = 2;
-/** Cases in which the daemon decides, and decides otherwise than the contract. */
-const daemonsOwn = new Map([
+/** Cases whose outcome the daemon determines, and differs from the contract. */
+const excluded = new Map([
   ['log.any-bytes', 'containerd drops a carriage return before a line end'],
   ['log.partial-text-does-not-wait-for-ever', 'containerd writes a line when it is complete'],
-  ['exec.leftovers-do-not-hold-the-call', 'containerd waits until nobody has the output of the command open'],
+  ['exec.leftovers-do-not-hold-the-call', 'containerd waits until every process has closed the output of the command'],
 ]);
 const lacking = lackingForContainerd();
 
@@ -33,7 +33,7 @@ if (lacking.length > 0) {
   const images = { pullableImage: `${registry.host}/suite:1`, missingImage: `${registry.host}/missing:1` };
   const run: TestFunction = Object.assign(
     (...[title, body]: Parameters<TestFunction>) => {
-      const reason = daemonsOwn.get(title.split(': ')[1] ?? '');
+      const reason = excluded.get(title.split(': ')[1] ?? '');
       if (reason === undefined) test(title, body);
       else test.skip(`${title} [not run, ${reason}]`, body);
     },

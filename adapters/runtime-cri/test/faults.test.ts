@@ -24,8 +24,8 @@ async function codeOf(call: Promise<unknown>): Promise<RuntimeErrorCode | undefi
   return error?.code;
 }
 
-/** Repeats a call until it is answered. */
-async function answered<T>(call: () => Promise<T>): Promise<T> {
+/** Repeats a call until it succeeds. */
+async function retried<T>(call: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + 15_000;
   for (;;) {
     try {
@@ -37,13 +37,13 @@ async function answered<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-ava('an endpoint that is none is refused at once', async (t) => {
+ava('an invalid endpoint is rejected immediately', async (t) => {
   for (const endpoint of ['', 'containerd.sock', 'http://127.0.0.1:1', 'tcp://127.0.0.1']) {
     await t.throwsAsync(createCriRuntime({ endpoint }), { code: 'InvalidArgument' }, endpoint);
   }
 });
 
-test('a daemon that comes later is used by the engine that was made before', async (t, { containerd }) => {
+test('a runtime that is created before its daemon connects once the daemon runs', async (t, { containerd }) => {
   await containerd.stop();
   const { runtime, images } = await createCriRuntime({ endpoint: containerd.endpoint });
   t.false(runtime.capabilities.events);
@@ -54,14 +54,14 @@ test('a daemon that comes later is used by the engine that was made before', asy
     'Unavailable',
   );
   await containerd.start();
-  t.true((await answered(() => images.listImages())).length > 0);
+  t.true((await retried(() => images.listImages())).length > 0);
   t.is((await runtime.version()).runtimeName, 'containerd');
   await runtime[Symbol.asyncDispose]();
-  t.is(await codeOf(runtime.version()), 'Unavailable', 'a closed engine answers no call');
+  t.is(await codeOf(runtime.version()), 'Unavailable', 'a closed runtime rejects calls');
 });
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  test(`containers run on while the daemon is away after ${signal}, and what happens meanwhile is known afterwards`, async (t, shared) => {
+  test(`containers keep running while the daemon is stopped by ${signal}, and their state is read after its restart`, async (t, shared) => {
     const { containerd, engine } = shared;
     const { runtime } = engine;
     const running = await shared.started('sleep 1000');
@@ -75,7 +75,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     t.is(await codeOf(runtime.containerStatus(running)), 'Unavailable');
     t.is(await codeOf(runtime.stopContainer(running, { gracePeriodMs: 0 })), 'Unavailable');
     await containerd.start();
-    const status = await answered(() => runtime.containerStatus(running));
+    const status = await retried(() => runtime.containerStatus(running));
     t.is(status.state, 'running');
     t.is(status.pid, pid);
     const { exitCode, reason } = await shared.ended(ending);
@@ -86,7 +86,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   });
 }
 
-test('calls to a daemon that hangs end by their deadline and signal, and it is used again when it goes on', async (t, shared) => {
+test('calls to a daemon that hangs end by deadline and signal, and succeed when it continues', async (t, shared) => {
   const { containerd, engine } = shared;
   const { runtime, images } = engine;
   const id = await shared.started('sleep 1000');
@@ -106,9 +106,9 @@ test('calls to a daemon that hangs end by their deadline and signal, and it is u
     ];
     for (const call of late) t.is(await codeOf(Promise.resolve(call)), 'DeadlineExceeded');
     const controller = new AbortController();
-    const abandoned = codeOf(runtime.status({ signal: controller.signal }));
+    const aborted = codeOf(runtime.status({ signal: controller.signal }));
     controller.abort();
-    t.is(await abandoned, 'Aborted');
+    t.is(await aborted, 'Aborted');
     const other = await shared.another({ probeTimeoutMs: 100 });
     t.is(await codeOf(other.runtime.version({ timeoutMs: 100 })), 'DeadlineExceeded');
     await other.runtime[Symbol.asyncDispose]();
@@ -118,7 +118,7 @@ test('calls to a daemon that hangs end by their deadline and signal, and it is u
   t.is((await runtime.containerStatus(id, { timeoutMs: 10_000 })).state, 'running');
 });
 
-test('streams end when the daemon goes away', async (t, shared) => {
+test('streams end when the daemon ends', async (t, shared) => {
   const { containerd, engine } = shared;
   const id = await shared.started('sleep 1000');
   const request = { command: ['cat'], stdin: true, stdout: true, stderr: false, tty: false };
@@ -128,39 +128,36 @@ test('streams end when the daemon goes away', async (t, shared) => {
   await t.throwsAsync(async () => streams?.ended, { code: 'Unavailable' });
   streams?.close();
   await containerd.start();
-  await answered(() => engine.runtime.listContainers());
+  await retried(() => engine.runtime.listContainers());
 });
 
-withEvents(
-  'streams of events end with the daemon, and those opened later tell what happens from then on',
-  async (t, shared) => {
-    const { containerd, engine } = shared;
-    const { runtime } = engine;
-    const told = async (types: string[], until: string) => {
-      for await (const { type } of runtime.events?.() ?? []) {
-        if (type !== 'resync') types.push(type);
-        if (type === until) return;
-      }
-    };
-    const before: string[] = [];
-    const first = t.throwsAsync(told(before, 'sandboxRemoved'), { code: 'Unavailable' });
-    const sandboxId = await shared.sandbox();
-    await containerd.stop('SIGKILL');
-    await first;
-    t.deepEqual(before, ['sandboxReady']);
-    await t.throwsAsync(told([], 'sandboxRemoved'), { code: 'Unavailable' });
-    await containerd.start();
-    await answered(() => runtime.listPodSandboxes());
-    const after: string[] = [];
-    const second = told(after, 'sandboxRemoved');
-    await runtime.removePodSandbox(sandboxId);
-    await second;
-    t.deepEqual(after, ['sandboxNotReady', 'sandboxRemoved']);
-  },
-);
+withEvents('event streams end with the daemon, and later ones report the events that follow', async (t, shared) => {
+  const { containerd, engine } = shared;
+  const { runtime } = engine;
+  const readEvents = async (types: string[], until: string) => {
+    for await (const { type } of runtime.events?.() ?? []) {
+      if (type !== 'resync') types.push(type);
+      if (type === until) return;
+    }
+  };
+  const before: string[] = [];
+  const first = t.throwsAsync(readEvents(before, 'sandboxRemoved'), { code: 'Unavailable' });
+  const sandboxId = await shared.sandbox();
+  await containerd.stop('SIGKILL');
+  await first;
+  t.deepEqual(before, ['sandboxReady']);
+  await t.throwsAsync(readEvents([], 'sandboxRemoved'), { code: 'Unavailable' });
+  await containerd.start();
+  await retried(() => runtime.listPodSandboxes());
+  const after: string[] = [];
+  const second = readEvents(after, 'sandboxRemoved');
+  await runtime.removePodSandbox(sandboxId);
+  await second;
+  t.deepEqual(after, ['sandboxNotReady', 'sandboxRemoved']);
+});
 
 withOldProtocol(
-  'a daemon that speaks only the older version of the protocol is spoken to in it',
+  'a daemon that supports only an older protocol version is called with that version',
   async (t, { containerd }) => {
     const front = await CriFront.open(containerd.socket, `${containerd.folder}/old.sock`, { version: 'v1alpha2' });
     t.teardown(() => front.close());
@@ -178,7 +175,7 @@ withOldProtocol(
   },
 );
 
-test('a container that exceeded its memory limit ended as OOMKilled, also when the daemon has missed it', async (t, shared) => {
+test('a container that exceeded its memory limit ends as OOMKilled, also when the daemon has missed it', async (t, shared) => {
   const { containerd } = shared;
   const missed = (response: Buffer): Buffer => {
     const { status, info } = ContainerStatusResponse.decode(response);

@@ -6,7 +6,10 @@ import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
 
 const test = testsOn(await SharedContainerd.open());
 
-test('an image behind a password is pulled with it, and not without', async (t, { containerd, engine }) => {
+test('an image of a private registry is pulled only with the correct credentials', async (t, {
+  containerd,
+  engine,
+}) => {
   const { images } = engine;
   await using registry = await LoopbackRegistry.open({ auth: { kind: 'basic', username: 'user', password: 'secret' } });
   const config = {
@@ -51,7 +54,10 @@ test('an image behind a password is pulled with it, and not without', async (t, 
   t.deepEqual(await images.listImages(reference), []);
 });
 
-test('a registry that has no such image, or breaks off, is told apart', async (t, { containerd, engine }) => {
+test('a missing image and an invalid response of the registry have different error codes', async (t, {
+  containerd,
+  engine,
+}) => {
   const { images } = engine;
   await using registry = await LoopbackRegistry.open();
   registry.add('whole:1', { layers: [containerd.layer], config: { Labels: { which: 'whole' } } });
@@ -60,7 +66,7 @@ test('a registry that has no such image, or breaks off, is told apart', async (t
   await t.throwsAsync(images.pullImage(`${registry.host}/whole:1`), { code: 'PullFailed' });
 });
 
-test('a pull that stands still ends by its deadline, and works when the registry does', async (t, { engine }) => {
+test('a stalled pull ends by its deadline, and succeeds when the registry responds', async (t, { engine }) => {
   const { images } = engine;
   const folder = await mkdtemp('/tmp/keelson-cri-layer-');
   t.teardown(() => rm(folder, { recursive: true }));
@@ -79,10 +85,10 @@ test('a pull that stands still ends by its deadline, and works when the registry
   t.is(await images.pullImage(reference), id);
 });
 
-test('an image service that is elsewhere is asked for images', async (t, shared) => {
+test('images are read from a separate image endpoint', async (t, shared) => {
   const { containerd } = shared;
   const other = await shared.another({
-    endpoint: `unix://${containerd.folder}/nobody.sock`,
+    endpoint: `unix://${containerd.folder}/missing.sock`,
     imageEndpoint: containerd.endpoint,
   });
   t.true((await other.images.listImages()).length > 0);

@@ -3,7 +3,7 @@ import test from 'ava';
 import { lackingForPairs, newPair } from './support/pair.ts';
 import { atPort, processServiceHarness } from './support/service-harness.ts';
 
-/** What the port has to do with: streams, events, and calls that are given up. The rest is as at a socket. */
+/** Cases that depend on the port: streams, events, and aborted calls. */
 const ofConnections = / (?:exec\.(?:streams|closing|many)|attach\.|pod\.port|observe\.|call\.|adopt\.streams)/;
 
 /** The other cases run at a socket, in service-conformance.test.ts. */

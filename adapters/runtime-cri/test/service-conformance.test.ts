@@ -2,7 +2,7 @@ import { registerRuntimeConformance, type TestFunction } from '@keelson/conforma
 import test from 'ava';
 import { fakeServiceHarness, processServiceHarness } from './support/service-harness.ts';
 
-/** The fake's images are on a file system that no machine has; the client asks the machine for its size. */
+/** The images of the fake are on a file system that no host has, and the client reads the size from the host. */
 const withoutFilesystem: TestFunction = Object.assign(
   (...[title, body]: Parameters<TestFunction>) => {
     if (title.includes('image.file-system')) test.skip(`${title} [not run, the fake has no files]`, body);

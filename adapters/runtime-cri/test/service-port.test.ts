@@ -51,7 +51,7 @@ async function clientOf(t: ExecutionContext, endpoint: string, tls?: PinnedTls, 
   return client.runtime;
 }
 
-over('whoever has the key is served, and sees what the engine behind can do', async (t) => {
+over('a client with the pinned key is served, with the capabilities of the engine', async (t) => {
   const { tls, engine, service } = await serve(t);
   const runtime = await clientOf(t, service.endpoint, tls);
   t.is(runtime.name, engine.runtime.name);
@@ -59,44 +59,41 @@ over('whoever has the key is served, and sees what the engine behind can do', as
   t.deepEqual(await runtime.listPodSandboxes(), []);
 });
 
-over(
-  'a client without a certificate, or with another one, hears in a sentence why, in calls and in streams',
-  async (t) => {
-    const { tls, port, lines } = await serve(t);
-    const other = newPair();
-    for (const [own, shown] of [
-      [{}, 'no certificate'],
-      [{ key: other.key, cert: other.certificate }, 'another certificate'],
-    ] as const) {
-      const sentence = `the client certificate is not the pinned certificate: the client presented ${shown}`;
-      const session = connectHttp2(`https://127.0.0.1:${port}`, {
+over('a client without the pinned certificate is rejected with the reason, in calls and in streams', async (t) => {
+  const { tls, port, lines } = await serve(t);
+  const other = newPair();
+  for (const [own, shown] of [
+    [{}, 'no certificate'],
+    [{ key: other.key, cert: other.certificate }, 'another certificate'],
+  ] as const) {
+    const sentence = `the client certificate is not the pinned certificate: the client presented ${shown}`;
+    const session = connectHttp2(`https://127.0.0.1:${port}`, {
+      ...own,
+      ca: tls.peer,
+      checkServerIdentity: () => undefined,
+    });
+    const call = session.request({ ':method': 'POST', ':path': '/runtime.v1.RuntimeService/ListContainers' });
+    const [headers] = await once(call, 'response');
+    t.is(headers['grpc-status'], '16');
+    t.is(headers['grpc-message'], sentence);
+    session.destroy();
+    const answer = await new Promise<string>((resolve, reject) => {
+      const upgrade = request(`https://127.0.0.1:${port}/cri/exec/x`, {
         ...own,
-        ca: tls.peer,
-        checkServerIdentity: () => undefined,
+        rejectUnauthorized: false,
+        agent: false,
       });
-      const call = session.request({ ':method': 'POST', ':path': '/runtime.v1.RuntimeService/ListContainers' });
-      const [headers] = await once(call, 'response');
-      t.is(headers['grpc-status'], '16');
-      t.is(headers['grpc-message'], sentence);
-      session.destroy();
-      const answer = await new Promise<string>((resolve, reject) => {
-        const asked = request(`https://127.0.0.1:${port}/cri/exec/x`, {
-          ...own,
-          rejectUnauthorized: false,
-          agent: false,
-        });
-        asked.once('response', (response) => resolve(text(response)));
-        asked.once('error', reject);
-        asked.end();
-      });
-      t.is(answer, `${sentence}\n`);
-    }
-    t.is(lines.length, 1, 'a stranger does not fill the log');
-    t.regex(String(lines[0]?.fields['reason']), /no certificate/);
-  },
-);
+      upgrade.once('response', (response) => resolve(text(response)));
+      upgrade.once('error', reject);
+      upgrade.end();
+    });
+    t.is(answer, `${sentence}\n`);
+  }
+  t.is(lines.length, 1, 'a client without a certificate does not fill the log');
+  t.regex(String(lines[0]?.fields['reason']), /no certificate/);
+});
 
-over('the certificate without its key does not help, nor do plain text and older TLS', async (t) => {
+over('the certificate without its key, plain text and older versions of TLS are rejected', async (t) => {
   const { tls, service, port, lines } = await serve(t);
   const { key } = newPair();
   t.throws(() => connectTls({ port, host: '127.0.0.1', key, cert: tls.certificate }), {
@@ -116,29 +113,29 @@ over('the certificate without its key does not help, nor do plain text and older
   t.true(isRuntimeError(await t.throwsAsync(runtime.listContainers()), 'Unavailable'));
 });
 
-over('the client refuses whoever shows another certificate, and tells it nothing', async (t) => {
+over('the client rejects a server with another certificate, and sends it nothing', async (t) => {
   const tls = newPair();
-  const heard: Buffer[] = [];
+  const received: Buffer[] = [];
   const other = newPair();
-  const impostor = createServer(
+  const otherServer = createServer(
     { key: other.key, cert: other.certificate, ALPNProtocols: ['h2'] },
     (socket: TLSSocket) => {
-      socket.on('data', (data) => heard.push(data));
+      socket.on('data', (data) => received.push(data));
       socket.on('error', () => {});
     },
   );
-  await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => impostor.close());
-  const address = impostor.address();
+  await new Promise<void>((resolve) => otherServer.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => otherServer.close());
+  const address = otherServer.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const runtime = await clientOf(t, `tcp://127.0.0.1:${port}`, tls, 200);
   const refused = await t.throwsAsync(runtime.listContainers());
   t.true(isRuntimeError(refused, 'Unavailable'), String(refused));
   t.regex(String(refused?.message), /certificate/);
-  t.deepEqual(heard, []);
+  t.deepEqual(received, []);
 });
 
-over('a pull tells how far it is, keeps the code of its failure, and ends when nobody wants it any more', async (t) => {
+over('a pull reports its progress and its error code, and ends when the client aborts it', async (t) => {
   const { tls, service, slow } = await serve(t);
   // A probe that times out finds no progress of pulls.
   const { images, runtime } = await createCriRuntime({ endpoint: service.endpoint, tls, probeTimeoutMs: 30_000 });
@@ -150,23 +147,23 @@ over('a pull tells how far it is, keeps the code of its failure, and ends when n
   t.deepEqual(steps, [{ receivedBytes: 1000, totalBytes: 1000 }]);
   const missing = await t.throwsAsync(images.pullImage('registry.test/missing:1', { onProgress }));
   t.true(isRuntimeError(missing, 'ImageNotFound'), String(missing));
-  const unwanted = new AbortController();
-  const pull = images.pullImage('registry.test/slow:1', { onProgress }, { signal: unwanted.signal });
+  const controller = new AbortController();
+  const pull = images.pullImage('registry.test/slow:1', { onProgress }, { signal: controller.signal });
   await slow;
-  unwanted.abort();
+  controller.abort();
   t.true(isRuntimeError(await t.throwsAsync(pull), 'Aborted'));
   const never = images.pullImage('registry.test/slow:1', { onProgress }, { signal: AbortSignal.abort() });
   t.true(isRuntimeError(await t.throwsAsync(never), 'Aborted'));
 });
 
-over('a port that is taken is not shared', async (t) => {
+over('a port in use is rejected', async (t) => {
   const { tls, engine, port } = await serve(t);
   const error = await t.throwsAsync(serveCriAtPort({ engine, host: '127.0.0.1', port, tls }));
   t.true(isRuntimeError(error, 'AlreadyExists'));
   t.is(error?.message, `another process already listens at 127.0.0.1:${port}`);
 });
 
-over('connections of strangers end by themselves, and others are served meanwhile and afterwards', async (t) => {
+over('unauthenticated connections are closed, and other clients are served during and after that', async (t) => {
   const { port, service, tls } = await serve(t);
   const closed = Array.from({ length: 20 }, () => {
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
@@ -182,7 +179,7 @@ over('connections of strangers end by themselves, and others are served meanwhil
   t.deepEqual(await afterwards.listContainers(), []);
 });
 
-test('refusals are logged once a minute, with how many there were', (t) => {
+test('rejected connections are logged once a minute, with their number', (t) => {
   const clock = new FakeClock();
   const { lines, logger } = recordingLogger();
   const refusals = new RejectionLog(logger, clock);

@@ -18,7 +18,7 @@ function streamServer(t: ExecutionContext, clock = new FakeClock()) {
 
 const terminal = { stdin: true, stdout: true, stderr: false, tty: true };
 
-/** A process is offered; each use of the address begins one. */
+/** Offers a process; each request of the URL starts one. */
 function processOffer(begin: () => Promise<ProcessStreams>, request: StreamRequest = terminal): StreamOffer {
   const task = { begin, endOf: (exitCode: number) => ({ exitCode }), failure: 'error executing command in container' };
   return { kind: 'exec', serve: (upgrade, _query, limits) => upgradeToProcess(upgrade, request, task, limits) };
@@ -26,8 +26,8 @@ function processOffer(begin: () => Promise<ProcessStreams>, request: StreamReque
 
 const anyOffer = processOffer(() => new Promise(() => {}));
 
-/** What comes of a visit: `open`, or the status of the refusal. */
-async function visit(url: string, protocols = ['v5.channel.k8s.io']): Promise<string> {
+/** The result of an upgrade request: `open`, or the status code of the rejection. */
+async function requestUpgrade(url: string, protocols = ['v5.channel.k8s.io']): Promise<string> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols);
   const opened = once(socket, 'open').then(() => 'open');
   const refused = once(socket, 'unexpected-response').then(([request, response]) => {
@@ -41,33 +41,33 @@ async function visit(url: string, protocols = ['v5.channel.k8s.io']): Promise<st
   return answer;
 }
 
-test('an address is good for one use, of its own kind, within a minute', async (t) => {
+test('a stream URL is valid for one request, of its own kind, within a minute', async (t) => {
   const { server, clock } = streamServer(t);
   const url = await server.offer(anyOffer);
   t.regex(url, /^http:\/\/127\.0\.0\.1:\d+\/cri\/exec\/[\w-]{22}$/);
-  t.is(await visit(url), 'open');
-  t.is(await visit(url), '404');
-  t.is(await visit((await server.offer(anyOffer)).replace('/exec/', '/attach/')), '404');
+  t.is(await requestUpgrade(url), 'open');
+  t.is(await requestUpgrade(url), '404');
+  t.is(await requestUpgrade((await server.offer(anyOffer)).replace('/exec/', '/attach/')), '404');
   const late = await server.offer(anyOffer);
-  const intime = await server.offer(anyOffer);
+  const inTime = await server.offer(anyOffer);
   clock.advance(59_999);
-  t.is(await visit(intime), 'open');
+  t.is(await requestUpgrade(inTime), 'open');
   clock.advance(1);
-  t.is(await visit(late), '404');
+  t.is(await requestUpgrade(late), '404');
 });
 
-test('a request without an upgrade, or with protocols that are not spoken, is refused and has used the address up', async (t) => {
+test('a request without an upgrade, or with unsupported protocols, is rejected and invalidates the URL', async (t) => {
   const { server } = streamServer(t);
   const plain = await server.offer(anyOffer);
   t.is((await fetch(plain)).status, 400);
   t.is((await fetch(plain)).status, 404);
-  t.is(await visit(await server.offer(anyOffer), ['v1.other']), '400');
+  t.is(await requestUpgrade(await server.offer(anyOffer), ['v1.other']), '400');
   await t.throwsAsync(forwardBySpdy(await server.offer(anyOffer), 80, undefined), {
     message: /responded with 403 to the upgrade/,
   });
 });
 
-test('addresses that nobody uses are bounded, and none is given when the service ends', async (t) => {
+test('unused stream URLs are limited in number, and none is issued after the service has closed', async (t) => {
   const { server } = streamServer(t);
   for (let count = 0; count < 1000; count += 1) await server.offer(anyOffer);
   t.true(isRuntimeError(await t.throwsAsync(server.offer(anyOffer)), 'Unavailable'));
@@ -75,7 +75,7 @@ test('addresses that nobody uses are bounded, and none is given when the service
   t.true(isRuntimeError(await t.throwsAsync(server.offer(anyOffer)), 'Unavailable'));
 });
 
-/** A promise, and the way to fulfil it. */
+/** A promise, and the function that fulfils it. */
 function latch<T>() {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((fulfil) => {
@@ -100,7 +100,7 @@ function someProcess() {
   return { streams, sizes, stdin, stdout, ended, closed: closed.promise };
 }
 
-test('input, its end, sizes of the terminal and the exit code go through, and all output before the end is told', async (t) => {
+test('input, its end, terminal sizes and the exit code are transmitted, and all output precedes the end', async (t) => {
   const { server } = streamServer(t);
   const process = someProcess();
   const url = await server.offer(processOffer(async () => process.streams));
@@ -118,7 +118,7 @@ test('input, its end, sizes of the terminal and the exit code go through, and al
   await process.closed;
 });
 
-test('a caller who goes lets go of the process, and a process that cannot be started is told of', async (t) => {
+test('a client that disconnects releases the process, and a process that cannot be started is reported', async (t) => {
   const { server } = streamServer(t);
   const process = someProcess();
   const served = await server.offer(processOffer(async () => process.streams));

@@ -20,7 +20,7 @@ async function folderOf(t: ExecutionContext): Promise<string> {
   return folder;
 }
 
-/** A service of a fake engine, and a plain gRPC client of it: what a tool from outside sees. */
+/** A service of a fake engine, and a plain gRPC client of it, as other tools use. */
 async function serve(t: ExecutionContext) {
   const world = new FakeWorld({ images: [image] });
   const engine = createFakeRuntime(world);
@@ -32,7 +32,7 @@ async function serve(t: ExecutionContext) {
     await service[Symbol.asyncDispose]();
     await engine.runtime[Symbol.asyncDispose]();
   });
-  const ask = <Q, R>({ service: name, name: method, request, response }: CriCall<Q, R>, message: Q): Promise<R> =>
+  const send = <Q, R>({ service: name, name: method, request, response }: CriCall<Q, R>, message: Q): Promise<R> =>
     new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         `/runtime.v1.${name}/${method}`,
@@ -42,59 +42,59 @@ async function serve(t: ExecutionContext) {
         (error, value) => (error === null ? resolve(value ?? response.decode(Buffer.alloc(0))) : reject(error)),
       );
     });
-  return { world, engine, ask, client, socketPath };
+  return { world, engine, send, client, socketPath };
 }
 
 const metadata = { name: 'web', namespace: 'default', uid: 'u1', attempt: 0 };
 
-test('a pod is run, seen and removed by messages alone, and the beginning of an id is enough', async (t) => {
-  const { engine, ask } = await serve(t);
-  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata, labels: { app: 'web' } } });
+test('a pod is run, read and removed by messages alone, and a prefix of an id is sufficient', async (t) => {
+  const { engine, send } = await serve(t);
+  const { podSandboxId = '' } = await send(Calls.runPodSandbox, { config: { metadata, labels: { app: 'web' } } });
   const config = { metadata: { name: 'main', attempt: 0 }, image: { image } };
-  const { containerId = '' } = await ask(Calls.createContainer, { podSandboxId, config });
+  const { containerId = '' } = await send(Calls.createContainer, { podSandboxId, config });
   const short = containerId.slice(0, -1);
-  await ask(Calls.startContainer, { containerId: short });
-  const { status: container } = await ask(Calls.containerStatus, { containerId: short, verbose: false });
+  await send(Calls.startContainer, { containerId: short });
+  const { status: container } = await send(Calls.containerStatus, { containerId: short, verbose: false });
   t.like(container, { id: containerId, state: 1, image: { image } });
-  const { containers = [] } = await ask(Calls.listContainers, { filter: { podSandboxId, id: short } });
+  const { containers = [] } = await send(Calls.listContainers, { filter: { podSandboxId, id: short } });
   t.deepEqual(
     containers.map(({ id }) => id),
     [containerId],
   );
-  const { stats } = await ask(Calls.containerStats, { containerId });
+  const { stats } = await send(Calls.containerStats, { containerId });
   t.is(stats?.attributes?.id, containerId);
-  const { items = [] } = await ask(Calls.listPodSandbox, {
+  const { items = [] } = await send(Calls.listPodSandbox, {
     filter: { labelSelector: { app: 'web' }, state: { state: 0 } },
   });
   t.deepEqual(
     items.map(({ id }) => id),
     [podSandboxId],
   );
-  await ask(Calls.removePodSandbox, { podSandboxId });
+  await send(Calls.removePodSandbox, { podSandboxId });
   t.deepEqual(await engine.runtime.listContainers(), []);
 });
 
-test('namespaces of which nothing is said are the pod’s, as the protocol has it', async (t) => {
-  const { engine, ask } = await serve(t);
-  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+test('unspecified namespaces are those of the pod', async (t) => {
+  const { engine, send } = await serve(t);
+  const { podSandboxId = '' } = await send(Calls.runPodSandbox, { config: { metadata } });
   const { namespaces } = await engine.runtime.podSandboxStatus(podSandboxId);
   t.deepEqual(namespaces, { network: 'pod', pid: 'pod', ipc: 'pod' });
 });
 
-test('a group without a user is refused, of a container and of a sandbox, and paths that a caller protects reach the engine', async (t) => {
-  const { world, ask } = await serve(t);
+test('a group without a user is rejected, and masked and read-only paths are passed to the runtime', async (t) => {
+  const { world, send } = await serve(t);
   const alone = { runAsGroup: { value: 5 } };
-  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+  const { podSandboxId = '' } = await send(Calls.runPodSandbox, { config: { metadata } });
   const create = (name: string, securityContext: object) =>
-    ask(Calls.createContainer, {
+    send(Calls.createContainer, {
       podSandboxId,
       config: { metadata: { name, attempt: 0 }, image: { image }, linux: { securityContext } },
     });
-  for (const asked of [
+  for (const request of [
     create('refused', alone),
-    ask(Calls.runPodSandbox, { config: { metadata: { ...metadata, attempt: 1 }, linux: { securityContext: alone } } }),
+    send(Calls.runPodSandbox, { config: { metadata: { ...metadata, attempt: 1 }, linux: { securityContext: alone } } }),
   ]) {
-    const error = await t.throwsAsync<ServiceError>(asked);
+    const error = await t.throwsAsync<ServiceError>(request);
     t.is(error.code, status.INVALID_ARGUMENT);
     t.is(error.details, 'user group "5" is specified without user');
   }
@@ -107,7 +107,7 @@ test('a group without a user is refused, of a container and of a sandbox, and pa
   t.deepEqual(Object.keys(world.containers.get(plain)?.config.securityContext ?? {}), ['runAsUser']);
 });
 
-test('the client names the user of the image, or root, for a group without a user', async (t) => {
+test('the client sets the user of the image, or root, for a group without a user', async (t) => {
   const { world, engine, socketPath } = await serve(t);
   const client = await createCriRuntime({ endpoint: socketPath });
   t.teardown(() => client.runtime[Symbol.asyncDispose]());
@@ -117,34 +117,34 @@ test('the client names the user of the image, or root, for a group without a use
   t.like(world.containers.get(id)?.config.securityContext, { runAsUser: 0, runAsGroup: 5 });
 });
 
-test('a short id that fits two containers is refused', async (t) => {
-  const { ask } = await serve(t);
-  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+test('an ambiguous prefix of an id is rejected', async (t) => {
+  const { send } = await serve(t);
+  const { podSandboxId = '' } = await send(Calls.runPodSandbox, { config: { metadata } });
   const ids: string[] = [];
   for (const name of ['a', 'b']) {
     const config = { metadata: { name, attempt: 0 }, image: { image } };
-    ids.push((await ask(Calls.createContainer, { podSandboxId, config })).containerId ?? '');
+    ids.push((await send(Calls.createContainer, { podSandboxId, config })).containerId ?? '');
   }
   const [one = '', other = ''] = ids;
   let common = 0;
   while (one[common] === other[common]) common += 1;
-  t.true(common > 0, 'ids of the fake begin alike');
-  const error = await t.throwsAsync<ServiceError>(ask(Calls.startContainer, { containerId: one.slice(0, common) }));
+  t.true(common > 0, 'ids of the fake have a common prefix');
+  const error = await t.throwsAsync<ServiceError>(send(Calls.startContainer, { containerId: one.slice(0, common) }));
   t.is(error.code, status.INVALID_ARGUMENT);
 });
 
-test('refusals have the codes of gRPC: what is not there, what cannot be, and streams of an engine that has none', async (t) => {
-  const { ask, client } = await serve(t);
-  const codeOf = async (asked: Promise<unknown>) => (await t.throwsAsync<ServiceError>(asked)).code;
-  t.is(await codeOf(ask(Calls.containerStatus, { containerId: 'none' })), status.NOT_FOUND);
-  t.is(await codeOf(ask(Calls.runPodSandbox, { config: {} })), status.INVALID_ARGUMENT);
+test('errors have gRPC codes: missing objects, invalid requests, and streams that the runtime does not support', async (t) => {
+  const { send, client } = await serve(t);
+  const codeOf = async (request: Promise<unknown>) => (await t.throwsAsync<ServiceError>(request)).code;
+  t.is(await codeOf(send(Calls.containerStatus, { containerId: 'none' })), status.NOT_FOUND);
+  t.is(await codeOf(send(Calls.runPodSandbox, { config: {} })), status.INVALID_ARGUMENT);
   t.is(
-    await codeOf(ask(Calls.runPodSandbox, { config: { metadata }, runtimeHandler: 'other' })),
+    await codeOf(send(Calls.runPodSandbox, { config: { metadata }, runtimeHandler: 'other' })),
     status.INVALID_ARGUMENT,
   );
-  await ask(Calls.runPodSandbox, { config: { metadata } });
-  t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
-  const streams = await t.throwsAsync<ServiceError>(ask(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
+  await send(Calls.runPodSandbox, { config: { metadata } });
+  t.is(await codeOf(send(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
+  const streams = await t.throwsAsync<ServiceError>(send(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
   t.is(streams.code, status.UNIMPLEMENTED);
   t.regex(streams.details, /the runtime fake does not support exec/);
   const garbage = new Promise((resolve, reject) => {
@@ -160,14 +160,14 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
   t.is(await codeOf(garbage), status.INVALID_ARGUMENT);
 });
 
-test('every code of the contract has one of gRPC and travels along itself', (t) => {
+test('every error code of the contract has a gRPC code and is transmitted itself', (t) => {
   const { code, details, metadata: trailer } = grpcErrorOf(new RuntimeError('StartFailed', 'no such program'));
   t.deepEqual([code, details, trailer.get('keelson-error-code')], [status.UNKNOWN, 'no such program', ['StartFailed']]);
   t.is(grpcErrorOf(new Error('x')).code, status.INTERNAL);
   t.is(grpcErrorOf(new RuntimeError('InvalidState', 'x')).code, status.FAILED_PRECONDITION);
 });
 
-test('credentials of a pull come in parts or in one, and none are none', (t) => {
+test('credentials of a pull are read from separate fields or from one; without credentials there are none', (t) => {
   const auth = Buffer.from('me:secret:too').toString('base64');
   t.deepEqual(fromAuth({ auth, serverAddress: 'r.test' }), {
     username: 'me',
@@ -183,21 +183,21 @@ test('credentials of a pull come in parts or in one, and none are none', (t) => 
 });
 
 test('an image is pulled, listed, and removed', async (t) => {
-  const { ask } = await serve(t);
-  const { imageRef } = await ask(Calls.pullImage, { image: { image: 'registry.test/app:1' } });
+  const { send } = await serve(t);
+  const { imageRef } = await send(Calls.pullImage, { image: { image: 'registry.test/app:1' } });
   t.truthy(imageRef);
-  const { images = [] } = await ask(Calls.listImages, { filter: { image: { image: 'registry.test/app:1' } } });
+  const { images = [] } = await send(Calls.listImages, { filter: { image: { image: 'registry.test/app:1' } } });
   t.deepEqual(
     images.map(({ id }) => id),
     [imageRef],
   );
-  await ask(Calls.removeImage, { image: { image: 'registry.test/app:1' } });
-  t.deepEqual(await ask(Calls.imageStatus, { image: { image: 'registry.test/app:1' } }), {});
-  const { imageFilesystems = [] } = await ask(Calls.imageFsInfo, {});
+  await send(Calls.removeImage, { image: { image: 'registry.test/app:1' } });
+  t.deepEqual(await send(Calls.imageStatus, { image: { image: 'registry.test/app:1' } }), {});
+  const { imageFilesystems = [] } = await send(Calls.imageFsInfo, {});
   t.true(imageFilesystems.length > 0);
 });
 
-test('the socket is its owner’s alone and goes with the service, and nothing else is left in its folder', async (t) => {
+test('the socket is accessible to its owner alone and removed with the service, with nothing left in its folder', async (t) => {
   const folder = join(await folderOf(t), 'made', 'for', 'it');
   const socketPath = join(folder, 'cri.sock');
   const engine = createFakeRuntime(new FakeWorld());

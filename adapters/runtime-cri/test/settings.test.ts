@@ -4,7 +4,7 @@ import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
 
 const test = testsOn(await SharedContainerd.open());
 
-test('host name, name servers and settings of the kernel are those of the pod', async (t, shared) => {
+test('host name, name servers and sysctls are those of the pod', async (t, shared) => {
   const sandboxId = await shared.sandbox({
     hostname: 'pod-host',
     dns: { servers: ['192.0.2.53'], searches: ['example.test'], options: ['ndots:3'] },
@@ -18,14 +18,14 @@ test('host name, name servers and settings of the kernel are those of the pod', 
   t.regex(await shared.output(id, 'cat /proc/sys/net/ipv4/ip_local_port_range'), /40000\s+40100/);
 });
 
-test('namespaces are those that were asked for, and the sandbox remembers them', async (t, shared) => {
+test('namespaces are the requested ones, and the sandbox records them', async (t, shared) => {
   const { runtime } = shared.engine;
   const node = { network: 'node', pid: 'node', ipc: 'node' } as const;
   const onNode = await shared.sandbox({ securityContext: { namespaces: node } });
   const status = await runtime.podSandboxStatus(onNode);
   t.deepEqual(status.namespaces, node);
   t.is(status.ips.length, 1);
-  // The container names none: it has those of its sandbox, also when another process made that.
+  // A container without namespaces has those of its sandbox, also when another process created the sandbox.
   const other = await shared.another({ nodeIp: '192.0.2.7' });
   t.deepEqual((await other.runtime.podSandboxStatus(onNode)).ips, ['192.0.2.7']);
   await other.runtime[Symbol.asyncDispose]();
@@ -39,7 +39,7 @@ test('namespaces are those that were asked for, and the sandbox remembers them',
   t.regex(await shared.output(apart, 'cat /proc/1/cmdline'), /sleep/);
 });
 
-test('an ordinary container cannot see or change the kernel, and a privileged one can', async (t, shared) => {
+test('an ordinary container cannot read or change the kernel, a privileged one can read it', async (t, shared) => {
   const ordinary = await shared.started('sleep 1000');
   t.is(await shared.output(ordinary, 'head -c 1 /proc/timer_list | wc -c'), '0\n');
   t.is(await shared.output(ordinary, 'echo 0 2>/dev/null > /proc/sys/kernel/panic || echo refused'), 'refused\n');
@@ -48,7 +48,7 @@ test('an ordinary container cannot see or change the kernel, and a privileged on
   t.is(await shared.output(privileged, 'head -c 1 /proc/timer_list | wc -c'), '1\n');
 });
 
-test('capabilities, users, groups and the root file system are as asked for', async (t, shared) => {
+test('capabilities, users, groups and a read-only root file system are applied', async (t, shared) => {
   const id = await shared.started('sleep 1000', {
     securityContext: {
       ...{
@@ -85,7 +85,7 @@ test('seccomp profiles are those of the runtime, of a file, or none', async (t, 
   t.is(await seen({ type: 'localhost', localhostRef }), 'Seccomp:\t2\nrefused\n');
 });
 
-test('devices and mounts are where they were asked for, and mounts made later pass as they were allowed to', async (t, shared) => {
+test('requested devices and mounts are available, with their permissions', async (t, shared) => {
   const folder = await mkdtemp('/tmp/keelson-cri-mounts-');
   t.teardown(() => rm(folder, { recursive: true }));
   await mkdir(join(folder, 'data'));
@@ -101,7 +101,7 @@ test('devices and mounts are where they were asked for, and mounts made later pa
   );
 });
 
-test('mounts made later pass as they were allowed to, where the machine shares its own', async (t, shared) => {
+test('later mounts propagate to a container where the host mount is shared, and are rejected where it is not', async (t, shared) => {
   const mounts = [{ hostPath: '/tmp', containerPath: '/slave', propagation: 'hostToContainer' }] as const;
   const machine = await readFile('/proc/self/mountinfo', 'utf8');
   const ofTmp = machine.split('\n').findLast((line) => / (\/tmp|\/) [^ ]+ /.test(line.split(' ').slice(3).join(' ')));
@@ -113,7 +113,7 @@ test('mounts made later pass as they were allowed to, where the machine shares i
   }
 });
 
-test('limits are set at the start, changed later, and told by the status', async (t, shared) => {
+test('resource limits are set at the start, updated later, and reported by the status', async (t, shared) => {
   const { runtime } = shared.engine;
   const resources = {
     memoryLimitBytes: 64 << 20,
@@ -134,7 +134,7 @@ test('limits are set at the start, changed later, and told by the status', async
   t.regex(await shared.output(id, 'cat /proc/self/status'), /Cpus_allowed_list:\t0\n/);
 });
 
-test('a signal of the configuration is also sent by an engine that did not start the container', async (t, shared) => {
+test('the stop signal of the configuration is also sent by a runtime that did not start the container', async (t, shared) => {
   const id = await shared.started(`trap 'exit 6' USR1; : > /tmp/ready; while :; do sleep 0.05; done`, {
     stopSignal: 'USR1',
   });
@@ -145,7 +145,7 @@ test('a signal of the configuration is also sent by an engine that did not start
   t.is((await shared.ended(id)).exitCode, 6);
 });
 
-test('notes that the adapter keeps in annotations are shown to nobody', async (t, shared) => {
+test('internal annotations of the adapter are not visible to callers', async (t, shared) => {
   const { runtime } = shared.engine;
   const sandboxId = await shared.sandbox({ annotations: { a: 'b' } });
   const id = await shared.started('sleep 1000', { annotations: { c: 'd' } }, sandboxId);
@@ -156,6 +156,6 @@ test('notes that the adapter keeps in annotations are shown to nobody', async (t
   t.deepEqual((await runtime.listContainerStats({ id }))[0]?.annotations, { c: 'd' });
 });
 
-test('the range of pod addresses is told to the daemon', async (t, shared) => {
+test('the pod CIDR is passed to the daemon', async (t, shared) => {
   await t.notThrowsAsync(async () => shared.engine.runtime.updateConfig?.({ podCidr: '198.18.0.0/24' }));
 });

@@ -8,7 +8,7 @@ const sh = (script: string) => ['/bin/sh', '-c', script];
 const read = (stream: Readable | undefined) => text(stream ?? Readable.from([]));
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-test('a command without input has its output and exit code over a WebSocket', async (t, shared) => {
+test('a command without input returns its output and exit code over a WebSocket', async (t, shared) => {
   const id = await shared.started('sleep 1000');
   const request = {
     command: sh('echo out; echo err >&2; exit 3'),
@@ -23,7 +23,7 @@ test('a command without input has its output and exit code over a WebSocket', as
   t.deepEqual(await streams?.ended, { exitCode: 3 });
 });
 
-test('a command that is not there ends with the code that a shell would give', async (t, shared) => {
+test('a missing command ends with the exit code of a shell', async (t, shared) => {
   const id = await shared.started('sleep 1000');
   const streams = await shared.engine.runtime.streaming.exec?.(id, {
     ...{ command: ['/no/such/command'], stdin: false, stdout: true, stderr: false, tty: false },
@@ -32,7 +32,7 @@ test('a command that is not there ends with the code that a shell would give', a
   t.deepEqual(await streams?.ended, { exitCode: 127 });
 });
 
-test('streams of a container that does not run are refused', async (t, shared) => {
+test('streams of a container that does not run are rejected', async (t, shared) => {
   const { streaming } = shared.engine.runtime;
   const id = await shared.started('exit 0');
   await shared.ended(id);
@@ -42,7 +42,7 @@ test('streams of a container that does not run are refused', async (t, shared) =
 });
 
 for (const stdin of [true, false]) {
-  test(`a terminal ${stdin ? 'with' : 'without'} input follows the size it is given`, async (t, shared) => {
+  test(`a terminal ${stdin ? 'with' : 'without'} input is resized`, async (t, shared) => {
     const id = await shared.started('sleep 1000');
     const script = 'while [ "$(stty size 2>/dev/null)" != "40 120" ]; do sleep 0.02; done; echo seen';
     const request = { command: sh(script), stdin, stdout: true, stderr: false, tty: true };
@@ -53,7 +53,7 @@ for (const stdin of [true, false]) {
   });
 }
 
-test('megabytes go in and out as they were, however slowly they are read', async (t, shared) => {
+test('megabytes of input and output are unchanged, also for a slow reader', async (t, shared) => {
   const id = await shared.started('sleep 1000');
   const content = randomBytes(5_000_000);
   const request = { command: ['cat'], stdin: true, stdout: true, stderr: true, tty: false };
@@ -66,7 +66,7 @@ test('megabytes go in and out as they were, however slowly they are read', async
   }
   t.is(sha256(Buffer.concat(chunks)), sha256(content));
   t.deepEqual(await streams?.ended, { exitCode: 0 });
-  // The same by WebSocket.
+  // The same over a WebSocket.
   const file = { command: sh('head -c 3000000 /dev/zero'), stdin: false, stdout: true, stderr: false, tty: false };
   const output = await shared.engine.runtime.streaming.exec?.(id, file);
   let length = 0;
@@ -74,7 +74,7 @@ test('megabytes go in and out as they were, however slowly they are read', async
   t.is(length, 3_000_000);
 });
 
-test('a connection to a port of a pod reaches who listens there', async (t, shared) => {
+test('a forwarded port is connected to the process that listens on it in the pod', async (t, shared) => {
   const { streaming } = shared.engine.runtime;
   const sandboxId = await shared.sandbox();
   const id = await shared.started(
@@ -92,12 +92,12 @@ test('a connection to a port of a pod reaches who listens there', async (t, shar
   t.is(answer.slice(0, 10), 'got hello\n');
   t.is(answer.length, 1_000_010);
   await shared.ended(id);
-  const nobody = await streaming.portForward?.(sandboxId, 8081);
-  await t.throwsAsync(read(nobody), { message: /refused/ });
+  const closedPort = await streaming.portForward?.(sandboxId, 8081);
+  await t.throwsAsync(read(closedPort), { message: /refused/ });
   await t.throwsAsync(async () => streaming.portForward?.('no-such-sandbox', 80), { code: 'NotFound' });
 });
 
-test('letting go of an attached stream says so, and leaves the container alone', async (t, shared) => {
+test('closing an attached stream ends the stream and leaves the container running', async (t, shared) => {
   const { runtime } = shared.engine;
   const id = await shared.started('sleep 1000');
   const streams = await runtime.streaming.attach?.(id, { stdin: false, stdout: true, stderr: true, tty: false });

@@ -47,7 +47,7 @@ function echo(socket: WebSocket): void {
 
 const request = { stdin: true, stdout: true, stderr: true, tty: false };
 
-test('where the newest protocol is offered, the end of input is told apart from that of the session', async (t) => {
+test('with the v5 protocol the end of input does not end the session', async (t) => {
   const url = await streamingServer(t, 'v5.channel.k8s.io', echo);
   const { session, halfCloses } = await openWebSocketSession(url, request, undefined);
   t.true(halfCloses);
@@ -57,7 +57,7 @@ test('where the newest protocol is offered, the end of input is told apart from 
   t.deepEqual(await session.end, { exitCode: 0 });
 });
 
-test('the older protocol is taken where the newest is not offered, and sizes of terminals go on their own channel', async (t) => {
+test('the v4 protocol is used where v5 is not supported, and terminal sizes are sent on their own channel', async (t) => {
   const url = await streamingServer(t, 'v4.channel.k8s.io', echo);
   const { session, halfCloses } = await openWebSocketSession(url, request, undefined);
   t.false(halfCloses);
@@ -65,10 +65,10 @@ test('the older protocol is taken where the newest is not offered, and sizes of 
   const [size] = await once(session.stderr ?? process, 'data');
   t.deepEqual(JSON.parse(String(size)), { Width: 80, Height: 24 });
   session.close();
-  t.is(await session.end, undefined, 'a session that was cut off says nothing about the command');
+  t.is(await session.end, undefined, 'an aborted session has no exit code');
 });
 
-test('output that nobody reads yet is kept, and all of it comes before the end', async (t) => {
+test('output that is not read yet is buffered, and all of it precedes the end', async (t) => {
   const url = await streamingServer(t, 'v4.channel.k8s.io', (socket) => {
     for (let count = 0; count < 200; count += 1) socket.send(onChannel(1, 'x'.repeat(10_000)));
     socket.send(onChannel(3, success));
@@ -79,7 +79,7 @@ test('output that nobody reads yet is kept, and all of it comes before the end',
   t.deepEqual(await session.end, { exitCode: 0 });
 });
 
-test('a handshake that is refused or abandoned is an error', async (t) => {
+test('a rejected or aborted handshake is an error', async (t) => {
   const url = await streamingServer(t, 'other', () => {});
   await t.throwsAsync(openWebSocketSession(url, request, undefined));
   const silent = createServer();
@@ -97,7 +97,7 @@ test('a handshake that is refused or abandoned is an error', async (t) => {
   silent.close();
 });
 
-test('ports are forwarded by WebSocket where the server has no SPDY', async (t) => {
+test('ports are forwarded over WebSocket where the server does not support SPDY', async (t) => {
   const url = await streamingServer(t, 'v4.channel.k8s.io', (socket, path) => {
     const port = Number(new URL(path, 'http://x').searchParams.get('port'));
     const begin = Buffer.from([port & 255, port >> 8]);

@@ -14,17 +14,17 @@ import { at, message } from '../src/wire/message.ts';
 
 const hex = (bytes: Buffer) => bytes.toString('hex');
 
-test('messages are written as the protocol has them', (t) => {
+test('messages are encoded as the protocol specifies', (t) => {
   // Field 1 text "a", field 3 -1 as ten bytes, nested message in field 2.
   const Inner = message({ value: at(3, integer) });
   const Outer = message({ name: at(1, text), inner: at(2, Inner), map: at(4, textMap) });
   t.is(hex(Outer.encode({ name: 'a', inner: { value: -1 } })), '0a0161120b18ffffffffffffffffff01');
   t.is(hex(Outer.encode({ map: { k: 'v' } })), '22060a016b120176');
-  t.is(hex(Outer.encode({ name: '', inner: {} })), '1200', 'what is empty is left out, unless it is a message');
+  t.is(hex(Outer.encode({ name: '', inner: {} })), '1200', 'empty values are omitted, except messages');
   t.is(hex(PortForwardRequestMessage.encode({ podSandboxId: 's', port: [80, 443] })), '0a01731203' + '50bb03');
 });
 
-test('what is written is read again, numbers of any size and sign and keys of any name included', (t) => {
+test('encoded messages are decoded unchanged, with numbers of any size and sign and keys of any name', (t) => {
   const status = {
     id: 'c',
     exitCode: -1,
@@ -48,10 +48,10 @@ test('what is written is read again, numbers of any size and sign and keys of an
   };
   const request = CreateContainerRequest.decode(CreateContainerRequest.encode(groups));
   t.deepEqual(request.config?.linux?.securityContext?.supplementalGroups, [0, 77, 4294967294]);
-  t.deepEqual(request.config?.linux?.securityContext?.runAsUser, {}, 'user 0 is there, and is no absent user');
+  t.deepEqual(request.config?.linux?.securityContext?.runAsUser, {}, 'user 0 is distinguished from an absent user');
 });
 
-test('fields that nobody knows are skipped, and messages that are cut short are refused', (t) => {
+test('unknown fields are skipped, and truncated messages are rejected', (t) => {
   const Wide = message({ id: at(1, text), other: at(1000, text), number: at(7, integer), last: at(2, integer) });
   const Narrow = message({ id: at(1, text), last: at(2, integer) });
   const bytes = Wide.encode({ id: 'x', other: 'y'.repeat(200), number: 300, last: 5 });
@@ -74,7 +74,7 @@ const Items = message({
   }),
 });
 
-test('items of a list that have not changed are the same objects, in whatever order they and their labels come', (t) => {
+test('unchanged items of a list are the same objects, in any order of the items and their labels', (t) => {
   let decoded = 0;
   const cache = new ListCache(2, (bytes) => {
     decoded += 1;
@@ -98,10 +98,10 @@ test('items of a list that have not changed are the same objects, in whatever or
   t.is(decoded, 3);
   t.is(cache.read(request, Items.encode({ items: [item('2', 1, {})] })).length, 1);
   cache.read(request, Items.encode({ items: [item('1', 1, { a: 'b', c: 'd' })] }));
-  t.is(decoded, 4, 'what was gone from the list of everything is forgotten');
+  t.is(decoded, 4, 'items that left the list of everything are removed from the cache');
 });
 
-test('a container whose end nobody saw is told apart from one that ended', (t) => {
+test('a container with an unknown exit status is distinguished from one that ended', (t) => {
   const ended = (exitCode: number, reason: string) => {
     const status = fromContainerStatus(
       { id: 'c', state: 2, exitCode, reason, finishedAt: 5 },
@@ -114,11 +114,11 @@ test('a container whose end nobody saw is told apart from one that ended', (t) =
   t.deepEqual(ended(137, 'OOMKilled'), [137, 'OOMKilled', 'SIGKILL', 's']);
 });
 
-test('a filter that asks for nothing in particular is the list of everything', (t) => {
+test('a filter without conditions is encoded as the list of everything', (t) => {
   t.is(ListContainersRequest.encode({ filter: undefined }).length, 0);
 });
 
-test('endpoints are paths and addresses', (t) => {
+test('endpoints are socket paths and network addresses', (t) => {
   t.deepEqual(parseEndpoint('/run/x.sock'), { target: 'unix:///run/x.sock', local: true });
   t.deepEqual(parseEndpoint('unix:///run/x.sock'), { target: 'unix:///run/x.sock', local: true });
   t.deepEqual(parseEndpoint('unix:/run/x.sock'), { target: 'unix:///run/x.sock', local: true });
@@ -126,7 +126,7 @@ test('endpoints are paths and addresses', (t) => {
   t.deepEqual(parseEndpoint('tcp://192.0.2.1:3735'), { target: 'dns:192.0.2.1:3735', local: false });
 });
 
-test('failures of the daemon are told apart by their code, and by their text where the code says nothing', (t) => {
+test('errors of the daemon are distinguished by their code, and by their text where the code is unknown', (t) => {
   const codeOf = (code: number, details: string) => translateCriError({ code, details }).code;
   const unknown = 2;
   t.is(codeOf(5, 'anything'), 'NotFound');
@@ -145,7 +145,7 @@ test('failures of the daemon are told apart by their code, and by their text whe
   t.is(translateCriError(new TypeError('y')).code, 'Internal');
 });
 
-test('the status at the end of a stream says how the command ended', (t) => {
+test('the status at the end of a stream determines the exit code of the command', (t) => {
   const failure = (message: string, causes: object[] = []) =>
     JSON.stringify({ status: 'Failure', message, details: { causes } });
   t.deepEqual(parseSessionEnd('{"metadata":{},"status":"Success"}'), { exitCode: 0 });
@@ -155,7 +155,7 @@ test('the status at the end of a stream says how the command ended', (t) => {
   t.deepEqual(parseSessionEnd('no json'), { exitCode: 126 });
 });
 
-test('frames of SPDY are read when they are whole', (t) => {
+test('SPDY frames are read once they are complete', (t) => {
   const bytes = Buffer.from('00000003' + '01000002' + '6869' + '8003' + '0006' + '00000004' + '00000001', 'hex');
   for (let length = 0; length < 10; length += 1) t.is(readFrame(bytes.subarray(0, length)), undefined);
   const first = readFrame(bytes);

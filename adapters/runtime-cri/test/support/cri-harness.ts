@@ -10,14 +10,14 @@ export interface OpenedCri extends OpenedEngine {
   readonly folder: string;
 }
 
-/** True also when the process is not there any more. */
+/** True also when the process has ended. */
 async function ignoresTerm(pid = 0): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
   const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(status)?.[1];
   return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
 }
 
-/** Removes all that is there, and throws if anything stays. */
+/** Removes all pods and containers, and throws if any remain. */
 export async function removeAll({ runtime }: ContainerEngine): Promise<void> {
   const sandboxes = await runtime.listPodSandboxes();
   await Promise.all(sandboxes.map(({ id }) => runtime.removePodSandbox(id)));
@@ -25,7 +25,7 @@ export async function removeAll({ runtime }: ContainerEngine): Promise<void> {
   if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
 }
 
-/** The suite's scripts leave files in folders of the machine: every container sees them under the same path. */
+/** The suite's scripts leave files in folders of the host: every container sees them under the same path. */
 function withFolder({ runtime, images }: ContainerEngine, folder: string): ContainerEngine {
   const shared = { hostPath: folder, containerPath: folder };
   const createContainer: ContainerEngine['runtime']['createContainer'] = (sandboxId, config, options) =>
@@ -33,7 +33,7 @@ function withFolder({ runtime, images }: ContainerEngine, folder: string): Conta
   return { runtime: { ...runtime, createContainer }, images };
 }
 
-/** Daemons that take turns: each has one case at a time, which finds it empty. */
+/** A pool of daemons: each runs one case at a time and is empty at its start. */
 export class CriPool {
   readonly #idle: Containerd[];
   readonly all: readonly Containerd[];

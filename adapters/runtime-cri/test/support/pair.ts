@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { installPrograms } from '@keelson/test-support';
 import type { PinnedTls } from '../../src/index.ts';
 
-/** Programs for {@link newPair} that this machine does not have. */
+/** Programs for {@link newPair} that are missing on this machine. */
 export const lackingForPairs = installPrograms(['openssl'], ['openssl']);
 
 /** A key and a certificate of it, for both ends of a connection. */

@@ -15,7 +15,7 @@ export interface OpenedService extends OpenedEngine, Reusable {
   readonly behind: ContainerEngine;
 }
 
-/** How an engine is served in a folder, and what a client needs to know of it. */
+/** How an engine is served in a folder, and the options of its client. */
 export type Serve = (
   folder: string,
   behind: ContainerEngine,
@@ -41,8 +41,8 @@ export async function throughService(
   serve = atSocket,
 ): Promise<OpenedService> {
   const service = await serve(folder, behind);
-  // A hundred services at once in one process may take their time, and what does not answer counts as a daemon that is
-  // away.
+  // A hundred concurrent services in one process may be slow, and a daemon without a response counts as
+  // unavailable.
   const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1', probeTimeoutMs: 60_000 });
   const close = async () => {
     await engine.runtime[Symbol.asyncDispose]();
@@ -126,7 +126,7 @@ async function openProcess(folder: string, serve: Serve): Promise<OpenedService>
   return throughService(folder, behind, serve);
 }
 
-/** True also when the process is not there any more. */
+/** True also when the process has ended. */
 function ignoresTerm(pid = 0): boolean {
   try {
     const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
@@ -136,7 +136,7 @@ function ignoresTerm(pid = 0): boolean {
   }
 }
 
-/** Services are used again after they were emptied; disposing of the harness closes them. */
+/** Services are reused after all pods were removed; disposing of the harness closes them. */
 export async function processServiceHarness(
   name = 'cri service of processes',
   serve = atSocket,

@@ -9,8 +9,8 @@ export class SharedContainerd {
   readonly containerd: Containerd;
   readonly engine: ContainerEngine;
   /**
-   * containerd 1 speaks `v1alpha2` as well, and knows how containers ended while it was away; containerd 2 does
-   * neither.
+   * containerd 1 also supports `v1alpha2`, and reports how containers ended while it was stopped; containerd 2
+   * does neither.
    */
   readonly isOld: boolean;
   /** Timers and idle connections are unreferenced, and this wait has to keep the process alive. */
@@ -23,7 +23,7 @@ export class SharedContainerd {
     this.engine = engine;
   }
 
-  /** Undefined where there can be none; the file's tests are skipped then. */
+  /** Undefined where containerd cannot run; the tests of the file are then skipped. */
   static async open(): Promise<SharedContainerd | undefined> {
     if (lackingForContainerd().length > 0) return undefined;
     const containerd = await Containerd.start();
@@ -59,7 +59,7 @@ export class SharedContainerd {
     return id;
   }
 
-  /** What a shell script in a container prints. */
+  /** The output of a shell script in a container. */
   async output(id: ContainerId, script: string): Promise<string> {
     const { stdout } = await this.engine.runtime.execSync(id, { command: ['/bin/sh', '-c', script] });
     return Buffer.from(stdout).toString();
