@@ -26,7 +26,7 @@ function script(path: string, text: string): string {
 }
 
 asRoot(
-  'a binary that is not there, cannot be executed, or is something else, is refused with the reason',
+  'a missing binary, one that cannot be executed, and a program that is no OCI runtime are rejected with the reason',
   async (t) => {
     const folder = await scratch(t);
     const create = (binary: string) => createOciRuntime({ stateDirectory: join(folder, 'state'), binary });
@@ -38,11 +38,11 @@ asRoot(
     writeFileSync(join(folder, 'plain'), '');
     await t.throwsAsync(create(join(folder, 'plain')), { code: 'Unsupported', message: /cannot execute/ });
     await t.throwsAsync(create('/bin/true'), { code: 'Unsupported', message: /is not that of an OCI runtime/ });
-    t.false(existsSync(join(folder, 'state')), 'nothing was made');
+    t.false(existsSync(join(folder, 'state')), 'no state was created');
   },
 );
 
-asRoot('crun is refused where cgroups of both versions have controllers', async (t) => {
+asRoot('crun is rejected where cgroups of both versions have controllers', async (t) => {
   const folder = await scratch(t);
   const mountpoint = join(folder, 'cgroup');
   mkdirSync(join(mountpoint, 'unified'), { recursive: true });
@@ -69,56 +69,53 @@ asRoot('a binary that cannot run containers is rejected with its message', async
   });
 });
 
-asRoot(
-  'the binary of the option is the one that is called, with its own root and the words of the command line',
-  async (t) => {
-    t.timeout(60_000);
-    const folder = await scratch(t);
-    const images = buildImages();
-    t.teardown(() => images.remove());
-    const log = join(folder, 'argv');
-    const binary = script(join(folder, 'logging'), `echo "$@" >> ${log}\nexec ${findProgram('runc')} "$@"`);
-    const parent = `/${basename(folder)}`;
-    const engine = await createOciRuntime({
-      stateDirectory: join(folder, 'state'),
-      binary,
-      imageSources: [images.sources],
-      cgroups: { parent },
-    });
-    const { runtime } = engine;
-    const { runtimeName, runtimeVersion } = await runtime.version();
-    t.is(runtimeName, 'runc');
-    t.regex(runtimeVersion, /^\d+\.\d+/);
-    await engine.images.pullImage(image);
-    const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'p', namespace: 'd', uid: 'u', attempt: 0 } });
-    const id = await runtime.createContainer(sandboxId, {
-      metadata: { name: 'c', attempt: 0 },
-      image,
-      command: ['sleep', '1000'],
-    });
-    await runtime.startContainer(id);
-    t.is((await runtime.execSync(id, { command: ['true', '--help-me'] })).exitCode, 0);
-    await runtime.updateContainerResources?.(id, { cpuShares: 128 });
-    await runtime.removePodSandbox(sandboxId);
-    await runtime[Symbol.asyncDispose]();
-    const calls = readFileSync(log, 'utf8').trim().split('\n');
-    t.is(calls.shift(), '--version');
-    const root = join(folder, 'state/oci');
-    for (const call of calls) t.true(call.startsWith(`--root ${root} `), call);
-    const own = calls
-      .filter((call) => call.includes(id))
-      .map((call) => call.replace(/^--root \S+ (--log \S+ --log-format json )?/, ''));
-    const container = join(folder, 'state/containers', id);
-    t.is(own[0], `run --detach --bundle ${container} --pid-file ${container}/pid ${id}`);
-    t.regex(own[1] ?? '', new RegExp(`^exec --detach --pid-file ${container}/exec-\\S+/pid ${id} true --help-me$`));
-    t.is(own[2], `update --resources ${container}/update.json ${id}`);
-    t.is(own[3], `delete --force ${id}`);
-    for (const hierarchy of execFileSync('ls', ['/sys/fs/cgroup'], { encoding: 'utf8' }).trim().split('\n'))
-      spawnSync('rmdir', [join('/sys/fs/cgroup', hierarchy, parent)]);
-  },
-);
+asRoot('the configured binary is called, with a root of its own and the expected arguments', async (t) => {
+  t.timeout(60_000);
+  const folder = await scratch(t);
+  const images = buildImages();
+  t.teardown(() => images.remove());
+  const log = join(folder, 'argv');
+  const binary = script(join(folder, 'logging'), `echo "$@" >> ${log}\nexec ${findProgram('runc')} "$@"`);
+  const parent = `/${basename(folder)}`;
+  const engine = await createOciRuntime({
+    stateDirectory: join(folder, 'state'),
+    binary,
+    imageSources: [images.sources],
+    cgroups: { parent },
+  });
+  const { runtime } = engine;
+  const { runtimeName, runtimeVersion } = await runtime.version();
+  t.is(runtimeName, 'runc');
+  t.regex(runtimeVersion, /^\d+\.\d+/);
+  await engine.images.pullImage(image);
+  const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'p', namespace: 'd', uid: 'u', attempt: 0 } });
+  const id = await runtime.createContainer(sandboxId, {
+    metadata: { name: 'c', attempt: 0 },
+    image,
+    command: ['sleep', '1000'],
+  });
+  await runtime.startContainer(id);
+  t.is((await runtime.execSync(id, { command: ['true', '--help-me'] })).exitCode, 0);
+  await runtime.updateContainerResources?.(id, { cpuShares: 128 });
+  await runtime.removePodSandbox(sandboxId);
+  await runtime[Symbol.asyncDispose]();
+  const calls = readFileSync(log, 'utf8').trim().split('\n');
+  t.is(calls.shift(), '--version');
+  const root = join(folder, 'state/oci');
+  for (const call of calls) t.true(call.startsWith(`--root ${root} `), call);
+  const own = calls
+    .filter((call) => call.includes(id))
+    .map((call) => call.replace(/^--root \S+ (--log \S+ --log-format json )?/, ''));
+  const container = join(folder, 'state/containers', id);
+  t.is(own[0], `run --detach --bundle ${container} --pid-file ${container}/pid ${id}`);
+  t.regex(own[1] ?? '', new RegExp(`^exec --detach --pid-file ${container}/exec-\\S+/pid ${id} true --help-me$`));
+  t.is(own[2], `update --resources ${container}/update.json ${id}`);
+  t.is(own[3], `delete --force ${id}`);
+  for (const hierarchy of execFileSync('ls', ['/sys/fs/cgroup'], { encoding: 'utf8' }).trim().split('\n'))
+    spawnSync('rmdir', [join('/sys/fs/cgroup', hierarchy, parent)]);
+});
 
-test('the last message of a binary is found in logs of both formats', (t) => {
+test('the last error message of a binary is read from logs of both formats', (t) => {
   t.is(lastMessage('{"level":"warning","msg":"a"}\n{"level":"error","msg":"b \\"c\\""}\n'), 'b "c"');
   t.is(lastMessage('time="x" level=error msg="cannot \\"do\\" it"'), 'cannot "do" it');
   t.is(lastMessage('plain words\n'), 'plain words');
@@ -146,7 +143,7 @@ test('the reaper reports the status of a program and its orphans, which do not i
   t.is(Number.parseInt(String(absent.output[3]).trim().slice(8), 16), 127 << 8);
 });
 
-test('the holder waits until it is killed, and ends at once with an argument', async (t) => {
+test('the holder runs until it is killed, and exits immediately with an argument', async (t) => {
   const folder = await scratch(t);
   const holder = join(folder, 'holder');
   writeFileSync(holder, nativePrograms().holder, { mode: 0o755 });
@@ -154,7 +151,7 @@ test('the holder waits until it is killed, and ends at once with an argument', a
   t.is(spawnSync(holder, [], { timeout: 300, killSignal: 'SIGKILL' }).signal, 'SIGKILL');
 });
 
-test('programs are executables of their processor, and others are refused', (t) => {
+test('programs are executables of this processor architecture, others are rejected', (t) => {
   for (const [name, machine] of Object.entries(elfMachine)) {
     for (const program of Object.values(nativePrograms(name))) {
       t.is(program.toString('latin1', 0, 4), '\x7fELF');

@@ -82,14 +82,14 @@ test('twenty containers survive the kill of their runtime: all are adopted, none
       t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
     for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
     const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
-    await context.until('all go on', async () => {
+    await context.until('all containers continue', async () => {
       const now = await Promise.all(counts.map((_, index) => countedTo(folder, index)));
       return now.every((count, index) => count > counts[index]!);
     });
     t.is(before.length, 20);
     const after = monitorsOf(started);
     t.true(after.length >= 15 && after.every((pid) => before.includes(pid)), 'the monitors are the same processes');
-    // A container that was started by another life of the runtime takes part in everything.
+    // Containers that a previous runtime started support every operation.
     t.is(await context.exec(ids[0]!, ['/bin/sh', '-c', 'echo $$ > /dev/null; echo in']), 'in\n');
     const more = await context.started({ kind: 'exit', code: 0 }, {}, sandboxId);
     t.is((await context.waitFor(more, 'exited')).exitCode, 0);
@@ -115,7 +115,7 @@ test('a container survives the kill of its monitor and reaper and continues to l
     t.regex(readFileSync(`/proc/${reaper}/cmdline`, 'latin1'), /programs\/reaper/);
     for (const victim of [monitor, reaper]) process.kill(victim, 'SIGKILL');
     const then = await countedTo(opened.folder, 0);
-    await context.until('it goes on', async () => (await countedTo(opened.folder, 0)) > then + 3);
+    await context.until('the container continues', async () => (await countedTo(opened.folder, 0)) > then + 3);
     t.is((await context.runtime.containerStatus(id)).state, 'running');
     process.kill(pid, 'SIGKILL');
     const ended = await context.waitFor(id, 'exited');
@@ -125,7 +125,7 @@ test('a container survives the kill of its monitor and reaper and continues to l
   }
 });
 
-test('a killed log keeper is replaced, and what is written meanwhile is in the log', async (t) => {
+test('a killed log keeper is replaced, and output in between is in the log', async (t) => {
   t.timeout(60_000);
   const opened = await openOci(options);
   const context = contextOf(t, opened);
@@ -140,7 +140,7 @@ test('a killed log keeper is replaced, and what is written meanwhile is in the l
     const logged = (count: number) =>
       context.until(`${count} lines in the log`, async () => (await countedTo(opened.folder, 0)) === count);
     for (let round = 0; round < 2; round += 1) {
-      // With all of them in the log the keeper has nothing in its hands.
+      // Once all lines are in the log, the keeper has nothing buffered.
       await logged(5 + round * 5);
       await killProcessWith('log-keeper.js', opened.folder);
       process.kill(pid!, 'SIGUSR1');
@@ -158,7 +158,7 @@ test('after all processes were killed, containers are reported as exited, the po
   t.timeout(60_000);
   const started = await startHost([counting, 'sleep 1000 & wait', 'exit 3']);
   const { folder, ids, sandboxId } = started;
-  // No process can read it after its monitor was killed.
+  // No process can read the exit code after the monitor was killed.
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await started.host.kill();
   const holder = Number(readFileSync(join(folder, 'state/pods', sandboxId, 'holder/pid'), 'utf8'));
@@ -169,7 +169,7 @@ test('after all processes were killed, containers are reported as exited, the po
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It ended with another.
+      // It ended together with another process.
     }
   }
   const opened = await reopen(started);
@@ -185,7 +185,7 @@ test('after all processes were killed, containers are reported as exited, the po
   }
 });
 
-test('after a restart of the machine, sandboxes are not ready and what ran is over', async (t) => {
+test('after a restart of the host, sandboxes are not ready and containers have exited', async (t) => {
   t.timeout(60_000);
   const started = await startHost([counting]);
   const { folder, ids, sandboxId } = started;
@@ -208,12 +208,12 @@ test('after a restart of the machine, sandboxes are not ready and what ran is ov
   }
 });
 
-test('a runtime that dies in the middle of making a pod leaves one that can be removed', async (t) => {
+test('a runtime that is killed while it creates a pod leaves a pod that can be removed', async (t) => {
   t.timeout(60_000);
   const started = await startHost([]);
   const { folder, sandboxId } = started;
   await started.host.kill();
-  // As it is while a pod is being made: marked, its folder begun.
+  // The state during the creation of a pod: marked, with an incomplete folder.
   writeFileSync(join(folder, 'state/sandboxes', `${sandboxId}.stopped`), '');
   const opened = await reopen(started);
   try {

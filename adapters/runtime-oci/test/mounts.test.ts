@@ -8,10 +8,17 @@ import { openOci } from './support/oci-harness.ts';
 
 const test = benchTest();
 
-/** A folder of the test's own, from which mounts spread as from those of most machines. */
+let folders = 0;
+
+function nextFolder(): number {
+  folders += 1;
+  return folders;
+}
+
+/** A folder of this test, whose mounts are shared as on most hosts. */
 async function sharedFolder(t: ExecutionContext<Bench>): Promise<string> {
   const folder = await t.context.context.scratch();
-  const shared = join(folder, `shared-${t.title.length}`);
+  const shared = join(folder, `shared-${nextFolder()}`);
   mkdirSync(shared);
   execFileSync('mount', ['--bind', shared, shared]);
   execFileSync('mount', ['--make-shared', shared]);
@@ -27,7 +34,7 @@ function mountOn(path: string): void {
   writeFileSync(join(path, 'late'), 'late\n');
 }
 
-test('what the machine mounts later appears in the container only if that was asked for', async (t) => {
+test('later mounts of the host appear in a container only with mount propagation', async (t) => {
   const { context } = t.context;
   const hostPath = await sharedFolder(t);
   const sandboxId = await context.sandbox();
@@ -39,7 +46,7 @@ test('what the machine mounts later appears in the container only if that was as
   t.is(await context.exec(alone, ['ls', '/mnt/sub']), '');
 });
 
-test('what a container mounts appears on the machine if that was asked for, and nothing of its root does', async (t) => {
+test('mounts of a container appear on the host with bidirectional propagation, its root file system does not', async (t) => {
   const { context, opened } = t.context;
   const hostPath = await sharedFolder(t);
   const securityContext = { privileged: true };
@@ -54,10 +61,10 @@ test('what a container mounts appears on the machine if that was asked for, and 
   t.true(existsSync(join(hostPath, 'sub/made')));
   t.false(readFileSync('/proc/self/mounts', 'utf8').includes(join(opened.folder, 'state/containers')));
   await context.runtime.removeContainer(id);
-  t.true(existsSync(join(hostPath, 'sub/made')), "the mount is the machine's by now");
+  t.true(existsSync(join(hostPath, 'sub/made')), 'the mount remains on the host');
 });
 
-test('a mount of what is not there, or at no absolute path, is refused', async (t) => {
+test('a mount of a missing path, or at a relative path, is rejected', async (t) => {
   const { context } = t.context;
   const sandboxId = await context.sandbox();
   const hostPath = await context.scratch();
@@ -69,7 +76,7 @@ test('a mount of what is not there, or at no absolute path, is refused', async (
     await t.throwsAsync(context.create(sandboxId, { kind: 'run' }, { mounts: [mount] }), { code: 'InvalidArgument' });
 });
 
-test('mounts of a pod are removed with it, also when other containers were started meanwhile', async (t) => {
+test('mounts of a pod are removed with it, also when other containers were started in the meantime', async (t) => {
   const { context, opened } = t.context;
   const sandboxId = await context.sandbox();
   for (const tty of [false, true]) await context.started({ kind: 'run' }, { tty });
@@ -82,14 +89,14 @@ test('mounts of a pod are removed with it, also when other containers were start
           readFileSync(`/proc/${pid}/mounts`, 'utf8').includes(`${opened.folder}/state/pods/${sandboxId}/`)
         );
       } catch {
-        return false; // it ended
+        return false; // The process has ended.
       }
     });
-  await context.until('nobody holds it', async () => holders().length === 0);
+  await context.until('no process has the mounts', async () => holders().length === 0);
   t.pass();
 });
 
-test('a state directory on a shared mount stays clean, with mounts that reach the machine too', async (t) => {
+test('a state directory on a shared mount is removed completely, also with bidirectional mounts', async (t) => {
   const folder = await sharedFolder(t);
   const opened = await openOci(
     { ...t.context.opened.options, cgroups: { parent: `/${basename(t.context.opened.folder)}-shared` } },

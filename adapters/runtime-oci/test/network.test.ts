@@ -16,7 +16,7 @@ const absent = [
 if (absent.length > 0)
   anyTest.skip(`pods with a network of their own [not run, there is no ${absent.join(', ')}]`, () => {});
 else {
-  // The node of this network is a namespace that the test makes: nothing of the machine's own network changes.
+  // The node of this network is a namespace that the test creates: the network of the host does not change.
   const folder = mkdtempSync('/tmp/keelson-oci-network-');
   const node = join(folder, 'node');
   writeFileSync(node, '');
@@ -33,7 +33,7 @@ else {
     },
   });
   const test = benchTest({ network });
-  test.after.always('the network is gone', () => {
+  test.after.always('the network is removed', () => {
     execFileSync('umount', [node]);
     rmSync(folder, { recursive: true });
   });
@@ -54,7 +54,7 @@ else {
     t.regex(text, /^other\nother\n[12]\n.*10\.79\.0\.\d+\/24/);
   });
 
-  test('a pod may have the network of the machine all the same', async (t) => {
+  test('a pod can use the host network', async (t) => {
     const { context } = t.context;
     const namespaces = { network: 'node', pid: 'container', ipc: 'pod' } as const;
     const id = await context.sandbox({ securityContext: { namespaces } });
@@ -62,7 +62,7 @@ else {
     t.deepEqual([status.namespaces.network, status.ips], ['node', ['192.0.2.1']]);
   });
 
-  test('pods reach each other, and their parameters are their own', async (t) => {
+  test('pods connect to each other, and each has its own sysctls', async (t) => {
     const { context, run } = t.context;
     const sandboxId = await context.sandbox({ sysctls: { 'net.ipv4.ip_unprivileged_port_start': '80' } });
     const server = await context.started(
@@ -83,7 +83,9 @@ else {
     const sandboxId = await context.sandbox();
     const web = { image, command: ['httpd', '-f', '-h', '/', '-p', '127.0.0.1:8080'] };
     const id = await context.started(web, {}, sandboxId);
-    await context.until('it listens', async () => (await context.exec(id, ['cat', '/proc/net/tcp'])).includes(':1F90'));
+    await context.until('the server listens', async () =>
+      (await context.exec(id, ['cat', '/proc/net/tcp'])).includes(':1F90'),
+    );
     const stream = await context.runtime.streaming.portForward?.(sandboxId, 8080);
     t.truthy(stream);
     if (!stream) return;
@@ -100,11 +102,11 @@ else {
     });
   });
 
-  test('addresses outlive the runtime, and are given back when the pod stops', async (t) => {
+  test('addresses remain after the runtime ends, and are released when the pod stops', async (t) => {
     const { opened } = t.context;
     const { createOciRuntime } = await import('../src/index.ts');
     const stateDirectory = join(opened.folder, 'second-state');
-    // Two runtimes with one network: neither may judge what the other has.
+    // Two runtimes share a network: neither may remove the addresses of the other.
     const shared = { ...network, sweep: async () => {} };
     const options = {
       stateDirectory,

@@ -7,7 +7,7 @@ import { shell } from './support/oci-harness.ts';
 const test = benchTest();
 const own = { network: 'pod', pid: 'container', ipc: 'pod' } as const;
 
-test('without a network plugin a pod has the network and the host name of the machine, and its status reports this', async (t) => {
+test('without a network plugin a pod has the network and host name of the host, and its status reports this', async (t) => {
   const { context, run } = t.context;
   const id = await context.sandbox({ hostname: 'ignored' });
   const status = await context.runtime.podSandboxStatus(id);
@@ -15,11 +15,11 @@ test('without a network plugin a pod has the network and the host name of the ma
   t.is((await run('hostname')).text, hostname());
 });
 
-test('a container is the first process of its own process ids, and sees no others', async (t) => {
+test('a container is the first process of its own PID namespace, and sees no others', async (t) => {
   t.is((await t.context.run('echo $$; ls -d /proc/[0-9]* | wc -l')).text.split(/\s+/)[0], '1');
 });
 
-test('containers share memory and queues of their pod, not those of others', async (t) => {
+test('containers share the IPC namespace of their pod, not that of other pods', async (t) => {
   const { context } = t.context;
   const { runtime } = context;
   const [one, two] = [await context.sandbox(), await context.sandbox()];
@@ -41,7 +41,7 @@ test('containers share memory and queues of their pod, not those of others', asy
   );
 });
 
-test('namespaces of the machine are used where they are asked for', async (t) => {
+test('host namespaces are used on request', async (t) => {
   const namespaces = { network: 'node', pid: 'node', ipc: 'node' } as const;
   const securityContext = { namespaces };
   const { text } = await t.context.run(
@@ -55,7 +55,7 @@ test('namespaces of the machine are used where they are asked for', async (t) =>
   );
 });
 
-test('containers that share process ids see each other, and one does not outlive its own first process', async (t) => {
+test('containers with a shared PID namespace see each other, and none outlives its own first process', async (t) => {
   const { context } = t.context;
   const { runtime } = context;
   const securityContext = { namespaces: { ...own, pid: 'pod' } as const };
@@ -66,13 +66,13 @@ test('containers that share process ids see each other, and one does not outlive
   t.is((await context.waitFor(other, 'exited')).exitCode, 3);
   const listed = await context.exec(watcher, ['ps', '-o', 'pid,args']);
   t.regex(listed, /^ +1 .*holder/m);
-  t.notRegex(listed, /marker/, 'what it left behind was killed');
+  t.notRegex(listed, /marker/, 'its child processes were killed');
   t.is((await runtime.containerStatus(watcher)).state, 'running');
-  // The first process has nothing of the machine in its root.
+  // The root of the first process contains nothing of the host.
   t.is(await context.exec(watcher, ['/bin/sh', '-c', 'ls /proc/1/root/etc 2>/dev/null || echo nothing']), 'nothing\n');
 });
 
-test('a container cannot share process ids that its pod does not have', async (t) => {
+test('a container cannot share a PID namespace that its pod does not have', async (t) => {
   const { context } = t.context;
   const securityContext = { namespaces: { ...own, pid: 'pod' } as const };
   await t.throwsAsync(context.create(await context.sandbox(), { kind: 'run' }, { securityContext }), {
@@ -80,7 +80,7 @@ test('a container cannot share process ids that its pod does not have', async (t
   });
 });
 
-test('with the process ids of the machine, what the first process leaves behind ends with it', async (t) => {
+test('with the host PID namespace, child processes of the first process end with it', async (t) => {
   const { context } = t.context;
   const securityContext = { namespaces: { ...own, pid: 'node' } as const };
   const script = 'setsid sh -c "while :; do sleep 0.1; done" marker-of-leftover & sleep 0.1; exit 4';
@@ -98,7 +98,7 @@ test('with the process ids of the machine, what the first process leaves behind 
   t.notRegex(await context.exec(watcher, ['ps', '-o', 'args']), /marker-of-leftover/);
 });
 
-test('kernel parameters of the pod are set in its namespaces, others are refused', async (t) => {
+test('sysctls of the pod are set in its namespaces, others are rejected', async (t) => {
   const { context, run } = t.context;
   const sysctls = { 'kernel.shmmax': '123456', 'kernel.msgmax': '4096' };
   t.is((await run('cat /proc/sys/kernel/shmmax /proc/sys/kernel/msgmax', {}, { sysctls })).text, '123456\n4096');
@@ -108,7 +108,7 @@ test('kernel parameters of the pod are set in its namespaces, others are refused
   await t.throwsAsync(context.sandbox({ sysctls: { 'kernel.shmmax': 'nonsense' } }), { code: 'Internal' });
 });
 
-test('resolv.conf contains the DNS settings of the pod, by default those of the machine', async (t) => {
+test('resolv.conf contains the DNS settings of the pod, by default those of the host', async (t) => {
   const dns = { servers: ['192.0.2.53', '2001:db8::53'], searches: ['a.test', 'b.test'], options: ['ndots:5'] };
   const { text } = await t.context.run('cat /etc/resolv.conf', {}, { dns });
   t.is(text, 'nameserver 192.0.2.53\nnameserver 2001:db8::53\nsearch a.test b.test\noptions ndots:5');
@@ -118,14 +118,14 @@ test('resolv.conf contains the DNS settings of the pod, by default those of the 
   });
 });
 
-test('a mount of the container wins over a file of the pod', async (t) => {
+test('a mount of the container replaces a file of the pod', async (t) => {
   const { context, run } = t.context;
   const hostPath = join(await context.scratch(), 'hosts');
   await writeFile(hostPath, 'managed\n');
   t.is((await run('cat /etc/hosts', { mounts: [{ hostPath, containerPath: '/etc/hosts' }] })).text, 'managed');
 });
 
-test('a pod whose first process was killed takes no more containers, and can be removed', async (t) => {
+test('a pod whose first process was killed rejects new containers, and can be removed', async (t) => {
   const { context, opened } = t.context;
   const securityContext = { namespaces: { ...own, pid: 'pod' } as const };
   const id = await context.sandbox({ securityContext });

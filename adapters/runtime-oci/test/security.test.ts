@@ -10,14 +10,14 @@ const test = benchTest();
 const effective = "grep CapEff /proc/self/status | tr -d '\\t'";
 const privileged = { securityContext: { privileged: true } };
 
-test('a container has the usual capabilities, with what is added and without what is dropped', async (t) => {
+test('a container has the default capabilities, with added and without dropped ones', async (t) => {
   const { run } = t.context;
   t.is((await run(effective)).text, 'CapEff:00000000a80425fb');
   const capabilities = { drop: ['ALL'], add: ['NET_BIND_SERVICE', 'CAP_CHOWN'] };
   t.is((await run(effective, { securityContext: { capabilities } })).text, 'CapEff:0000000000000401');
 });
 
-test('capabilities that do not exist, or that the runtime itself lacks, are refused', async (t) => {
+test('unknown capabilities, and those that the runtime itself lacks, are rejected', async (t) => {
   const { context } = t.context;
   const sandboxId = await context.sandbox();
   const add = (name: string) =>
@@ -26,11 +26,11 @@ test('capabilities that do not exist, or that the runtime itself lacks, are refu
   await t.notThrowsAsync(add('ALL'));
 });
 
-test('another user has no capabilities', async (t) => {
+test('a user other than root has no capabilities', async (t) => {
   t.is((await t.context.run(effective, { securityContext: { runAsUser: 1000 } })).text, 'CapEff:0000000000000000');
 });
 
-test('user, groups, environment, folder and command come from the image and its own files', async (t) => {
+test('user, groups, environment, working directory and command are taken from the image and its files', async (t) => {
   const { run } = t.context;
   const text = 'id -u; id -g; pwd; echo $FROM_IMAGE $HOME';
   t.is(
@@ -41,7 +41,7 @@ test('user, groups, environment, folder and command come from the image and its 
   t.is((await run('id -u; id -g', { securityContext: { runAsUsername: 'app' } })).text, '4242\n4343');
 });
 
-test('a read-only root can be read and not written, its own file systems aside', async (t) => {
+test('a read-only root cannot be written, except its own file systems', async (t) => {
   const { text } = await t.context.run(
     'cat /suite-file; echo x > /new || echo refused; echo y > /dev/shm/z && echo written',
     {
@@ -51,21 +51,21 @@ test('a read-only root can be read and not written, its own file systems aside',
   t.regex(text, /^original\nrefused\nwritten/);
 });
 
-test('kernel settings are read-only, and files that expose the machine are masked', async (t) => {
+test('kernel settings are read-only, and files that expose the host are masked', async (t) => {
   const { text } = await t.context.run(
     'echo 1 > /proc/sys/vm/swappiness || echo refused; wc -c < /proc/interrupts; ls /sys/firmware | wc -l',
   );
   t.regex(text, /^refused\n0\n0/);
 });
 
-test('paths that a container names itself are protected instead of those of the runtime', async (t) => {
+test('masked and read-only paths of a container replace those of the runtime', async (t) => {
   const script =
     'wc -c < /proc/version; test $(wc -c < /proc/interrupts) -gt 0 && echo visible; (echo 1 > /proc/1/oom_score_adj) 2> /dev/null || echo refused';
   const securityContext = { maskedPaths: ['/proc/version'], readonlyPaths: ['/proc/1'] };
   t.is((await t.context.run(script, { securityContext })).text, '0\nvisible\nrefused');
 });
 
-test('a privileged container has devices, all capabilities and a writable /sys; it needs a privileged pod', async (t) => {
+test('a privileged container has devices, all capabilities and a writable /sys, and requires a privileged pod', async (t) => {
   const { context, run } = t.context;
   const script =
     'ls /dev | wc -l; test -w /proc/sys/vm/swappiness && echo writable; mount -t tmpfs none /home && echo mounted';
@@ -78,7 +78,7 @@ test('a privileged container has devices, all capabilities and a writable /sys; 
   });
 });
 
-test('devices are there under the names and with the permissions asked for, and no others', async (t) => {
+test('only requested devices are available, with their names and permissions', async (t) => {
   const { context, run } = t.context;
   const device = { hostPath: '/dev/kmsg', containerPath: '/dev/nothing-else', permissions: 'w' };
   const script = `true > /dev/nothing-else && echo opened; head -c 1 /dev/nothing-else || echo refused
@@ -93,7 +93,7 @@ test('devices are there under the names and with the permissions asked for, and 
     await t.throwsAsync(context.create(sandboxId, { kind: 'run' }, { devices: [bad] }), { code: 'InvalidArgument' });
 });
 
-test('the default profile lets a shell work and keeps system calls of administration away', async (t) => {
+test('the default seccomp profile permits a shell and blocks administrative system calls', async (t) => {
   const seccomp = { type: 'runtimeDefault' } as const;
   const script =
     "grep Seccomp: /proc/self/status | tr -d '\\t'; unshare -U true || echo refused; sleep 0.01; ls / > /dev/null && echo works";
@@ -129,7 +129,7 @@ test('a seccomp profile from a file is applied with its conditions; an invalid f
   await t.throwsAsync(attempt(join(folder, 'missing.json')), { code: 'InvalidArgument' });
 });
 
-test('capabilities open the system calls that they are for', (t) => {
+test('capabilities permit the system calls that they are for', (t) => {
   const names = (capabilities: string[]) => {
     const { syscalls } = defaultProfile(capabilities, 'x64') as { syscalls: { names: string[]; action: string }[] };
     return syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW').flatMap((rule) => rule.names);
@@ -141,7 +141,7 @@ test('capabilities open the system calls that they are for', (t) => {
   t.true(names(['CAP_SYS_ADMIN']).includes('clone3'));
 });
 
-test('limits hold, and a score below what the machine permits is raised to it', async (t) => {
+test('resource limits are applied, and a score below the permitted one is raised to it', async (t) => {
   const resources = { pidsLimit: 5, oomScoreAdjust: -900, cpuShares: 256 };
   const script = 'cat /proc/self/oom_score_adj; for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait';
   const { text } = await t.context.run(script, { resources });

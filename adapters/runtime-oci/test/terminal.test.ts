@@ -3,7 +3,7 @@ import { benchTest } from './support/bench.ts';
 
 const test = benchTest();
 
-/** Collects what comes out of a terminal, until it contains a text. */
+/** Collects the output of a terminal until it contains a text. */
 function reader({ stdout }: ProcessStreams): (text: string) => Promise<string> {
   let seen = '';
   let look = () => {};
@@ -38,7 +38,7 @@ test('a command with a terminal has a real one: echo, size, signals by key, exit
     streams.stdin?.write('stty size; echo do"ne"\n');
     return /45 123/.test(await until('done'));
   });
-  // The command itself says that it is there: what a key means is decided by who reads the terminal then.
+  // The command prints that it runs: the process that reads the terminal determines the meaning of a key.
   streams.stdin.write('sh -c \'echo slee"ping"; exec sleep 1000\'\n');
   await until('sleeping');
   streams.stdin.write('\u0003echo back=$((1+1))\n');
@@ -48,14 +48,14 @@ test('a command with a terminal has a real one: echo, size, signals by key, exit
   streams.close();
 });
 
-test('a command that cannot be executed is refused, with a terminal too', async (t) => {
+test('a command that cannot be executed is rejected, also with a terminal', async (t) => {
   const { context } = t.context;
   const id = await context.started({ kind: 'run' });
   const attempt = context.runtime.streaming.exec?.(id, { ...terminal, command: ['/no/such'] });
   await t.throwsAsync(attempt ?? Promise.resolve(), { code: 'StartFailed' });
 });
 
-test('letting go of a command with a terminal ends it', async (t) => {
+test('closing the stream of a command with a terminal ends the command', async (t) => {
   const { context } = t.context;
   const id = await context.started({ kind: 'run' });
   const streams = await context.runtime.streaming.exec?.(id, { ...terminal, command: ['sleep', '1000'] });
@@ -63,7 +63,7 @@ test('letting go of a command with a terminal ends it', async (t) => {
   t.not((await streams?.ended)?.exitCode, 0);
 });
 
-test('a container with a terminal runs without an attached client, reads the input of attached clients, and reports its exit code', async (t) => {
+test('a container with a terminal runs without a client, reads the input of clients, and reports its exit code', async (t) => {
   const { context } = t.context;
   const script =
     'echo started; while read -r line; do echo "<$line>"; [ "$line" = size ] && stty size; [ "$line" = quit ] && exit 5; done; exit 1';
@@ -80,7 +80,7 @@ test('a container with a terminal runs without an attached client, reads the inp
     return /33 77/.test(await until('<size>')) || /33 77/.test(await until('\n'));
   });
   streams.close();
-  t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching leaves it alone');
+  t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching does not stop the container');
   const again = await context.runtime.streaming.attach?.(id, terminal);
   again?.stdout?.resume();
   again?.stdin?.write('quit\n');
@@ -88,7 +88,7 @@ test('a container with a terminal runs without an attached client, reads the inp
   again?.close();
 });
 
-test('a terminal without input produces no output of its own, and the log contains what was written to it', async (t) => {
+test('a terminal without input produces no output of its own, and the log contains the output of the container', async (t) => {
   const { run } = t.context;
   const { text, exitCode } = await run('tty && echo out; echo err >&2; exit 3', { tty: true });
   t.is(exitCode, 3);
@@ -103,7 +103,7 @@ test('a container with a terminal that cannot start reports the reason', async (
   t.is((await context.runtime.containerStatus(id)).reason, 'StartError');
 });
 
-test('a container with a terminal is stopped like others', async (t) => {
+test('a container with a terminal is stopped like other containers', async (t) => {
   const { context } = t.context;
   const id = await context.started({ kind: 'run' }, { tty: true });
   await context.runtime.stopContainer(id, { gracePeriodMs: 20_000 });

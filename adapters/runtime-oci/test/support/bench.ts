@@ -7,11 +7,11 @@ import type { OciRuntimeOptions } from '../../src/index.ts';
 import { buildImages, image, missing, userImage } from './busybox-image.ts';
 import { type OpenedOci, ociHarness, openOci } from './oci-harness.ts';
 
-/** One engine for the tests of a file, and short words for what they do with it. */
+/** One engine for the tests of a file, with functions for their common operations. */
 export interface Bench {
   readonly context: RuntimeCaseContext;
   readonly opened: OpenedOci;
-  /** Runs a script to its end, in a pod of its own: what it printed, line ends trimmed, and its exit code. */
+  /** Runs a script to its end, in a pod of its own: its trimmed output and its exit code. */
   run(
     script: string,
     config?: Partial<ContainerConfig>,
@@ -51,7 +51,7 @@ async function openBench(options: Partial<OciRuntimeOptions>): Promise<Bench> {
 }
 
 /**
- * A test function whose tests get the bench of their file, which is disposed of in the end: what is left on the machine
+ * A test function whose tests get the bench of their file, which is disposed of in the end: anything left on the host
  * then is a failure. Without the programs it takes, tests are skipped visibly.
  */
 export function benchTest(options: Partial<OciRuntimeOptions> = {}): TestFn<Bench> {
@@ -67,7 +67,7 @@ export function benchTest(options: Partial<OciRuntimeOptions> = {}): TestFn<Benc
     assert(bench);
     t.context = bench;
   });
-  test.after.always('nothing is left', async () => {
+  test.after.always('the host is clean', async () => {
     await bench?.opened.dispose();
     images.remove();
   });

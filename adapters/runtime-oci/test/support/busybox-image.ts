@@ -12,11 +12,11 @@ import {
 import { join } from 'node:path';
 import { buildRoot, dockerArchive, findProgram, installPrograms, tarOf } from '@keelson/test-support';
 
-/** What is missing on this machine for containers to be run; throws in continuous integration. */
+/** Requirements of containers that are missing on this machine; throws in continuous integration. */
 export const missing = installPrograms(['runc', 'busybox'], ['runc', 'busybox-static']);
 
 export const image = 'registry.test/busybox:1';
-/** Not there before it is pulled. */
+/** Missing before it is pulled. */
 export const pullableImage = 'registry.test/app:1';
 export const userImage = 'registry.test/user:1';
 
@@ -26,12 +26,12 @@ export interface ImageFolder {
   remove(): void;
 }
 
-/** A folder with images of the machine's shell and a static busybox: every tool that the suites use. */
+/** A folder with images of the shell of this machine and a static busybox: every tool that the suites use. */
 export function buildImages(): ImageFolder {
   const folder = mkdtempSync('/tmp/keelson-oci-images-');
   const root = join(folder, 'root');
   mkdirSync(root);
-  // Its shell, not that of busybox, which ignores SIGQUIT and hands that down.
+  // The shell of the machine: that of busybox ignores SIGQUIT, and its children inherit that.
   buildRoot(root);
   mkdirSync(join(root, 'home'));
   chmodSync(join(root, 'tmp'), 0o1777);

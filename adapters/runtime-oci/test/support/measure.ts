@@ -6,7 +6,7 @@ import { buildImages } from './busybox-image.ts';
 import { openOci, shell } from './oci-harness.ts';
 
 /**
- * Prints the figures of the README. Arguments: number of pods, then how many are made at once.
+ * Prints the figures of the README. Arguments: number of pods, then how many are created concurrently.
  * `node adapters/runtime-oci/dist/test/support/measure.js 50 1`
  */
 const [, , pods = '50', atOnce = '1'] = process.argv;

@@ -14,7 +14,7 @@ export interface OpenedOci extends OpenedEngine, Reusable {
 
 export const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', script] });
 
-/** Whether a process handles or ignores a signal; true also when it is not there any more. */
+/** Whether a process handles or ignores a signal; true also when it has ended. */
 function heeds(pid: number | undefined, set: 'SigIgn' | 'SigCgt', signal: number): boolean {
   try {
     const mask = new RegExp(`^${set}:\\s+([0-9a-f]+)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
@@ -43,7 +43,7 @@ function removeCgroup(parent: string): void {
     try {
       rmdirSync(join('/sys/fs/cgroup', hierarchy, parent));
     } catch {
-      // Not a hierarchy, or nothing was ever limited there.
+      // Not a hierarchy, or one without limits.
     }
   }
 }
@@ -83,7 +83,7 @@ function withMounts(engine: ContainerEngine, folder: string): ContainerEngine {
   return { ...engine, runtime };
 }
 
-/** The first process of a process id namespace cannot kill itself; that is the kernel's doing. */
+/** The kernel does not let the first process of a PID namespace kill itself. */
 function killsItself(config: ContainerConfig): ContainerConfig {
   if (!config.command?.some((word) => /^kill -\w+ \$\$$/.test(word))) return config;
   const securityContext = {
@@ -135,7 +135,7 @@ export async function openOci(options: Partial<OciRuntimeOptions>, folder?: stri
 }
 
 /**
- * `capabilities` are what this machine lets the runtime do. Engines are used again after they were emptied; disposing
+ * `capabilities` are those of the runtime on this machine. Engines are reused after all pods were removed; disposing
  * of the harness closes them.
  */
 export function ociHarness(
