@@ -10,7 +10,7 @@ import { closePodmanAfterwards, engineTest } from './support/shared-podman.ts';
 
 closePodmanAfterwards();
 
-/** What the stream says until it ends, and how it ended. */
+/** Records the types of events until the stream ends; returns how it ended. */
 async function listen(stream: AsyncIterable<RuntimeEvent> | undefined, seen: string[]): Promise<string> {
   try {
     for await (const { type } of stream ?? []) seen.push(type);
@@ -21,7 +21,7 @@ async function listen(stream: AsyncIterable<RuntimeEvent> | undefined, seen: str
 }
 
 engineTest(
-  'while the engine is away calls fail at once; the same runtime goes on when it is back, and so did the containers',
+  'calls fail immediately while the engine is stopped, and the runtime and its containers continue afterwards',
   async (t, opened) => {
     const { runtime, images } = opened.engine;
     const id = await started(opened, await sandbox(opened), 'sleep 1000');
@@ -49,7 +49,7 @@ engineTest(
   },
 );
 
-engineTest('a runtime may be there before its engine', async (t, opened) => {
+engineTest('a runtime can be created before its engine runs', async (t, opened) => {
   await opened.podman.stop();
   const early = await openEngine(opened.podman);
   const { runtime } = early.engine;
@@ -65,7 +65,7 @@ engineTest('a runtime may be there before its engine', async (t, opened) => {
 });
 
 engineTest(
-  'a container that ends while the engine is away is found with its exit code and its whole log',
+  'a container that ends while the engine is stopped is reported with its exit code and complete log',
   async (t, opened) => {
     const logDirectory = join(opened.folder, 'logs');
     const id = await started(opened, await sandbox(opened, { logDirectory }), 'sleep 1; echo last words; exit 9', {
@@ -78,25 +78,28 @@ engineTest(
   },
 );
 
-engineTest('an engine that hangs costs a call its time and no more', async (t, opened) => {
-  const { runtime } = opened.engine;
-  const id = await sandbox(opened);
-  await opened.podman.pause();
-  try {
-    const begin = performance.now();
-    await t.throwsAsync(runtime.podSandboxStatus(id, { timeoutMs: 300 }), { code: 'DeadlineExceeded' });
-    await t.throwsAsync(runtime.listPodSandboxes({}, { signal: AbortSignal.timeout(200) }), { code: 'Aborted' });
-    t.true(performance.now() - begin < 5_000);
-  } finally {
-    opened.podman.resume();
-  }
-  t.is((await runtime.podSandboxStatus(id)).state, 'ready');
-});
+engineTest(
+  'a call to an engine that hangs ends by its deadline or signal, and later calls succeed',
+  async (t, opened) => {
+    const { runtime } = opened.engine;
+    const id = await sandbox(opened);
+    await opened.podman.pause();
+    try {
+      const begin = performance.now();
+      await t.throwsAsync(runtime.podSandboxStatus(id, { timeoutMs: 300 }), { code: 'DeadlineExceeded' });
+      await t.throwsAsync(runtime.listPodSandboxes({}, { signal: AbortSignal.timeout(200) }), { code: 'Aborted' });
+      t.true(performance.now() - begin < 5_000);
+    } finally {
+      opened.podman.resume();
+    }
+    t.is((await runtime.podSandboxStatus(id)).state, 'ready');
+  },
+);
 
 engineTest(
-  'a runtime that is killed while a container writes costs no line of its log and repeats none',
+  'a runtime that is killed while a container writes loses no line of the log and repeats none',
   async (t, opened) => {
-    // One runtime at a time has this owner and this folder.
+    // Only one runtime at a time may have this owner and folder.
     await opened.engine.runtime[Symbol.asyncDispose]();
     const logDirectory = join(opened.folder, 'logs');
     const count = 3000;
@@ -111,11 +114,11 @@ engineTest(
     await until(async () => (await lines()).length > 100);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    // Others follow, and let go while it still writes.
+    // Further runtimes attach and close while the container still writes.
     for (let round = 0; round < 3; round += 1) {
       const next = await openEngine(opened.podman, opened.options, opened.folder);
       const then = (await lines()).length;
-      // The container may end meanwhile, when the engine is slow to attach.
+      // The container may end in the meantime, when the engine is slow to attach.
       const running = async () => (await next.engine.runtime.containerStatus(id)).state === 'running';
       await until(async () => (await lines()).length > then || !(await running()));
       await next.engine.runtime[Symbol.asyncDispose]();

@@ -13,7 +13,7 @@ registry.add('team/pause:1', {
   config: { Cmd: ['/bin/sleep', '100000'], Env: ['PATH=/bin'] },
 });
 
-/** A reference of an image that is like no other. */
+/** A reference to a new, unique image. */
 function publish(): string {
   images += 1;
   const name = `team/app-${images}:1`;
@@ -28,7 +28,7 @@ closePodmanAfterwards();
 test.after.always(() => registry[Symbol.asyncDispose]());
 
 engineTest(
-  'what a registry refuses is told by its code, though the engine says it within a success',
+  'errors of a registry have their own codes, also when the engine reports them in a successful response',
   async (t, opened) => {
     const { images: store } = opened.engine;
     t.teardown(() => registry.behave({ auth: undefined, cutAfter: undefined, refuse: undefined }));
@@ -48,9 +48,9 @@ engineTest(
   },
 );
 
-engineTest('a pull that comes to a halt ends with its time, and can be repeated', async (t, opened) => {
+engineTest('a stalled pull ends by its deadline, and can be repeated', async (t, opened) => {
   const { images: store } = opened.engine;
-  // The layer of other images is in the store already, so this one has one of its own.
+  // The layer of the other images is already in the store, so this image has its own.
   const bytes = Buffer.from(`${opened.folder}`.repeat(2000));
   const diffId = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
   registry.add('team/halting:1', { layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar', bytes, diffId }] });
@@ -81,7 +81,7 @@ engineTest('an image is removed with all its names, unless a container uses it',
 });
 
 engineTest(
-  'the image of sandboxes is fetched when it is not there, and is not to be collected',
+  'a missing sandbox image is pulled, and excluded from garbage collection',
   async (t, opened) => {
     const { images: store, runtime } = opened.engine;
     const pods = await Promise.all([sandbox(opened), sandbox(opened)]);

@@ -31,7 +31,7 @@ function copying(t: ExecutionContext): Copying {
   return { source, target, saved, follow };
 }
 
-test("Docker's entries become entries of a log, whole lines and parts", (t) => {
+test("Docker's log entries are converted to CRI log lines, complete and partial ones", (t) => {
   const line = (log: string, stream = 'stdout') =>
     `${JSON.stringify({ log, stream, time: '2026-01-02T03:04:05.1Z' })}\n`;
   const input = Buffer.from(`${line('one\n')}${line('pärt')}not json\n${line('two\n', 'stderr')}{"log":"cut`);
@@ -41,12 +41,12 @@ test("Docker's entries become entries of a log, whole lines and parts", (t) => {
   t.is(input.subarray(consumed).toString(), '{"log":"cut');
 });
 
-test("Podman's entries are taken as they are, and what is no entry is left out", (t) => {
+test("Podman's log entries are copied unchanged, and invalid ones are omitted", (t) => {
   const input = Buffer.concat([Buffer.from(`${entry('a')}garbage\n${entry('b')}`), Buffer.from([0xff, 0x0a])]);
   t.is(convertLines(input).output.toString(), entry('a') + entry('b'));
 });
 
-test('after a crash at any moment no line is lost and none comes twice', (t) => {
+test('after a crash at any moment no line is missing or repeated', (t) => {
   const { source, target, saved, follow } = copying(t);
   const lines = Array.from({ length: 50 }, (_, index) => entry(`line ${index}`, index));
   let written = '';
@@ -54,8 +54,8 @@ test('after a crash at any moment no line is lost and none comes twice', (t) => 
   for (const [index, line] of lines.entries()) {
     appendFileSync(source, line);
     written += line;
-    // A follower that is dropped after any of its saves is what a crash leaves: a target that is longer than the
-    // position says.
+    // Dropping a follower after any save has the effect of a crash: the target is longer than the saved
+    // position.
     const follower = follow(saved[Math.floor(saved.length * ((index * 7) % 10) * 0.1)]);
     follower.reopen();
     t.is(readFileSync(target, 'utf8'), written);
@@ -63,7 +63,7 @@ test('after a crash at any moment no line is lost and none comes twice', (t) => 
   }
 });
 
-test('a file that was moved away before a crash is cut back too', (t) => {
+test('a target that was renamed before a crash is truncated as well', (t) => {
   const { source, target, saved, follow } = copying(t);
   writeFileSync(source, entry('one') + entry('two'));
   const first = follow();
@@ -80,7 +80,7 @@ test('a file that was moved away before a crash is cut back too', (t) => {
   t.true(saved.at(-1)?.complete);
 });
 
-test('what others have written into the file before stays', (t) => {
+test('existing content of the target remains', (t) => {
   const { source, target, follow } = copying(t);
   mkdirSync(join(target, '..'), { recursive: true });
   writeFileSync(target, entry('earlier'));
@@ -89,7 +89,7 @@ test('what others have written into the file before stays', (t) => {
   t.is(readFileSync(target, 'utf8'), entry('earlier') + entry('now'));
 });
 
-test('a source that appears late and grows is followed', async (t) => {
+test('a source that is created later is followed as it grows', async (t) => {
   const { source, target, follow } = copying(t);
   const follower = follow();
   const hold = setInterval(() => {}, 1000);
@@ -105,7 +105,7 @@ test('a source that appears late and grows is followed', async (t) => {
   t.is(readFileSync(target, 'utf8'), readFileSync(source, 'utf8'));
 });
 
-test('an engine that begins a new file loses no line while somebody follows', (t) => {
+test('a log rotation of the engine loses no line of a follower', (t) => {
   const { source, target, saved, follow } = copying(t);
   writeFileSync(source, entry('one'));
   const follower = follow();
@@ -121,7 +121,7 @@ test('an engine that begins a new file loses no line while somebody follows', (t
   t.is(readFileSync(target, 'utf8'), ['one', 'two', 'three', 'four'].map((text) => entry(text)).join(''));
 });
 
-test('a file that Docker renamed while nobody followed is read to its end first', (t) => {
+test('a file that Docker rotated while there was no follower is read to its end first', (t) => {
   const { source, target, saved, follow } = copying(t);
   writeFileSync(source, entry('one'));
   follow().close();

@@ -16,53 +16,50 @@ const idle = 'sleep 1000';
 
 closePodmanAfterwards();
 
-engineTest(
-  'a pod has its host name, its name servers and its kernel parameters in every container',
-  async (t, opened) => {
-    const dns = {
-      servers: ['192.0.2.53', '192.0.2.54'],
-      searches: ['test.svc.cluster.local', 'cluster.local'],
-      options: ['ndots:5'],
-    };
-    const id = await sandbox(opened, {
-      hostname: 'web-0',
-      dns,
-      sysctls: { 'net.ipv4.ip_unprivileged_port_start': '81' },
-    });
-    const container = await started(opened, id, idle);
-    const text = await exec(
-      opened,
-      container,
-      'hostname; cat /etc/resolv.conf /proc/sys/net/ipv4/ip_unprivileged_port_start',
-    );
-    t.is(
-      text,
-      'web-0\nnameserver 192.0.2.53\nnameserver 192.0.2.54\nsearch test.svc.cluster.local cluster.local\noptions ndots:5\n81\n',
-    );
-    const [ip = ''] = (await opened.engine.runtime.podSandboxStatus(id)).ips;
-    t.regex(
-      await exec(opened, container, 'cat /etc/hosts'),
-      new RegExp(`^${ip.replaceAll('.', '\\.')}\\s.*web-0`, 'm'),
-    );
-  },
-);
-
-engineTest('containers of a pod share its network and IPC, and processes only when asked to', async (t, opened) => {
-  const namespaces = async (pid: 'pod' | 'container') => {
-    const id = await sandbox(opened, { securityContext: { namespaces: { network: 'pod', ipc: 'pod', pid } } });
-    const both = await Promise.all([started(opened, id, idle), started(opened, id, idle)]);
-    const links = 'for n in net ipc pid; do readlink /proc/self/ns/$n; done';
-    const [one = [], two = []] = await Promise.all(
-      both.map(async (each) => (await exec(opened, each, links)).trim().split('\n')),
-    );
-    return one.map((name, position) => name === two[position]);
+engineTest('host name, name servers and sysctls of a pod apply to every container', async (t, opened) => {
+  const dns = {
+    servers: ['192.0.2.53', '192.0.2.54'],
+    searches: ['test.svc.cluster.local', 'cluster.local'],
+    options: ['ndots:5'],
   };
-  t.deepEqual(await namespaces('container'), [true, true, false]);
-  t.deepEqual(await namespaces('pod'), [true, true, true]);
+  const id = await sandbox(opened, {
+    hostname: 'web-0',
+    dns,
+    sysctls: { 'net.ipv4.ip_unprivileged_port_start': '81' },
+  });
+  const container = await started(opened, id, idle);
+  const text = await exec(
+    opened,
+    container,
+    'hostname; cat /etc/resolv.conf /proc/sys/net/ipv4/ip_unprivileged_port_start',
+  );
+  t.is(
+    text,
+    'web-0\nnameserver 192.0.2.53\nnameserver 192.0.2.54\nsearch test.svc.cluster.local cluster.local\noptions ndots:5\n81\n',
+  );
+  const [ip = ''] = (await opened.engine.runtime.podSandboxStatus(id)).ips;
+  t.regex(await exec(opened, container, 'cat /etc/hosts'), new RegExp(`^${ip.replaceAll('.', '\\.')}\\s.*web-0`, 'm'));
 });
 
 engineTest(
-  'a pod with the network of the machine has the address of the node',
+  'containers of a pod share network and IPC namespaces, and the PID namespace only on request',
+  async (t, opened) => {
+    const namespaces = async (pid: 'pod' | 'container') => {
+      const id = await sandbox(opened, { securityContext: { namespaces: { network: 'pod', ipc: 'pod', pid } } });
+      const both = await Promise.all([started(opened, id, idle), started(opened, id, idle)]);
+      const links = 'for n in net ipc pid; do readlink /proc/self/ns/$n; done';
+      const [one = [], two = []] = await Promise.all(
+        both.map(async (each) => (await exec(opened, each, links)).trim().split('\n')),
+      );
+      return one.map((name, position) => name === two[position]);
+    };
+    t.deepEqual(await namespaces('container'), [true, true, false]);
+    t.deepEqual(await namespaces('pod'), [true, true, true]);
+  },
+);
+
+engineTest(
+  'a pod with the host network has the address of the node',
   async (t, opened) => {
     const id = await sandbox(opened, {
       ...{ hostname: 'ignored', dns: { servers: ['192.0.2.53'], searches: [], options: [] } },
@@ -77,7 +74,7 @@ engineTest(
 );
 
 engineTest(
-  'ports are forwarded into the pod, to what listens on loopback alone too, with half-closed connections',
+  'ports are forwarded into the pod, also to loopback listeners, with half-closed connections',
   async (t, opened) => {
     const id = await sandbox(opened);
     await started(opened, id, 'while :; do nc -l -p 7000 -e sh -c "read x; echo got \\$x; cat"; done');
@@ -96,15 +93,15 @@ engineTest(
   },
 );
 
-engineTest('a host port leads to the container port', async (t, opened) => {
+engineTest('a host port is forwarded to the container port', async (t, opened) => {
   const id = await sandbox(opened, { portMappings: [{ protocol: 'TCP', containerPort: 80, hostPort: 18080 }] });
   await started(opened, id, 'while :; do echo hello | nc -l -p 80; done');
   const [program, ...enter] = opened.podman.enter;
-  const ask = () => run(program, [...enter, 'busybox', 'nc', '-w', '5', '127.0.0.1', '18080']);
-  t.is(await until(async () => (await ask().catch(() => ({ stdout: '' }))).stdout || undefined), 'hello\n');
+  const connect = () => run(program, [...enter, 'busybox', 'nc', '-w', '5', '127.0.0.1', '18080']);
+  t.is(await until(async () => (await connect().catch(() => ({ stdout: '' }))).stdout || undefined), 'hello\n');
 });
 
-engineTest('security settings arrive', async (t, opened) => {
+engineTest('security settings are applied', async (t, opened) => {
   const id = await sandbox(opened, { securityContext: { privileged: true } });
   const profile = join(opened.folder, 'seccomp.json');
   await writeFile(
@@ -114,28 +111,28 @@ engineTest('security settings arrive', async (t, opened) => {
       syscalls: [{ names: ['mkdir', 'mkdirat'], action: 'SCMP_ACT_ERRNO' }],
     }),
   );
-  const look = async (securityContext: object, script: string, more: object = {}) =>
+  const runWith = async (securityContext: object, script: string, more: object = {}) =>
     exec(opened, await started(opened, id, idle, { securityContext, ...more }), script);
   const bounding = 'grep CapBnd /proc/self/status | cut -f 2';
-  t.is(await look({ capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } }, bounding), '0000000000001000\n');
-  t.regex(await look({ privileged: true }, bounding), /^000001ff/);
-  t.regex(await look({ readonlyRootfs: true }, 'touch /x'), /Read-only file system/);
+  t.is(await runWith({ capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } }, bounding), '0000000000001000\n');
+  t.regex(await runWith({ privileged: true }, bounding), /^000001ff/);
+  t.regex(await runWith({ readonlyRootfs: true }, 'touch /x'), /Read-only file system/);
   t.regex(
-    await look({ seccomp: { type: 'localhost', localhostRef: profile } }, 'mkdir /tmp/x'),
+    await runWith({ seccomp: { type: 'localhost', localhostRef: profile } }, 'mkdir /tmp/x'),
     /Operation not permitted/,
   );
-  t.is(await look({ seccomp: { type: 'unconfined' } }, 'grep Seccomp: /proc/self/status | cut -f 2'), '0\n');
-  t.is(await look({ runAsUser: 4242, runAsGroup: 5 }, 'id -u; id -g'), '4242\n5\n');
-  t.is(await look({ runAsGroup: 5 }, 'id -u; id -g'), '0\n5\n');
+  t.is(await runWith({ seccomp: { type: 'unconfined' } }, 'grep Seccomp: /proc/self/status | cut -f 2'), '0\n');
+  t.is(await runWith({ runAsUser: 4242, runAsGroup: 5 }, 'id -u; id -g'), '4242\n5\n');
+  t.is(await runWith({ runAsGroup: 5 }, 'id -u; id -g'), '0\n5\n');
   const devices = [{ hostPath: '/dev/null', containerPath: '/dev/keelson', permissions: 'rw' }];
-  t.is(await look({}, 'echo x > /dev/keelson && echo written', { devices }), 'written\n');
+  t.is(await runWith({}, 'echo x > /dev/keelson && echo written', { devices }), 'written\n');
   const missing = started(opened, id, idle, {
     securityContext: { seccomp: { type: 'localhost', localhostRef: '/no/such' } },
   });
   await t.throwsAsync(missing, { code: 'InvalidArgument' });
 });
 
-engineTest('limits are those of the kernel, from the start and when they are changed', async (t, opened) => {
+engineTest('resource limits are applied by the kernel, at the start and after an update', async (t, opened) => {
   const { runtime } = opened.engine;
   const resources = {
     cpuShares: 512,
@@ -168,7 +165,7 @@ engineTest('limits are those of the kernel, from the start and when they are cha
   t.deepEqual([cpuShares, cpuQuotaUs, memoryLimitBytes], [128, 50_000, 32 * 1024 * 1024]);
 });
 
-engineTest('mounts made later appear in containers that asked for it, and only there', async (t, opened) => {
+engineTest('later mounts appear only in containers with mount propagation', async (t, opened) => {
   const shared = join(opened.folder, 'shared');
   await mkdir(join(shared, 'later'), { recursive: true });
   const [program, ...enter] = opened.podman.enter;
@@ -177,44 +174,47 @@ engineTest('mounts made later appear in containers that asked for it, and only t
   const id = await sandbox(opened);
   const mount = { hostPath: shared, containerPath: '/mnt' };
   const follower = await started(opened, id, idle, { mounts: [{ ...mount, propagation: 'hostToContainer' }] });
-  const loner = await started(opened, id, idle, { mounts: [mount] });
+  const isolated = await started(opened, id, idle, { mounts: [mount] });
   await outside(`mount -t tmpfs tmpfs ${shared}/later && touch ${shared}/later/seen`);
   t.is(await exec(opened, follower, 'ls /mnt/later'), 'seen\n');
-  t.is(await exec(opened, loner, 'ls /mnt/later'), '');
+  t.is(await exec(opened, isolated, 'ls /mnt/later'), '');
   await opened.engine.runtime.removePodSandbox(id);
   await outside(`umount ${shared}/later; umount ${shared}`);
 });
 
-engineTest('a terminal is a terminal, with a size, for commands and for those who attach', async (t, opened) => {
-  const { streaming } = opened.engine.runtime;
-  const id = await started(opened, await sandbox(opened), 'while read -r line; do echo "got $line"; done', {
-    tty: true,
-    stdin: true,
-  });
-  const request = { stdin: true, stdout: true, stderr: false, tty: true };
-  // The size arrives by another connection than the line, so the command waits for it.
-  const script = 'until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; read x; stty size; exit 3';
-  const command = await streaming.exec?.(id, { ...request, command: ['/bin/sh', '-c', script] });
-  command?.resize?.({ width: 120, height: 40 });
-  const text = collect(command?.stdout);
-  command?.stdin?.write('go\n');
-  t.deepEqual(await command?.ended, { exitCode: 3 });
-  t.regex(await text, /40 120/);
-  const attached = await streaming.attach?.(id, request);
-  attached?.resize?.({ width: 100, height: 30 });
-  const answer = new Promise((resolve) => {
-    let seen = '';
-    attached?.stdout?.on('data', (chunk) => {
-      seen += String(chunk);
-      if (seen.includes('got hello')) resolve(seen);
+engineTest(
+  'terminals of commands and attached clients have a size and transmit input and output',
+  async (t, opened) => {
+    const { streaming } = opened.engine.runtime;
+    const id = await started(opened, await sandbox(opened), 'while read -r line; do echo "got $line"; done', {
+      tty: true,
+      stdin: true,
     });
-  });
-  attached?.stdin?.write('hello\n');
-  t.regex(String(await answer), /got hello\r\n/);
-  attached?.close();
-});
+    const request = { stdin: true, stdout: true, stderr: false, tty: true };
+    // The size is sent over another connection than the input, so the command waits for it.
+    const script = 'until [ "$(stty size)" = "40 120" ]; do sleep 0.05; done; read x; stty size; exit 3';
+    const command = await streaming.exec?.(id, { ...request, command: ['/bin/sh', '-c', script] });
+    command?.resize?.({ width: 120, height: 40 });
+    const text = collect(command?.stdout);
+    command?.stdin?.write('go\n');
+    t.deepEqual(await command?.ended, { exitCode: 3 });
+    t.regex(await text, /40 120/);
+    const attached = await streaming.attach?.(id, request);
+    attached?.resize?.({ width: 100, height: 30 });
+    const answer = new Promise((resolve) => {
+      let seen = '';
+      attached?.stdout?.on('data', (chunk) => {
+        seen += String(chunk);
+        if (seen.includes('got hello')) resolve(seen);
+      });
+    });
+    attached?.stdin?.write('hello\n');
+    t.regex(String(await answer), /got hello\r\n/);
+    attached?.close();
+  },
+);
 
-engineTest('that a container could not be started is known to the next runtime', async (t, opened) => {
+engineTest('a failed start of a container is also reported by the next runtime', async (t, opened) => {
   const { runtime } = opened.engine;
   const config = {
     metadata: { name: 'bad', attempt: 0 },
@@ -230,7 +230,7 @@ engineTest('that a container could not be started is known to the next runtime',
   await next.engine.runtime[Symbol.asyncDispose]();
 });
 
-engineTest('containers of somebody else are left alone and not seen', async (t, opened) => {
+engineTest('containers of other owners are neither listed nor changed', async (t, opened) => {
   const id = await sandbox(opened);
   const other = await openEngine(opened.podman);
   t.teardown(() => other.dispose());
@@ -250,7 +250,7 @@ if (podman !== undefined) {
     ...{ clock: systemClock, logger: silentLogger, launch: podman.enter },
   });
   engineTest(
-    'a network plugin gives sandboxes their network, and has it back when they stop',
+    'a network plugin configures the network of sandboxes, and releases it when they stop',
     async (t, opened) => {
       const { runtime } = opened.engine;
       t.true((await runtime.status()).conditions.every(({ status }) => status));
@@ -271,7 +271,7 @@ if (podman !== undefined) {
   );
 }
 
-test('what is no engine, or too old a one, is refused', async (t) => {
+test('a server that is no engine, or an engine that is too old, is rejected', async (t) => {
   const { createServer } = await import('node:http');
   const { mkdtemp, rm } = await import('node:fs/promises');
   const { createEngineRuntime } = await import('../src/index.ts');

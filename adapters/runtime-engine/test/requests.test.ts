@@ -39,7 +39,7 @@ function bodyOf(flavour: Flavour, config: Partial<ContainerConfig>): Promise<Bod
   return containerBody({ ...input, imageUser: undefined }) as Promise<Body>;
 }
 
-test('Docker gets the text of a seccomp profile and no host name, Podman the path and the name', async (t) => {
+test('Docker receives the content of a seccomp profile and no host name, Podman the path and the name', async (t) => {
   const folder = mkdtempSync('/tmp/keelson-requests-');
   t.teardown(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'profile.json');
@@ -54,7 +54,7 @@ test('Docker gets the text of a seccomp profile and no host name, Podman the pat
   t.deepEqual([docker.HostConfig.LogConfig.Type, podman.HostConfig.LogConfig.Type], ['json-file', 'k8s-file']);
 });
 
-test('protected paths reach Docker as its lists and Podman as a mask; engines bound their own copy of a log', async (t) => {
+test('protected paths are lists for Docker and a mask for Podman, and engines limit their own log files', async (t) => {
   const config = { securityContext: { maskedPaths: ['/proc/keys', '/proc/kcore'], readonlyPaths: ['/proc/sys'] } };
   const [docker, podman] = await Promise.all([bodyOf('docker', config), bodyOf('podman', config)]);
   t.like(docker.HostConfig, {
@@ -68,14 +68,14 @@ test('protected paths reach Docker as its lists and Podman as a mask; engines bo
   for (const { HostConfig } of [docker, podman]) t.like(HostConfig.LogConfig, { Config: { 'max-size': '50m' } });
 });
 
-test('a command takes the place of the arguments of the image too, arguments alone do not take that of its entry point', async (t) => {
+test('a command replaces entry point and arguments of the image, arguments alone replace only its arguments', async (t) => {
   t.like(await bodyOf('docker', { command: ['a', 'b'] }), { Entrypoint: ['a', 'b'], Cmd: [] });
   t.like(await bodyOf('docker', { command: ['a'], args: ['c'] }), { Entrypoint: ['a'], Cmd: ['c'] });
   t.like(await bodyOf('docker', { args: ['c'] }), { Entrypoint: undefined, Cmd: ['c'] });
   t.like(await bodyOf('docker', {}), { Entrypoint: undefined, Cmd: undefined });
 });
 
-test('an engine takes a group as its parent, with the systemd driver the name of a slice and nothing else', (t) => {
+test('a cgroup parent is a path for the cgroupfs driver, and the name of a slice for the systemd driver', (t) => {
   const slice = '/kubepods.slice/kubepods-burstable.slice';
   t.deepEqual(
     [undefined, '/kubepods/burstable', slice].flatMap((path) => [
@@ -86,7 +86,7 @@ test('an engine takes a group as its parent, with the systemd driver the name of
   );
 });
 
-test('refusals of both engines have the same codes', (t) => {
+test('errors of both engines have the same codes', (t) => {
   const code = (status: number, body: object) => apiError(status, 'call', JSON.stringify(body)).code;
   t.is(code(404, { message: 'No such container: x' }), 'NotFound');
   t.is(code(404, { message: 'No such image: x:1' }), 'ImageNotFound');
@@ -99,7 +99,7 @@ test('refusals of both engines have the same codes', (t) => {
   t.is(apiError(500, 'call', 'no JSON').message, 'call: no JSON');
 });
 
-test('an image does not exist when the status is 404, and not when a port or a digest contains these digits', (t) => {
+test('an image is missing when the status is 404, not when a port or a digest contains these digits', (t) => {
   const reading =
     'initializing source docker://127.0.0.1:40404/team/app:1: reading manifest 1 in 127.0.0.1:40404/team/app';
   for (const text of [
@@ -119,7 +119,7 @@ test('an image does not exist when the status is 404, and not when a port or a d
     t.is(pullError(text).code, 'PullFailed', text);
 });
 
-test('names are what engines take, differ with the identity, and are the same for the same', (t) => {
+test('names are valid for engines, differ with the identity, and are deterministic', (t) => {
   const pod = { name: '../../x', namespace: '-rf', uid: '$(id)', attempt: 0 };
   const name = sandboxName('me', pod);
   t.regex(name, /^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/);
@@ -135,13 +135,13 @@ test('names are what engines take, differ with the identity, and are the same fo
   t.not(containerName(pod, 'a', long), containerName(pod, 'b', long));
 });
 
-test('versions are compared by their numbers', (t) => {
+test('versions are compared numerically', (t) => {
   t.true(compareVersions('1.41', '1.5') > 0);
   t.true(compareVersions('4.3.1', '4.3') > 0);
   t.is(compareVersions('1.40', '1.40.0'), 0);
 });
 
-test('a container whose process ends while the engine looks at it is looked at again, five times at most', async (t) => {
+test('a container whose process ends during its inspection is inspected again, five times at most', async (t) => {
   const refusal = apiError(500, 'GET /containers/x/json', '{"message":"read /proc/17988/cgroup: no such process"}');
   const engine = (failures: number, error: Error) => {
     let looks = 0;

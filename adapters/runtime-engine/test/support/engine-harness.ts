@@ -12,7 +12,7 @@ export interface OpenedPodman extends OpenedEngine {
   readonly options: EngineRuntimeOptions;
 }
 
-/** An engine on this Podman, alone among others by its owner. */
+/** An engine on this Podman, separated from others by its owner. */
 export async function openEngine(
   podman: Podman,
   change: Partial<EngineRuntimeOptions> = {},
@@ -35,7 +35,7 @@ export async function openEngine(
   return { engine, podman, folder: place, options, dispose };
 }
 
-/** Removes all that is there, and throws if anything stays. */
+/** Removes all pods and containers, and throws if any remain. */
 async function removeAll({ runtime }: ContainerEngine): Promise<void> {
   const sandboxes = await runtime.listPodSandboxes();
   await Promise.all(sandboxes.map(({ id }) => runtime.removePodSandbox(id)));
@@ -43,7 +43,7 @@ async function removeAll({ runtime }: ContainerEngine): Promise<void> {
   if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
 }
 
-/** Every container sees the folder of its test where the test sees it. */
+/** The folder of a test is mounted into every container at its own path. */
 function withFolder({ runtime, images }: ContainerEngine, folder: string): ContainerEngine {
   const mount = { hostPath: folder, containerPath: folder };
   const createContainer: typeof runtime.createContainer = (sandboxId, config, options) =>
@@ -56,14 +56,14 @@ function withFolder({ runtime, images }: ContainerEngine, folder: string): Conta
   };
 }
 
-/** True also when the process is not there any more. */
+/** True also when the process has ended. */
 async function ignoresTerm(pid = 0): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
   const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(status)?.[1];
   return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
 }
 
-/** Podmans take turns: each has one case at a time, since cases for images want the store to themselves. */
+/** A pool of Podmans: each runs one case at a time, since cases of images need exclusive use of the store. */
 export function engineHarness(
   pool: readonly Podman[],
   capabilities: RuntimeCapabilities,
@@ -71,7 +71,7 @@ export function engineHarness(
 ): RuntimeHarness<OpenedPodman> {
   const idle = [...pool];
   const image = pool[0]?.busyboxImage ?? '';
-  // With something to do afterwards: what busybox's shell executes in its own place inherits that it ignores SIGQUIT.
+  // A command follows: one that the shell of busybox executes in its own place would inherit that it ignores SIGQUIT.
   const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', `${script}\nexit $?`] });
   const open = async (podman: Podman, opened?: OpenedPodman): Promise<OpenedPodman> => {
     // Containers are no first process of their namespace: that one ignores signals which it does not handle.

@@ -9,7 +9,7 @@ export const podman = lacking.length === 0 ? await Podman.open() : undefined;
 
 export type EngineTest = (t: ExecutionContext, opened: OpenedPodman) => Promise<void>;
 
-/** A test with an engine of its own on the file's Podman; skipped where there can be none. */
+/** A test with an engine of its own on the file's Podman; skipped where Podman cannot run. */
 export function engineTest(title: string, run: EngineTest, change: Partial<EngineRuntimeOptions> = {}): void {
   if (podman === undefined) {
     test.skip(`${title} [not run, there is no ${lacking.join(', ')}]`, () => {});
