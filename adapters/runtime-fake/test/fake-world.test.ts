@@ -7,7 +7,7 @@ const pod = (uid: string) => ({ metadata: { name: uid, namespace: 'default', uid
 const container = (name: string, attempt = 0) => ({ metadata: { name, attempt }, image: 'app', command: ['run'] });
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('ten thousand pods start, are listed and are ended from outside, with time standing still', async (t) => {
+test('ten thousand pods are started, listed and ended from outside while the clock stands still', async (t) => {
   const world = new FakeWorld({ clock: new FakeClock(), images: ['app'] });
   const { runtime } = createFakeRuntime(world);
   const begin = performance.now();
@@ -26,7 +26,7 @@ test('ten thousand pods start, are listed and are ended from outside, with time 
   t.log(`${Math.round(performance.now() - begin)} ms`);
 });
 
-test('a scripted exit happens when its time has come on the injected clock', async (t) => {
+test('a scripted exit occurs at its time on the injected clock', async (t) => {
   const clock = new FakeClock();
   const world = new FakeWorld({
     clock,
@@ -68,7 +68,7 @@ test('slow starts and pulls take their scripted time; failed pulls fail with the
   t.is((await runtime.containerStatus(id)).state, 'running');
 });
 
-test('ordered failures happen as often as ordered; an unreachable runtime fails every call and loses nothing', async (t) => {
+test('injected failures occur as often as requested; an unreachable runtime fails every call and keeps its state', async (t) => {
   const world = new FakeWorld({ images: ['app'] });
   const { runtime } = createFakeRuntime(world);
   world.failNext('runPodSandbox', 'Internal', 'twice', 2);
@@ -108,7 +108,7 @@ test('a broken event stream ends with an error, and the next one begins with res
   t.is((await stream.next()).value?.type, 'resync');
 });
 
-test('a sandbox that is lost takes its containers with it', async (t) => {
+test('a lost sandbox ends its containers', async (t) => {
   const world = new FakeWorld({ images: ['app'] });
   const { runtime } = createFakeRuntime(world);
   const sandboxId = await runtime.runPodSandbox(pod('a'));

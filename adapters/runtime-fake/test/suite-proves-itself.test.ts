@@ -13,7 +13,7 @@ function changed(
 
 const forget = { startedAt: undefined, finishedAt: undefined };
 
-/** Faults of runtimes, and a case that must notice. */
+/** Faults of runtimes, and a case that must detect it. */
 const faults: readonly [string, string, (runtime: ContainerRuntime, images: ImageService) => object][] = [
   [
     'stop of a missing container fails',
@@ -64,7 +64,7 @@ const faults: readonly [string, string, (runtime: ContainerRuntime, images: Imag
     (r) => ({ containerStatus: async (id: string) => clip(await r.containerStatus(id)) }),
   ],
   [
-    'times are forgotten',
+    'times are missing',
     'container.exit-of-success',
     (r) => ({ containerStatus: async (id: string) => ({ ...(await r.containerStatus(id)), ...forget }) }),
   ],
@@ -100,11 +100,15 @@ const faults: readonly [string, string, (runtime: ContainerRuntime, images: Imag
     (r) => ({ events: () => skipFirst(r.events!()) }),
   ],
   [
-    'exits are told too early',
+    'exits are reported too early',
     'observe.event-then-truth',
     (r) => ({ containerStatus: async (id: string) => ({ ...(await r.containerStatus(id)), state: 'running' }) }),
   ],
-  ['capabilities are made up', 'observe.capabilities', (r) => ({ capabilities: { ...r.capabilities, tty: true } })],
+  [
+    'missing capabilities are declared',
+    'observe.capabilities',
+    (r) => ({ capabilities: { ...r.capabilities, tty: true } }),
+  ],
   ['methods are missing', 'observe.capabilities', () => ({ updateContainerResources: undefined })],
   ['statistics of ended containers', 'container.remove-is-final', () => ({ listContainerStats: async () => [{}] })],
   [
@@ -131,7 +135,7 @@ async function* skipFirst<T>(stream: AsyncIterable<T>): AsyncIterable<T> {
 }
 
 for (const [fault, id, change] of faults) {
-  test(`the suite notices: ${fault} (${id})`, async (t) => {
+  test(`the suite detects: ${fault} (${id})`, async (t) => {
     const found = runtimeCases.find((entry) => entry.id === id);
     t.truthy(found);
     const broken = fakeHarness('broken', (engine) => changed(engine, change));
