@@ -6,16 +6,16 @@ import { Cgroups } from '@keelson/container-monitor';
 import test from 'ava';
 import { openProcess, processHarness } from './support/process-harness.ts';
 
-/** Below the group that this process is in, so that nothing escapes the limits that it is under itself. */
+/** Below the group of this process, so that its limits also apply to the containers. */
 const ownMemoryGroup = /^\d+:memory:(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
 const parent = ownMemoryGroup === undefined ? undefined : join(ownMemoryGroup, `keelson-test-${process.pid}`);
 const real = await Cgroups.find({});
 
 (parent !== undefined && real.has('memory') ? test : test.skip)(
-  'the kernel enforces the memory limit, and its kill is told from others',
+  'the kernel enforces the memory limit, and OOMKilled is distinguished from other kills',
   async (t) => {
     t.timeout(60_000);
-    // Memory only: a folder that has nothing but that hierarchy.
+    // Memory only: a folder with that hierarchy alone.
     const mountpoint = await mkdtemp('/tmp/keelson-cgroup-');
     symlinkSync('/sys/fs/cgroup/memory', join(mountpoint, 'memory'));
     t.teardown(() => rmSync(mountpoint, { recursive: true }));

@@ -84,7 +84,7 @@ test('twenty containers survive the kill of their runtime: all are adopted, none
       t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
     for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
     const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
-    await context.until('all go on', async () => {
+    await context.until('all containers continue', async () => {
       const now = await Promise.all(counts.map((_, index) => countedTo(folder, index)));
       return now.every((count, index) => count > counts[index]!);
     });
@@ -96,7 +96,7 @@ test('twenty containers survive the kill of their runtime: all are adopted, none
   }
 });
 
-test('a killed log keeper is replaced, and what is written meanwhile is in the log', async (t) => {
+test('a killed log keeper is replaced, and output in between is in the log', async (t) => {
   t.timeout(60_000);
   const opened = await openProcess();
   const context = contextOf(t, opened);
@@ -108,7 +108,7 @@ test('a killed log keeper is replaced, and what is written meanwhile is in the l
     const logged = (count: number) =>
       context.until(`${count} lines in the log`, async () => (await countedTo(opened.folder, 0)) === count);
     for (let round = 0; round < 3; round += 1) {
-      // With all of them in the log the keeper has nothing in its hands.
+      // Once all lines are in the log, the keeper has nothing buffered.
       await logged(5 + round * 5);
       await killProcessWith('log-keeper.js', opened.folder);
       process.kill(pid!, 'SIGUSR1');
@@ -122,7 +122,7 @@ test('a killed log keeper is replaced, and what is written meanwhile is in the l
   }
 });
 
-test('a container outlives its monitor; its end is then known, its exit code is not', async (t) => {
+test('a container continues after its monitor is killed; its end is reported, its exit code is unknown', async (t) => {
   t.timeout(60_000);
   const opened = await openProcess({ relistPeriodMs: 200 });
   const context = contextOf(t, opened);
@@ -136,7 +136,7 @@ test('a container outlives its monitor; its end is then known, its exit code is 
     killMonitorOf(id);
     killMonitorOf(neighbour);
     process.kill((await context.runtime.containerStatus(neighbour)).pid!, 'SIGKILL');
-    // What notices the end of the neighbour has inspected both.
+    // The inspection that finds the end of the other container has inspected both.
     await context.waitFor(neighbour, 'exited');
     const status = await context.runtime.containerStatus(id);
     t.is(status.state, 'running');
@@ -152,7 +152,7 @@ test('a container outlives its monitor; its end is then known, its exit code is 
 test('after all processes were killed, containers are reported as exited, and a new pod runs', async (t) => {
   t.timeout(60_000);
   const { folder, host, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
-  // No process can read it after its monitor was killed.
+  // No process can read the exit code after the monitor was killed.
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await host.kill();
   killEverything([folder, ...ids]);
@@ -169,7 +169,7 @@ test('after all processes were killed, containers are reported as exited, and a 
   }
 });
 
-test('after a restart of the machine, sandboxes are not ready and what ran is over', async (t) => {
+test('after a restart of the host, sandboxes are not ready and containers have exited', async (t) => {
   t.timeout(60_000);
   const { folder, host, ids, sandboxId } = await startHost([counting]);
   await host.kill();

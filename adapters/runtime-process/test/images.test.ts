@@ -22,7 +22,7 @@ const chroot = probe.engine.runtime.capabilities.rootFilesystem === 'chroot';
 await probe.dispose();
 const withChroot = chroot ? test : test.skip;
 
-/** Folder with a `layer` function: makes a tar file of what the callback puts into a folder. */
+/** A folder with a function `layer`, which creates a tar file of the files that its callback writes. */
 async function workshop(t: ExecutionContext) {
   const folder = await mkdtemp('/tmp/keelson-images-');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -103,7 +103,7 @@ withChroot('mounts, commands and the environment of a container with an image ar
     async () => joinLog(await readLog(join(logDirectory, 'l')), 'stdout').toString() === 'mounted\nmounted\nkept\n',
   );
   t.is(await context.exec(id, ['cat', '/data/deep/f', '/suite-file']), 'mounted\noriginal\n');
-  t.false(existsSync('/etc/through'), 'the link led to the root of the image, not to that of the machine');
+  t.false(existsSync('/etc/through'), 'the link led to the root of the image, not to that of the host');
   const touch = 'echo x > /tmp/own; echo x > /data/deep/own && echo written';
   const readonly = { mounts, securityContext: { readonlyRootfs: true } };
   const { stdout, stderr } = await context.output({ image: 'app:1', command: ['sh', '-c', touch] }, readonly);
@@ -113,7 +113,7 @@ withChroot('mounts, commands and the environment of a container with an image ar
   await t.throwsAsync(context.runtime.startContainer(missing), { code: 'StartFailed' } as object);
 });
 
-withChroot('upper layers replace, remove and hide what is below', async (t) => {
+withChroot('upper layers replace, remove and hide files of lower layers', async (t) => {
   t.timeout(60_000);
   const { folder, sources, layer } = await workshop(t);
   const write = (root: string, files: Record<string, string>) => {
@@ -179,7 +179,7 @@ withChroot('layers cannot write outside of their root', async (t) => {
   t.false(existsSync(join(engine.folder, 'state', 'escaped')) || existsSync(join(engine.folder, 'escaped')));
 });
 
-withChroot('damaged sources are refused, and leave nothing; a good one beside them is still found', async (t) => {
+withChroot('damaged sources are rejected and leave nothing behind; intact ones beside them are found', async (t) => {
   t.timeout(60_000);
   const { folder, sources, layer } = await workshop(t);
   const base = layer((root) => writeFileSync(join(root, 'f'), 'x'.repeat(10_000)));
@@ -214,7 +214,7 @@ withChroot('damaged sources are refused, and leave nothing; a good one beside th
   t.is(kept.length, 1);
 });
 
-withChroot('an image of a registry runs, and outlives the runtime that pulled it', async (t) => {
+withChroot('an image of a registry runs, and remains after the runtime that pulled it ends', async (t) => {
   t.timeout(60_000);
   const { layer } = await workshop(t);
   await using registry = await LoopbackRegistry.open({ auth: { kind: 'token', username: 'u', password: 'p' } });
@@ -235,7 +235,7 @@ withChroot('an image of a registry runs, and outlives the runtime that pulled it
 });
 
 withChroot(
-  'where overlays are not possible, a container has a copy of its image with the owners of its files',
+  'where overlays are not supported, a container has a copy of its image with the owners of its files',
   async (t) => {
     t.timeout(60_000);
     const { folder, sources, layer } = await workshop(t);
@@ -260,7 +260,7 @@ withChroot(
   },
 );
 
-test('without an image source, other images are refused with the reason, and a read-only root of the machine', async (t) => {
+test('without an image source, other images and a read-only root of the host are rejected with the reason', async (t) => {
   const engine = await openProcess();
   t.teardown(() => engine.dispose());
   await t.throwsAsync(engine.engine.images.pullImage('registry.test/app:1'), {

@@ -28,7 +28,7 @@ async function bench(t: ExecutionContext): Promise<{ context: RuntimeCaseContext
   return { context, folder };
 }
 
-whereMounted('exact mounts show directories and files at the paths that were given', async (t) => {
+whereMounted('exact mounts have directories and files at the requested paths', async (t) => {
   const { context, folder } = await bench(t);
   const place = join(folder, 'place');
   const exact = [
@@ -40,22 +40,25 @@ whereMounted('exact mounts show directories and files at the paths that were giv
   t.is(stdout, 'inside\noutside\nread-only\n');
 });
 
-whereMounted('an exact mount whose source became a link since the container was created fails the start', async (t) => {
-  const { context, folder } = await bench(t);
-  const volume = join(folder, "vol'ume");
-  for (const [source, replaced] of [
-    [join(volume, 'in'), join(volume, 'in')],
-    [join(volume, 'in/f'), join(volume, 'in')],
-  ] as const) {
-    const mounts = [{ hostPath: source, containerPath: join(folder, 'place'), exact: true }];
-    const id = await context.create(await context.sandbox(), shell('sleep 1000'), { mounts });
-    await rename(replaced, join(folder, 'kept'));
-    await symlink(join(folder, 'outside'), replaced);
-    await t.throwsAsync(context.runtime.startContainer(id), {
-      code: 'StartFailed',
-      message: 'cannot mount: the source was replaced',
-    } as object);
-    await rm(replaced);
-    await rename(join(folder, 'kept'), replaced);
-  }
-});
+whereMounted(
+  'a container fails to start when the source of an exact mount has become a symbolic link since its creation',
+  async (t) => {
+    const { context, folder } = await bench(t);
+    const volume = join(folder, "vol'ume");
+    for (const [source, replaced] of [
+      [join(volume, 'in'), join(volume, 'in')],
+      [join(volume, 'in/f'), join(volume, 'in')],
+    ] as const) {
+      const mounts = [{ hostPath: source, containerPath: join(folder, 'place'), exact: true }];
+      const id = await context.create(await context.sandbox(), shell('sleep 1000'), { mounts });
+      await rename(replaced, join(folder, 'kept'));
+      await symlink(join(folder, 'outside'), replaced);
+      await t.throwsAsync(context.runtime.startContainer(id), {
+        code: 'StartFailed',
+        message: 'cannot mount: the source was replaced',
+      } as object);
+      await rm(replaced);
+      await rename(join(folder, 'kept'), replaced);
+    }
+  },
+);

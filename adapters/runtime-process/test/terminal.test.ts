@@ -21,7 +21,7 @@ async function bench(t: ExecutionContext): Promise<RuntimeCaseContext> {
 const terminal = { stdin: true, stdout: true, stderr: false, tty: true };
 const forever = shell('sleep 1000');
 
-/** Reads what comes out of a terminal up to a text. */
+/** Reads the output of a terminal up to a text. */
 function reader({ stdout }: ProcessStreams): (text: string) => Promise<string> {
   let seen = '';
   let check = () => {};
@@ -54,7 +54,7 @@ async function attach(context: RuntimeCaseContext, id: string) {
 }
 
 withTerminals(
-  'a command with a terminal has a real one: echo, size at once and later, signals by key, exit code',
+  'a command with a terminal has a real one: echo, initial and later size, signals by key, exit code',
   async (t) => {
     const context = await bench(t);
     const id = await context.started(forever);
@@ -66,7 +66,7 @@ withTerminals(
       stdin.write('stty size; echo do"ne"\n');
       return /19 91/.test(await until('done'));
     });
-    // The size reaches a program that runs, by SIGWINCH.
+    // A running program is notified of the size by SIGWINCH.
     stdin.write('sh -c \'trap "stty size" WINCH; echo wai"ting"; while :; do sleep 0.05; done\'\n');
     await until('waiting');
     for (let width = 50; width <= 70; width += 1) streams.resize?.({ width, height: 30 });
@@ -84,7 +84,7 @@ withTerminals(
 );
 
 withTerminals(
-  'a command with a terminal that cannot be executed is refused; one that a signal ends has its code',
+  'a command with a terminal that cannot be executed is rejected; one ended by a signal has its exit code',
   async (t) => {
     const context = await bench(t);
     const id = await context.started(forever);
@@ -93,7 +93,7 @@ withTerminals(
     t.deepEqual(await streams.ended, { exitCode: 143 });
     const quick = await exec(context, id, 'echo', 'all of it');
     await quick.streams.ended;
-    t.regex(await quick.until('of it'), /all of it/, 'the output is there for a late reader');
+    t.regex(await quick.until('of it'), /all of it/, 'a late reader receives the output');
   },
 );
 
@@ -106,7 +106,7 @@ withTerminals('the end of the input is end of file for a command with a terminal
   t.deepEqual(await streams.ended, { exitCode: 0 });
 });
 
-withTerminals('closing a command with a terminal ends all of its session, and not the container', async (t) => {
+withTerminals('closing a command with a terminal ends its whole session, and not the container', async (t) => {
   const context = await bench(t);
   const id = await context.started(forever);
   const { streams, stdin, until } = await exec(context, id, '/bin/sh', '-i');
@@ -122,7 +122,7 @@ withTerminals('closing a command with a terminal ends all of its session, and no
 });
 
 withTerminals(
-  'a container with a terminal takes input and sizes from those that attach, and ends with its code',
+  'a container with a terminal receives input and sizes of attached clients, and reports its exit code',
   async (t) => {
     const context = await bench(t);
     const script =
@@ -137,7 +137,7 @@ withTerminals(
       return /33 77/.test((await first.until('<size>\r\n')) + (await first.until('\r\n')));
     });
     first.streams.close();
-    t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching leaves it alone');
+    t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching does not stop the container');
     const again = await attach(context, id);
     again.stdin.write('quit\n');
     t.deepEqual(await again.streams.ended, { exitCode: 5 });
@@ -145,17 +145,20 @@ withTerminals(
   },
 );
 
-withTerminals('a terminal without input stays open and silent; the log has what was shown', async (t) => {
-  const context = await bench(t);
-  const { stdout, status } = await context.output(shell('tty && echo out; echo err >&2; exit 3'), { tty: true });
-  t.is(status.exitCode, 3);
-  t.regex(stdout, /^\/dev\/pts\/\d+\r\nout\r\nerr\r\n$/);
-  const id = await context.create(await context.sandbox(), { image: 'host', command: ['/no/such'] }, { tty: true });
-  await t.throwsAsync(context.runtime.startContainer(id), { code: 'StartFailed' } as object);
-  const running = await context.started(shell('sleep 1000'), { tty: true });
-  await context.runtime.stopContainer(running, { gracePeriodMs: 20_000 });
-  t.is((await context.runtime.containerStatus(running)).exitCode, 143);
-});
+withTerminals(
+  'a terminal without input stays open without output of its own; the log contains the output of the container',
+  async (t) => {
+    const context = await bench(t);
+    const { stdout, status } = await context.output(shell('tty && echo out; echo err >&2; exit 3'), { tty: true });
+    t.is(status.exitCode, 3);
+    t.regex(stdout, /^\/dev\/pts\/\d+\r\nout\r\nerr\r\n$/);
+    const id = await context.create(await context.sandbox(), { image: 'host', command: ['/no/such'] }, { tty: true });
+    await t.throwsAsync(context.runtime.startContainer(id), { code: 'StartFailed' } as object);
+    const running = await context.started(shell('sleep 1000'), { tty: true });
+    await context.runtime.stopContainer(running, { gracePeriodMs: 20_000 });
+    t.is((await context.runtime.containerStatus(running)).exitCode, 143);
+  },
+);
 
 withUsers('a terminal belongs to the user of its container, also behind mounts', async (t) => {
   const context = await bench(t);

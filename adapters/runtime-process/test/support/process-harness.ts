@@ -15,7 +15,7 @@ const builtinImage = 'host';
 
 export const shell = (script: string): Program => ({ image: builtinImage, command: ['/bin/sh', '-c', script] });
 
-/** True also when the process is not there any more. */
+/** True also when the process has ended. */
 function ignoresTerm(pid = 0): boolean {
   try {
     const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
@@ -87,8 +87,8 @@ export async function openProcess(
 }
 
 /**
- * `capabilities` are what this machine lets the runtime do; `extra` changes the harness. Engines are used again after
- * they were emptied; disposing of the harness closes them.
+ * `capabilities` are those of the runtime on this machine; `extra` changes the harness. Engines are reused after all
+ * pods were removed; disposing of the harness closes them.
  */
 export function processHarness(
   name: string,
