@@ -9,7 +9,7 @@ import etcd, { Etcd3Store } from '../src/index.ts';
 import { EtcdServer, findEtcd } from './support/etcd-server.ts';
 import { Follower, put } from './support/following.ts';
 
-test('the adapter reads URLs', (t) => {
+test('URLs are parsed into options, and invalid ones are rejected with the reason', (t) => {
   const read = (url: string, scheme = 'etcd') => etcd.parseUrl(url, scheme);
   t.deepEqual(read('//127.0.0.1:2379'), { hosts: ['127.0.0.1:2379'] });
   t.deepEqual(read('//127.0.0.1:2379/'), { hosts: ['127.0.0.1:2379'] });
@@ -43,7 +43,7 @@ test('the adapter reads URLs', (t) => {
   }
 });
 
-test('the adapter binds one store, and options that contradict each other are refused', (t) => {
+test('the adapter binds one store, and contradictory options are rejected', (t) => {
   const bound: { target: unknown; dependencies: unknown; make: () => unknown }[] = [];
   const load = (options: Parameters<typeof etcd.module>[0]) => {
     etcd.module(options)((target, dependencies, factory) => {
@@ -82,7 +82,7 @@ function hasOpenssl(): boolean {
 const binary = findEtcd();
 const overTls = binary === undefined || !hasOpenssl() ? test.skip : test;
 
-overTls('etcds: connects with a CA and a client certificate, and not without', async (t) => {
+overTls('etcds: a connection requires the CA and a client certificate', async (t) => {
   t.timeout(60_000);
   const folder = mkdtempSync(join(tmpdir(), 'keelson-etcd-tls-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

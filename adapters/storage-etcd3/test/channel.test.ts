@@ -6,7 +6,7 @@ import { Channel, callClock } from '../src/net/channel.ts';
 import { NotSentError, verdictOf } from '../src/net/etcd-errors.ts';
 import { CallError, framed, MessageReader } from '../src/net/grpc-messages.ts';
 
-/** What a server does with a call to a path; it answers all others. */
+/** The behaviour of a server by path; it answers calls to other paths. */
 const behaviours: Readonly<Record<string, (stream: ServerHttp2Stream) => void>> = {
   '/refuse': (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM),
   '/cancel': (stream) => stream.close(constants.NGHTTP2_CANCEL),
@@ -68,7 +68,7 @@ async function served(t: ExecutionContext) {
   return { channel, call, sessions };
 }
 
-test('calls of one connection are answered; each failure says whether the call may have been done', async (t) => {
+test('concurrent calls of one connection are answered; each error states whether the call may have been executed', async (t) => {
   const { call, sessions } = await served(t);
   const texts = Array.from({ length: 100 }, (_, n) => String(n).repeat(n * 100 + 1));
   t.deepEqual(await Promise.all(texts.map((text) => call('/echo', text))), texts);
@@ -88,13 +88,13 @@ test('calls of one connection are answered; each failure says whether the call m
   t.is(sessions.length, 1);
 });
 
-test('a connection that says goodbye or is cut is replaced; its running calls end', async (t) => {
+test('a connection that is closed or broken is replaced; its running calls end', async (t) => {
   const { call, channel, sessions } = await served(t);
   let broken = 0;
   channel.onBreak(() => {
     broken += 1;
   });
-  t.is(await call('/bye'), 'hello', 'a call that the server has accepted is answered after the goodbye');
+  t.is(await call('/bye'), 'hello', 'a call that the server has accepted is answered after GOAWAY');
   t.is(broken, 1);
   t.is(await call('/echo'), 'hello');
   t.is(sessions.length, 2);
@@ -105,7 +105,7 @@ test('a connection that says goodbye or is cut is replaced; its running calls en
   t.is(sessions.length, 3);
 });
 
-test('a call without a connection was not sent, by its deadline or when it is aborted', async (t) => {
+test('a call without a connection is reported as not sent, at its deadline or when it is aborted', async (t) => {
   const channel = new Channel('http://127.0.0.1:1', undefined);
   t.teardown(() => channel.close());
   t.throws(() => channel.open('/echo', {}), { instanceOf: NotSentError });
@@ -118,7 +118,7 @@ test('a call without a connection was not sent, by its deadline or when it is ab
   await t.throwsAsync(channel.connected(callClock() + 60_000), { instanceOf: NotSentError, message: /closed/ });
 });
 
-test('messages are the same however their bytes are divided', (t) => {
+test('messages are read the same however their bytes are split', (t) => {
   const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   t.log(`KEELSON_SEED=${seed}`);
   const random = new Random(seed);

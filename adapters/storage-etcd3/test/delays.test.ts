@@ -16,7 +16,7 @@ interface Scene {
 }
 
 /**
- * One server writes, another one watches through a proxy, and before each write something happens to that connection.
+ * One server writes, another watches through a proxy, and before each write a fault is injected into that connection.
  */
 async function measure({ t, what, count, boundMs, before, after }: Scene): Promise<void> {
   t.timeout(60_000 + count * boundMs);
@@ -44,26 +44,26 @@ async function measure({ t, what, count, boundMs, before, after }: Scene): Promi
     after?.(proxy);
   }
   t.log(describeDelays(what, delays));
-  t.deepEqual(follower.revisions, revisions, 'nothing is lost, nothing comes twice');
+  t.deepEqual(follower.revisions, revisions, 'no change is lost or repeated');
   t.deepEqual(follower.faults, []);
   t.true(Math.max(...delays) < boundMs, `${Math.max(...delays)}`);
 }
 
 if (etcdForThisFile()) {
-  test.serial('across a cut watch stream a change arrives once, as soon as there is a new stream', (t) =>
+  test.serial('after a broken watch stream a change is delivered once, as soon as a new stream is open', (t) =>
     measure({ t, what: 'watch stream cut', count: rounds(20, 200), boundMs: 5000, before: (proxy) => proxy.cut() }),
   );
 
-  // It takes as long as it takes to find the silence out, so not in every test run.
+  // Detecting the silence takes long, so this does not run in every test run.
   const half = process.env['KEELSON_FAULT_SCALE'] === undefined ? test.serial.skip : test.serial;
-  half('across a half-open watch stream a change arrives once, as soon as the silence is noticed', (t) =>
+  half('after a half-open watch stream a change is delivered once, as soon as the silence is detected', (t) =>
     measure({
       t,
       what: 'watch stream half-open',
       count: rounds(1, 5),
       boundMs: 60_000,
       before: (proxy) => {
-        // Connections that are open are dead from now on, without an end; new ones work.
+        // Open connections transmit nothing from now on, without being closed; new ones work.
         proxy.freezeOpen();
       },
     }),

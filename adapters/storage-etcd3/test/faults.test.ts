@@ -11,7 +11,7 @@ import { TcpProxy } from './support/tcp-proxy.ts';
 const binary = findEtcd();
 const serial = binary === undefined ? test.serial.skip : test.serial;
 
-/** A server of the test's own, to be mistreated. */
+/** A server of this test alone, for the injection of faults. */
 async function ownServer(t: ExecutionContext): Promise<EtcdServer> {
   t.timeout(110_000);
   const server = await EtcdServer.start(binary as string);
@@ -38,69 +38,66 @@ async function storeAt(t: ExecutionContext, ...endpoints: string[]): Promise<Etc
   return store;
 }
 
-serial(
-  'after every kill -9 of etcd acknowledged writes are there, and a watch over all of it has each change once',
-  async (t) => {
-    const server = await ownServer(t);
-    const store = await storeAt(t, server.url);
-    const start = await store.currentRevision();
-    const follower = await Follower.open(store, start, { prevValue: true });
-    const acknowledged = new Map<number, string>();
-    const unknown = new Set<string>();
-    let stop = false;
-    const writer = async (name: number) => {
-      for (let i = 0; !stop; i++) {
-        const key = `/w/${name}/${i}`;
-        try {
-          acknowledged.set(await put(store, key, key), key);
-        } catch (error) {
-          if (!isStorageError(error) || (error.code !== 'OutcomeUnknown' && error.code !== 'Unavailable')) throw error;
-          if (error.code === 'OutcomeUnknown') unknown.add(key);
-          await new Promise((resolve) => setTimeout(resolve, 20));
-        }
+serial('after every kill -9 of etcd acknowledged writes remain, and a watch receives each change once', async (t) => {
+  const server = await ownServer(t);
+  const store = await storeAt(t, server.url);
+  const start = await store.currentRevision();
+  const follower = await Follower.open(store, start, { prevValue: true });
+  const acknowledged = new Map<number, string>();
+  const unknown = new Set<string>();
+  let stop = false;
+  const writer = async (name: number) => {
+    for (let i = 0; !stop; i++) {
+      const key = `/w/${name}/${i}`;
+      try {
+        acknowledged.set(await put(store, key, key), key);
+      } catch (error) {
+        if (!isStorageError(error) || (error.code !== 'OutcomeUnknown' && error.code !== 'Unavailable')) throw error;
+        if (error.code === 'OutcomeUnknown') unknown.add(key);
+        await new Promise((resolve) => setTimeout(resolve, 20));
       }
-    };
-    const writers = Array.from({ length: 8 }, (_, name) => writer(name));
-    for (let round = 0; round < 4; round++) {
-      const before = acknowledged.size;
-      await until(() => acknowledged.size > before + 200, 'enough was written');
-      await server.kill();
-      await server.run();
     }
+  };
+  const writers = Array.from({ length: 8 }, (_, name) => writer(name));
+  for (let round = 0; round < 4; round++) {
     const before = acknowledged.size;
-    await until(() => acknowledged.size > before + 50, 'writing goes on');
-    stop = true;
-    await Promise.all(writers);
-    const now = await store.currentRevision();
-    await follower.reach(now);
-    t.deepEqual(follower.faults, []);
-    const seen = new Map(follower.changes.map(({ revision, key }) => [revision, key]));
-    t.is(seen.size, follower.changes.length);
-    for (const [revision, key] of acknowledged) t.is(seen.get(revision), key, 'an acknowledged write is in the watch');
-    for (const [revision, key] of seen)
-      t.true(acknowledged.has(revision) || unknown.has(key), `${key}@${revision} was not written`);
-    let listed = 0;
-    for await (const chunk of store.list({ start: '/', end: '0' })) listed += chunk.entries.length;
-    t.is(listed, seen.size);
-    t.log(`${acknowledged.size} acknowledged, ${unknown.size} unknown, ${seen.size} changes`);
-  },
-);
+    await until(() => acknowledged.size > before + 200, 'the writes are acknowledged');
+    await server.kill();
+    await server.run();
+  }
+  const before = acknowledged.size;
+  await until(() => acknowledged.size > before + 50, 'writes continue');
+  stop = true;
+  await Promise.all(writers);
+  const now = await store.currentRevision();
+  await follower.reach(now);
+  t.deepEqual(follower.faults, []);
+  const seen = new Map(follower.changes.map(({ revision, key }) => [revision, key]));
+  t.is(seen.size, follower.changes.length);
+  for (const [revision, key] of acknowledged) t.is(seen.get(revision), key, 'an acknowledged write is in the watch');
+  for (const [revision, key] of seen)
+    t.true(acknowledged.has(revision) || unknown.has(key), `${key}@${revision} was not written`);
+  let listed = 0;
+  for await (const chunk of store.list({ start: '/', end: '0' })) listed += chunk.entries.length;
+  t.is(listed, seen.size);
+  t.log(`${acknowledged.size} acknowledged, ${unknown.size} unknown, ${seen.size} changes`);
+});
 
-serial('while etcd stands still nothing is lost and no write is repeated', async (t) => {
+serial('while etcd is stopped by SIGSTOP no change is lost and no write is repeated', async (t) => {
   const server = await ownServer(t);
   const store = await storeAt(t, server.url);
   const first = await put(store, '/a', '0');
   const follower = await Follower.open(store, first);
   await stopProcess(server.pid);
-  const impatient = failureOf(
+  const early = failureOf(
     store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 1000 }),
   );
-  const patient = put(store, '/a', '1', first);
+  const later = put(store, '/a', '1', first);
   const reading = store.get('/a');
-  t.is((await impatient).code, 'OutcomeUnknown');
+  t.is((await early).code, 'OutcomeUnknown');
   await new Promise((resolve) => setTimeout(resolve, 1500));
   server.resume();
-  const second = await patient;
+  const second = await later;
   t.true((await reading).revision >= first);
   t.is((await store.get('/a')).entry?.modRevision, second, 'a read after the pause is not stale');
   await follower.reach(await store.currentRevision());
@@ -110,7 +107,7 @@ serial('while etcd stands still nothing is lost and no write is repeated', async
 });
 
 serial(
-  'a write whose answer is lost is OutcomeUnknown and done once; one that never left is Unavailable and not done',
+  'a write whose response is lost is OutcomeUnknown and executed once; one that was not sent is Unavailable',
   async (t) => {
     const server = await ownServer(t);
     const direct = await storeAt(t, server.url);
@@ -122,7 +119,7 @@ serial(
       proxy.swallowAnswers = true;
       const before = await direct.currentRevision();
       const write = failureOf(store.write({ op: 'put', key: `/lost/${i}`, value: Buffer.from('x'), expect: 0 }));
-      await until(async () => (await direct.get(`/lost/${i}`)).entry !== undefined, 'the write has arrived');
+      await until(async () => (await direct.get(`/lost/${i}`)).entry !== undefined, 'the write is executed');
       proxy.cut();
       proxy.swallowAnswers = false;
       t.is((await write).code, 'OutcomeUnknown');
@@ -137,11 +134,11 @@ serial(
     t.is(await direct.currentRevision(), before);
     const later = store.write({ op: 'put', key: '/later', value: Buffer.from('x'), expect: 0 });
     proxy.refuse = false;
-    t.true((await later).ok, 'a write that waits for a connection goes through when there is one');
+    t.true((await later).ok, 'a write that waits for a connection succeeds once it is open');
   },
 );
 
-serial('with several endpoints a dead one and one that does not answer are passed over', async (t) => {
+serial('endpoints that refuse connections or do not respond are skipped', async (t) => {
   const server = await ownServer(t);
   const dead = await TcpProxy.start(server.port);
   await dead.close();
@@ -163,37 +160,40 @@ serial('with several endpoints a dead one and one that does not answer are passe
   t.deepEqual(follower.revisions, [second, third]);
 });
 
-serial('an etcd whose data goes back in time changes the epoch, and every stream is told', async (t) => {
-  const server = await ownServer(t);
-  const store = await storeAt(t, server.url);
-  const first = await put(store, '/a', 'x');
-  const identity = await store.identity();
-  await server.kill();
-  cpSync(server.dataFolder, `${server.dataFolder}.copy`, { recursive: true });
-  await server.run();
-  for (let i = 0; i < 20; i++) await put(store, `/b/${i}`, 'x');
-  const follower = await Follower.open(store, first);
-  const last = await store.currentRevision();
-  await follower.reach(last);
-  await server.kill();
-  rmSync(server.dataFolder, { recursive: true });
-  cpSync(`${server.dataFolder}.copy`, server.dataFolder, { recursive: true });
-  await server.run();
-  const restored = await available(() => store.currentRevision());
-  t.true(restored > last, 'the restored store answers with a revision above all that were read before');
-  await follower.over;
-  t.like(follower.failure, { code: 'EpochChanged' });
-  t.deepEqual(await store.identity(), { storeId: identity.storeId, epoch: identity.epoch + 1 });
-  t.is((await store.get('/b/0')).entry, undefined);
-  const other = await storeAt(t, server.url);
-  t.deepEqual(await other.identity(), await store.identity(), 'who comes later finds the same epoch');
-  const again = await Follower.open(store, await store.currentRevision());
-  const revision = await put(store, '/c', 'x');
-  await again.reach(revision);
-  t.deepEqual(again.revisions, [revision]);
-});
+serial(
+  'an etcd that was restored to an earlier state begins an epoch, and every stream ends with EpochChanged',
+  async (t) => {
+    const server = await ownServer(t);
+    const store = await storeAt(t, server.url);
+    const first = await put(store, '/a', 'x');
+    const identity = await store.identity();
+    await server.kill();
+    cpSync(server.dataFolder, `${server.dataFolder}.copy`, { recursive: true });
+    await server.run();
+    for (let i = 0; i < 20; i++) await put(store, `/b/${i}`, 'x');
+    const follower = await Follower.open(store, first);
+    const last = await store.currentRevision();
+    await follower.reach(last);
+    await server.kill();
+    rmSync(server.dataFolder, { recursive: true });
+    cpSync(`${server.dataFolder}.copy`, server.dataFolder, { recursive: true });
+    await server.run();
+    const restored = await available(() => store.currentRevision());
+    t.true(restored > last, 'the restored store has a revision above all that were read before');
+    await follower.over;
+    t.like(follower.failure, { code: 'EpochChanged' });
+    t.deepEqual(await store.identity(), { storeId: identity.storeId, epoch: identity.epoch + 1 });
+    t.is((await store.get('/b/0')).entry, undefined);
+    const other = await storeAt(t, server.url);
+    t.deepEqual(await other.identity(), await store.identity(), 'a later store reads the same epoch');
+    const again = await Follower.open(store, await store.currentRevision());
+    const revision = await put(store, '/c', 'x');
+    await again.reach(revision);
+    t.deepEqual(again.revisions, [revision]);
+  },
+);
 
-serial('another etcd behind the same address is another store', async (t) => {
+serial('another etcd at the same address is another store', async (t) => {
   const [server, another] = [await ownServer(t), await ownServer(t)];
   const proxy = await TcpProxy.start(server.port);
   t.teardown(() => proxy.close());

@@ -3,35 +3,35 @@ import test from 'ava';
 import { Leases } from '../src/leases.ts';
 import { encodeLeaseGrant } from '../src/wire/requests.ts';
 
-/** Leases of an etcd that grants what it is asked for, or the given times to live. */
+/** Leases of an etcd that grants the requested times to live, or the given ones. */
 function leasesOf(granted: readonly number[] = []) {
   const clock = new FakeClock();
-  const asked: Buffer[] = [];
+  const requested: Buffer[] = [];
   const failures: Error[] = [];
   const cluster = {
     read: async (_method: string, body: Buffer) => {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
-      asked.push(body);
-      return { id: BigInt(asked.length), ttlSeconds: granted[asked.length - 1] ?? 12 };
+      requested.push(body);
+      return { id: BigInt(requested.length), ttlSeconds: granted[requested.length - 1] ?? 12 };
     },
   };
   let counted = 0;
   const leases = new Leases(cluster as never, { lease: () => (counted += 1) }, clock);
   const lease = async (ttlMs: number) => Number(await leases.for(ttlMs, {}));
-  return { clock, asked, failures, leases, lease, counted: () => counted };
+  return { clock, requested, failures, leases, lease, counted: () => counted };
 }
 
-test('keys that expire in the same window share a lease, which is granted with five percent and one second more', async (t) => {
-  const { clock, asked, lease, counted } = leasesOf();
+test('keys that expire in the same window share a lease, whose duration has a margin of five percent and one second', async (t) => {
+  const { clock, requested, lease, counted } = leasesOf();
   t.deepEqual(await Promise.all([lease(10_000), lease(10_000)]), [1, 1]);
-  t.deepEqual(asked[0], encodeLeaseGrant(12));
+  t.deepEqual(requested[0], encodeLeaseGrant(12));
   clock.advance(2000);
-  t.is(await lease(10_000), 1, 'it ends after twelve seconds');
+  t.is(await lease(10_000), 1, 'the lease ends after twelve seconds');
   clock.advance(1);
   t.is(await lease(10_000), 2);
   t.is(await lease(20_000), 3, 'another time to live');
-  t.deepEqual(asked[2], encodeLeaseGrant(22));
+  t.deepEqual(requested[2], encodeLeaseGrant(22));
   t.is(counted(), 3);
 });
 
@@ -41,7 +41,7 @@ test('a lease has at most a thousand keys', async (t) => {
   t.is(await lease(10_000), 2);
 });
 
-test('a lease that etcd grants for longer serves keys for longer, and one that is forgotten serves none', async (t) => {
+test('a lease that etcd grants for longer serves keys for longer, and a forgotten one serves none', async (t) => {
   const { clock, leases, lease } = leasesOf([60]);
   t.is(await lease(10_000), 1);
   clock.advance(50_000);
@@ -50,15 +50,15 @@ test('a lease that etcd grants for longer serves keys for longer, and one that i
   t.is(await lease(10_000), 2);
 });
 
-test('a grant that fails is not remembered', async (t) => {
+test('a failed grant is not cached', async (t) => {
   const { failures, lease } = leasesOf();
   failures.push(new Error('no leader'));
   await t.throwsAsync(lease(10_000), { message: 'no leader' });
   t.is(await lease(10_000), 1);
 });
 
-test('the longest time to live is that of etcd', async (t) => {
-  const { asked, lease } = leasesOf();
+test('the maximum time to live is that of etcd', async (t) => {
+  const { requested, lease } = leasesOf();
   await lease(Number.MAX_SAFE_INTEGER);
-  t.deepEqual(asked[0], encodeLeaseGrant(9_000_000_000));
+  t.deepEqual(requested[0], encodeLeaseGrant(9_000_000_000));
 });

@@ -6,8 +6,8 @@ import { etcdKinds, etcdTest } from './support/etcd-test.ts';
 import { everything, Follower, failureOf, put, until } from './support/following.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 
-// A restored snapshot keeps the cluster id and the name of the member: servers that run through it notice by what it
-// lacks.
+// A restored snapshot keeps the cluster id and the name of the member: running servers detect it by the missing
+// revisions.
 
 async function storeAt(t: ExecutionContext, url: string): Promise<Etcd3Store> {
   const store = new Etcd3Store({ endpoints: [url], compaction: 'never' });
@@ -16,7 +16,7 @@ async function storeAt(t: ExecutionContext, url: string): Promise<Etcd3Store> {
   return store;
 }
 
-/** Brings etcd forward by writes that belong to no store. */
+/** Advances the revision of etcd by writes that belong to no store. */
 async function writeElsewhere(url: string, count: number): Promise<void> {
   const client = new Etcd3({ hosts: url });
   try {
@@ -29,57 +29,60 @@ async function writeElsewhere(url: string, count: number): Promise<void> {
 for (const kind of etcdKinds) {
   const on = etcdTest(kind);
 
-  on('a snapshot restored under running servers repeats no revision, and what was seen is gone', async (t, server) => {
-    const [first, second] = [await storeAt(t, server.url), await storeAt(t, server.url)];
-    await put(first, '/kept', 'x');
-    const identity = await first.identity();
-    const file = await server.saveSnapshot();
-    const seen = new Set<number>();
-    let stop = false;
-    let afterwards = 0;
-    let restored = false;
-    // Both write while the snapshot is put back, as controllers do.
-    const writer = async (store: Etcd3Store, name: string) => {
-      for (let i = 0; !stop; i++) {
-        try {
-          const revision = await put(store, `/${name}/${i}`, 'x');
-          t.false(seen.has(revision), `revision ${revision} was given twice`);
-          seen.add(revision);
-          if (restored) afterwards++;
-        } catch (error) {
-          if (!isStorageError(error)) throw error;
+  on(
+    'a snapshot restored under running servers repeats no revision, and lost revisions are compacted',
+    async (t, server) => {
+      const [first, second] = [await storeAt(t, server.url), await storeAt(t, server.url)];
+      await put(first, '/kept', 'x');
+      const identity = await first.identity();
+      const file = await server.saveSnapshot();
+      const seen = new Set<number>();
+      let stop = false;
+      let afterwards = 0;
+      let restored = false;
+      // Both write while the snapshot is restored, as controllers do.
+      const writer = async (store: Etcd3Store, name: string) => {
+        for (let i = 0; !stop; i++) {
+          try {
+            const revision = await put(store, `/${name}/${i}`, 'x');
+            t.false(seen.has(revision), `revision ${revision} was assigned twice`);
+            seen.add(revision);
+            if (restored) afterwards++;
+          } catch (error) {
+            if (!isStorageError(error)) throw error;
+          }
         }
+      };
+      const follower = await Follower.open(first, await first.currentRevision());
+      const writers = [first, second, first, second].map((store, i) => writer(store, `w${i}`));
+      await until(() => seen.size > 100, 'the writes are acknowledged');
+      await server.restoreSnapshot(file);
+      const before = Math.max(...seen);
+      restored = true;
+      // Thousands of revisions are skipped first.
+      await until(() => afterwards > 50, 'writes continue', 80_000);
+      stop = true;
+      await Promise.all(writers);
+      t.true([...seen].filter((revision) => revision > before).length >= 50);
+      await follower.over;
+      t.like(follower.failure, { code: 'EpochChanged' });
+      for (const store of [first, second]) {
+        t.is((await store.identity()).storeId, identity.storeId);
+        t.true((await store.identity()).epoch > identity.epoch);
+        t.is((await store.get('/kept')).entry?.value.toString(), 'x');
+        t.is((await failureOf(store.watch(everything, { after: before }))).code, 'Compacted');
+        t.is((await failureOf(store.count(everything, { revision: before }))).code, 'Compacted');
       }
-    };
-    const follower = await Follower.open(first, await first.currentRevision());
-    const writers = [first, second, first, second].map((store, i) => writer(store, `w${i}`));
-    await until(() => seen.size > 100, 'enough was written');
-    await server.restoreSnapshot(file);
-    const before = Math.max(...seen);
-    restored = true;
-    // Thousands of revisions are used up first.
-    await until(() => afterwards > 50, 'writing goes on', 80_000);
-    stop = true;
-    await Promise.all(writers);
-    t.true([...seen].filter((revision) => revision > before).length >= 50);
-    await follower.over;
-    t.like(follower.failure, { code: 'EpochChanged' });
-    for (const store of [first, second]) {
-      t.is((await store.identity()).storeId, identity.storeId);
-      t.true((await store.identity()).epoch > identity.epoch);
-      t.is((await store.get('/kept')).entry?.value.toString(), 'x');
-      t.is((await failureOf(store.watch(everything, { after: before }))).code, 'Compacted');
-      t.is((await failureOf(store.count(everything, { revision: before }))).code, 'Compacted');
-    }
-    t.is((await first.identity()).epoch, (await second.identity()).epoch);
-    const again = await Follower.open(second, await second.currentRevision());
-    const revision = await put(first, '/again', 'x');
-    await again.reach(revision);
-    t.deepEqual(again.revisions, [revision]);
-  });
+      t.is((await first.identity()).epoch, (await second.identity()).epoch);
+      const again = await Follower.open(second, await second.currentRevision());
+      const revision = await put(first, '/again', 'x');
+      await again.reach(revision);
+      t.deepEqual(again.revisions, [revision]);
+    },
+  );
 
   on(
-    'an idle server notices a restored snapshot that others brought above everything it has seen',
+    'an idle server detects a restored snapshot whose revisions have passed all that it has read',
     async (t, server) => {
       const proxy = await TcpProxy.start(server.port);
       t.teardown(() => proxy.close());
@@ -92,7 +95,7 @@ for (const kind of etcdKinds) {
       await server.restoreSnapshot(file);
       await writeElsewhere(server.url, 20);
       proxy.refuse = false;
-      // The watch alone returns; nothing is asked of the store.
+      // Only the watch reconnects; the store receives no calls.
       await follower.over;
       t.like(follower.failure, { code: 'EpochChanged' });
       t.is((await store.identity()).epoch, epoch + 1);
@@ -103,7 +106,7 @@ for (const kind of etcdKinds) {
 
   if (kind === 'newest') {
     on(
-      'after a restore with --bump-revision and --mark-compacted nothing is passed over, and what was seen is gone',
+      'a restore with --bump-revision and --mark-compacted needs no skipped revisions, and compacts lost ones',
       async (t, server) => {
         const store = await storeAt(t, server.url);
         const file = await server.saveSnapshot();
@@ -120,7 +123,7 @@ for (const kind of etcdKinds) {
     continue;
   }
 
-  on('a server is told by the record of the store that another one has begun an epoch', async (t, server) => {
+  on('a server learns from the record of the store that another one has begun an epoch', async (t, server) => {
     const [first, second] = [await storeAt(t, server.url), await storeAt(t, server.url)];
     const follower = await Follower.open(first, await first.currentRevision());
     await second.passOver((await second.currentRevision()) + 1);
@@ -130,14 +133,11 @@ for (const kind of etcdKinds) {
     await put(first, '/a', 'x');
   });
 
-  on(
-    'a snapshot that lacks more revisions than can be used up keeps the store closed, with what to do',
-    async (t, server) => {
-      const store = await storeAt(t, server.url);
-      const revision = await put(store, '/a', 'x');
-      const failure: StorageError = await failureOf(store.passOver(revision + 1_000_000));
-      t.is(failure.code, 'Unavailable');
-      t.regex(failure.message, /restore it again with etcdutl snapshot restore --bump-revision \d+ --mark-compacted/);
-    },
-  );
+  on('a snapshot that lacks too many revisions keeps the store unavailable, with instructions', async (t, server) => {
+    const store = await storeAt(t, server.url);
+    const revision = await put(store, '/a', 'x');
+    const failure: StorageError = await failureOf(store.passOver(revision + 1_000_000));
+    t.is(failure.code, 'Unavailable');
+    t.regex(failure.message, /restore it again with etcdutl snapshot restore --bump-revision \d+ --mark-compacted/);
+  });
 }

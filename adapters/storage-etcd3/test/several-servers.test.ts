@@ -15,7 +15,7 @@ function countingMetrics(): { readonly metrics: Metrics; readonly counts: Map<st
 
 if (etcdForThisFile()) {
   test.serial(
-    'two stores on one prefix are one store: one identity, one order, one winner, each sees all',
+    'stores on one prefix have one identity and order, one winner of each write, and read the writes of each other',
     async (t) => {
       const prefix = newPrefix();
       const stores = await Promise.all(Array.from({ length: 4 }, () => openEtcd({ prefix })));
@@ -36,7 +36,7 @@ if (etcdForThisFile()) {
         last = winners[0]?.revision as number;
         for (const result of results) if (!result.ok) t.is(result.current?.modRevision, last);
         const { store } = stores[round % stores.length] as (typeof stores)[number];
-        t.is((await store.get('/one')).entry?.modRevision, last, 'what one has acknowledged all can read');
+        t.is((await store.get('/one')).entry?.modRevision, last, 'every server reads acknowledged writes');
       }
       await Promise.all(followers.map((follower) => follower.reach(last)));
       for (const follower of followers) {
@@ -46,7 +46,7 @@ if (etcdForThisFile()) {
     },
   );
 
-  test.serial('what one server compacts is the bound of all', async (t) => {
+  test.serial('a compaction by one server is the compacted revision of all servers', async (t) => {
     const prefix = newPrefix();
     const [one, two] = [await openEtcd({ prefix }), await openEtcd({ prefix })];
     t.teardown(() => Promise.all([one.dispose(), two.dispose()]).then(() => {}));
@@ -61,7 +61,7 @@ if (etcdForThisFile()) {
     t.like(await failureOf(two.store.get('/a', { revision: second })), { code: 'Compacted', revision: second + 1 });
   });
 
-  test.serial('a store made in an etcd whose history is compacted begins with a history of its own', async (t) => {
+  test.serial('a new store in an etcd with compacted history begins with a history of its own', async (t) => {
     const old = await openEtcd();
     await old.store.compact(await put(old.store, '/a', 'x'));
     const young = await openEtcd();
@@ -75,7 +75,7 @@ if (etcdForThisFile()) {
   });
 
   test.serial(
-    'of several servers one compacts in each interval, never what is younger than it nor the newest changes',
+    'one of several servers compacts in each interval, never recent history nor the newest changes',
     async (t) => {
       const prefix = newPrefix();
       const clocks = [new FakeClock(), new FakeClock()];
@@ -94,12 +94,12 @@ if (etcdForThisFile()) {
       const begin = await put(one, '/begin', 'x');
       await turn();
       await turn();
-      t.is(await one.compactedRevision(), 0, 'fewer changes than are kept');
+      t.is(await one.compactedRevision(), 0, 'fewer changes than the minimum');
       for (let i = 0; i < 200; i++) await put(one, `/a/${i}`, 'x');
       const end = await one.currentRevision();
       await turn();
       const early = await one.compactedRevision();
-      t.true(early <= begin + 10, 'what was written within the interval stays');
+      t.true(early <= begin + 10, 'changes within the interval remain');
       await turn();
       await turn();
       const bound = await one.compactedRevision();
@@ -108,7 +108,7 @@ if (etcdForThisFile()) {
     },
   );
 
-  test.serial('keys with a time to live go by an ordinary delete, not early, and share leases', async (t) => {
+  test.serial('expired keys are removed by an ordinary delete, not early, and share leases', async (t) => {
     t.timeout(60_000);
     const { metrics, counts } = countingMetrics();
     const { store } = await openEtcd({ metrics });
@@ -133,7 +133,7 @@ if (etcdForThisFile()) {
         if (type === 'delete' && performance.now() < (ends.get(key) ?? 0)) early.push(key);
       }
       return follower.changes.filter(({ type }) => type === 'delete').length === 59;
-    }, 'all keys are gone');
+    }, 'all keys are deleted');
     const late = performance.now() - Math.max(...ends.values());
     t.deepEqual(early, []);
     t.true(late < 15_000, `${late} ms late`);
@@ -145,38 +145,35 @@ if (etcdForThisFile()) {
     t.is(entry?.expiresAt, undefined);
   });
 
-  test.serial('a lease that somebody revoked is replaced, and the write goes through', async (t) => {
+  test.serial('a revoked lease is replaced, and the write succeeds', async (t) => {
     const { store } = await openEtcd();
     t.teardown(() => store.close());
     await store.write({ op: 'put', key: '/a', value: Buffer.from('x'), expect: 0, ttlMs: 600_000 });
-    // etcd's HTTP gateway stands in for an operator.
+    // The HTTP gateway of etcd is used as by an operator.
     const call = async (path: string, body: unknown) => {
       const answer = await fetch(`${theServer().url}${path}`, { method: 'POST', body: JSON.stringify(body) });
       return (await answer.json()) as { leases?: { ID: string }[] };
     };
     const { leases = [] } = await call('/v3/lease/leases', {});
     for (const { ID } of leases) await call('/v3/lease/revoke', { ID });
-    await until(async () => (await store.get('/a')).entry === undefined, 'the key went with its lease');
+    await until(async () => (await store.get('/a')).entry === undefined, 'the key is deleted with its lease');
     const result = await store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0, ttlMs: 600_000 });
     t.true(result.ok);
   });
 
-  test.serial(
-    'values of the greatest size under keys of a kibibyte are kept; the envelope of a time to live fits, too',
-    async (t) => {
-      const { store } = await openEtcd();
-      t.teardown(() => store.close());
-      const key = `/${'k'.repeat(1023)}`;
-      const value = Buffer.alloc(1504 * 1024, 7);
-      const revision = await put(store, key, value);
-      t.true(value.equals(Buffer.from((await store.get(key)).entry?.value ?? [])));
-      const result = await store.write({ op: 'put', key, value, expect: revision, ttlMs: 100_000 });
-      t.true(result.ok);
-      t.is((await store.get(key)).entry?.value.byteLength, value.length);
-      const tooLarge = store.write({ op: 'put', key: '/b', value: Buffer.alloc(1504 * 1024 + 1), expect: 0 });
-      t.is((await failureOf(tooLarge)).code, 'TooLarge');
-    },
-  );
+  test.serial('values of the maximum size under keys of a kibibyte are stored, also with a time to live', async (t) => {
+    const { store } = await openEtcd();
+    t.teardown(() => store.close());
+    const key = `/${'k'.repeat(1023)}`;
+    const value = Buffer.alloc(1504 * 1024, 7);
+    const revision = await put(store, key, value);
+    t.true(value.equals(Buffer.from((await store.get(key)).entry?.value ?? [])));
+    const result = await store.write({ op: 'put', key, value, expect: revision, ttlMs: 100_000 });
+    t.true(result.ok);
+    t.is((await store.get(key)).entry?.value.byteLength, value.length);
+    const tooLarge = store.write({ op: 'put', key: '/b', value: Buffer.alloc(1504 * 1024 + 1), expect: 0 });
+    t.is((await failureOf(tooLarge)).code, 'TooLarge');
+  });
 
   test.serial('a list of large values is read in pages that fit into a message', async (t) => {
     t.timeout(60_000);
@@ -184,7 +181,7 @@ if (etcdForThisFile()) {
     const value = Buffer.alloc(1504 * 1024, 1);
     for (let i = 0; i < 80; i++) await put(store, `/big/${String(i).padStart(3, '0')}`, value);
     await store.close();
-    // A new store knows nothing of the sizes and asks for too much first.
+    // A new store does not know the sizes, and its first pages are too large.
     const again = await openEtcd({ prefix });
     t.teardown(() => again.dispose());
     const keys: string[] = [];
@@ -196,7 +193,7 @@ if (etcdForThisFile()) {
     t.deepEqual(keys, [...keys].sort());
   });
 
-  test.serial('a user with a password works, also after etcd has forgotten its token', async (t) => {
+  test.serial('authentication by password works, also after etcd has lost its token', async (t) => {
     t.timeout(60_000);
     const post = async (path: string, body: unknown) => {
       const answer = await fetch(`${theServer().url}/v3/auth/${path}`, { method: 'POST', body: JSON.stringify(body) });
@@ -217,7 +214,7 @@ if (etcdForThisFile()) {
       t.teardown(() => wrong.close());
       const begin = performance.now();
       t.regex((await failureOf(wrong.ready())).message, /invalid user ID or password/);
-      t.true(performance.now() - begin < 5000, 'a wrong password is not tried again');
+      t.true(performance.now() - begin < 5000, 'a wrong password is not retried');
       const { store } = await openEtcd({ prefix, auth: { username: 'root', password: 'secret' } });
       t.teardown(() => store.close());
       const first = await put(store, '/a', 'x');

@@ -10,7 +10,7 @@ const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 
 
 // One after the other: compaction and revisions are of the whole etcd.
 if (etcdForThisFile()) {
-  test.serial('a backlog read over connections that die at any byte arrives whole, in order, once', async (t) => {
+  test.serial('a backlog is read completely, in order and once over connections that break at any byte', async (t) => {
     t.timeout(90_000);
     const random = new Random(seed);
     t.log(`KEELSON_SEED=${seed}`);
@@ -40,7 +40,7 @@ if (etcdForThisFile()) {
     t.true(proxy.connections >= 8, `${proxy.connections} connections`);
   });
 
-  test.serial('a live watch whose connection is cut again and again loses nothing and repeats nothing', async (t) => {
+  test.serial('a watch whose connection breaks repeatedly loses and repeats no change', async (t) => {
     t.timeout(90_000);
     const { store, prefix } = await openEtcd();
     const proxy = await TcpProxy.start(theServer().port);
@@ -64,7 +64,7 @@ if (etcdForThisFile()) {
         written.push(expect);
         if (i === 10) cuts += proxy.cut();
       }
-      // Some cuts come while nothing is under way.
+      // Some interruptions occur while no data is sent.
       if (round % 4 === 3) await Promise.all([plain.reach(expect), full.reach(expect)]);
     }
     const last = written.at(-1) as number;
@@ -79,40 +79,43 @@ if (etcdForThisFile()) {
     t.true(cuts >= 20, `${cuts} connections were cut`);
   });
 
-  test.serial('a watch that comes back after compaction has passed it ends with Compacted and the bound', async (t) => {
-    const { store, prefix } = await openEtcd();
-    const proxy = await TcpProxy.start(theServer().port);
-    const watching = new Etcd3Store({ endpoints: [proxy.url], prefix, compaction: 'never' });
-    t.teardown(async () => {
-      await Promise.all([store.close(), watching.close()]);
-      await proxy.close();
-    });
-    await watching.ready();
-    const start = await put(store, '/a', 'x');
-    const follower = await Follower.open(watching, start);
-    await follower.reach(await put(store, '/b', 'x'));
-    proxy.refuse = true;
-    proxy.cut();
-    for (let i = 0; i < 5; i++) await put(store, `/c/${i}`, 'x');
-    const bound = await put(store, '/d', 'x');
-    await store.compact(bound);
-    proxy.refuse = false;
-    await follower.over;
-    t.like(follower.failure, { code: 'Compacted', revision: bound });
-    t.is(follower.changes.length, 1);
-    t.is(await watching.compactedRevision(), bound);
-    const again = await Follower.open(watching, bound);
-    const next = await put(store, '/e', 'x');
-    await again.reach(next);
-    t.deepEqual(again.revisions, [next]);
-    t.like(await failureOf(watching.watch({ start: '/', end: '0' }, { after: start })), {
-      code: 'Compacted',
-      revision: bound,
-    });
-  });
+  test.serial(
+    'a watch that reconnects behind the compacted revision ends with Compacted and that revision',
+    async (t) => {
+      const { store, prefix } = await openEtcd();
+      const proxy = await TcpProxy.start(theServer().port);
+      const watching = new Etcd3Store({ endpoints: [proxy.url], prefix, compaction: 'never' });
+      t.teardown(async () => {
+        await Promise.all([store.close(), watching.close()]);
+        await proxy.close();
+      });
+      await watching.ready();
+      const start = await put(store, '/a', 'x');
+      const follower = await Follower.open(watching, start);
+      await follower.reach(await put(store, '/b', 'x'));
+      proxy.refuse = true;
+      proxy.cut();
+      for (let i = 0; i < 5; i++) await put(store, `/c/${i}`, 'x');
+      const bound = await put(store, '/d', 'x');
+      await store.compact(bound);
+      proxy.refuse = false;
+      await follower.over;
+      t.like(follower.failure, { code: 'Compacted', revision: bound });
+      t.is(follower.changes.length, 1);
+      t.is(await watching.compactedRevision(), bound);
+      const again = await Follower.open(watching, bound);
+      const next = await put(store, '/e', 'x');
+      await again.reach(next);
+      t.deepEqual(again.revisions, [next]);
+      t.like(await failureOf(watching.watch({ start: '/', end: '0' }, { after: start })), {
+        code: 'Compacted',
+        revision: bound,
+      });
+    },
+  );
 
   test.serial(
-    'a consumer that falls out of the shared window reads history at its own pace, and holds the server back',
+    'a consumer that leaves the shared window reads history at its own pace, with back pressure on the server',
     async (t) => {
       t.timeout(90_000);
       const { store } = await openEtcd();
@@ -143,7 +146,7 @@ if (etcdForThisFile()) {
     },
   );
 
-  test.serial('changes of one revision that fill several fragments arrive in one batch', async (t) => {
+  test.serial('changes of one revision that fill several fragments are delivered in one batch', async (t) => {
     const { store, prefix } = await openEtcd();
     const client = new Etcd3({ hosts: theServer().url });
     t.teardown(async () => {
@@ -175,7 +178,7 @@ if (etcdForThisFile()) {
   });
 
   test.serial(
-    'an idle watch is brought up to revisions of others, the marks for it are never shown, and they are few',
+    'the frontier of an idle watch follows revisions of other keys, with few progress records that are not visible',
     async (t) => {
       const { store, etcd } = await openEtcd();
       const foreign = await openEtcd();
@@ -196,13 +199,13 @@ if (etcdForThisFile()) {
       const waiting = followers[0]?.stream.advanceTo(before + 5);
       const left = failureOf(waiting as Promise<void>);
       for (let i = 0; i < 3; i++) await Promise.all(followers.map((follower) => follower.reach(before)));
-      t.is(await store.currentRevision(), before, 'no mark is left for a revision that nobody has written');
+      t.is(await store.currentRevision(), before, 'no progress record is written for a future revision');
       await followers[0]?.stream.close();
       t.is((await left).code, 'Closed');
     },
   );
 
-  test.serial('hundreds of watchers share one stream, which outlives them only for a while', async (t) => {
+  test.serial('hundreds of watchers share one stream', async (t) => {
     const proxy = await TcpProxy.start(theServer().port);
     const { store } = await openEtcd({ endpoints: [proxy.url] });
     t.teardown(async () => {
@@ -216,6 +219,6 @@ if (etcdForThisFile()) {
     t.true(followers.every((follower) => follower.changes.length === 1));
     t.is(proxy.connections, 2, 'one connection for calls, one for watches');
     await Promise.all(followers.map((follower) => follower.stream.close()));
-    await until(() => followers.every((follower) => follower.ended), 'all have ended');
+    await until(() => followers.every((follower) => follower.ended), 'all streams have ended');
   });
 }

@@ -17,7 +17,7 @@ const keys = new KeySpace('/p/');
 const modern: WatchTraits = { progress: true, answersWhenIdle: true };
 const old: WatchTraits = { progress: false, answersWhenIdle: true };
 
-/** The server's end of a stream, played by the test. */
+/** The server side of a stream, simulated by the test. */
 class FakeCall {
   #handler: WatchHandler | undefined;
   readonly requests: Buffer[] = [];
@@ -67,7 +67,7 @@ class FakeCall {
     this.#handler?.frame({ ...empty, events: [], sizeBytes: 100, header, ...frame });
   }
 
-  /** Where the watch was asked to start. */
+  /** The requested start revision of the watch. */
   get start(): number {
     const reader = new WireReader(this.requests[0] as Buffer);
     reader.next();
@@ -81,7 +81,7 @@ class FakeCall {
   }
 
   /** Progress requests so far. */
-  get asked(): number {
+  get requested(): number {
     return this.requests.filter((request) => new WireReader(request).next() === 3).length;
   }
 }
@@ -125,7 +125,7 @@ function play(after: Revision, traits: WatchTraits = modern, clock: Clock = syst
   return { upstream, environment, calls, call, batches, failures };
 }
 
-test('after a break the watch begins right after the last change delivered, not after any header', async (t) => {
+test('after an interruption the watch resumes after the last delivered change, not after a header revision', async (t) => {
   const { upstream, call, batches } = play(10);
   t.teardown(() => upstream.close());
   const first = await call(0);
@@ -133,7 +133,7 @@ test('after a break the watch begins right after the last change delivered, not 
   first.send({ created: true }, 5000);
   first.fail(new Error('cut'));
   const second = await call(1);
-  t.is(second.start, 11, 'created says nothing of what was delivered');
+  t.is(second.start, 11, 'the revision of created does not count as delivered');
   second.send({ created: true }, 5000);
   second.send({ events: [event(12), event(20)] }, 5000);
   second.end();
@@ -147,7 +147,7 @@ test('after a break the watch begins right after the last change delivered, not 
   ]);
 });
 
-test('fragments are given on by whole revisions, and what a cut left incomplete comes again', async (t) => {
+test('fragments are delivered by complete revisions, and revisions left incomplete are read again', async (t) => {
   const { upstream, call, batches } = play(0);
   t.teardown(() => upstream.close());
   const first = await call(0);
@@ -180,7 +180,7 @@ test('progress is accepted from servers that order it with changes, never within
   call.send({ toStream: true }, 30);
   t.is(modernPlay.upstream.position, 30);
   call.send({ toStream: true }, 20);
-  t.is(modernPlay.upstream.position, 30, 'it never goes back');
+  t.is(modernPlay.upstream.position, 30, 'the position never decreases');
   call.send({ events: [event(31)], fragment: true }, 40);
   call.send({ toStream: true }, 40);
   t.is(modernPlay.upstream.position, 30);
@@ -189,24 +189,24 @@ test('progress is accepted from servers that order it with changes, never within
   const oldCall = await oldPlay.call(0);
   oldCall.send({ created: true }, 30);
   oldCall.send({ toStream: true }, 30);
-  t.is(oldPlay.upstream.position, 10, 'an answer may have overtaken changes');
+  t.is(oldPlay.upstream.position, 10, 'a response may precede earlier changes');
   oldCall.send({}, 30);
-  t.is(oldPlay.upstream.position, 30, 'what the server tells by itself has not');
+  t.is(oldPlay.upstream.position, 30, 'a notification of the server does not');
 });
 
-test('a watch below the bound fails with Compacted and the bound; another cancellation is tried again', async (t) => {
+test('a watch below the compacted revision fails with Compacted and that revision; other cancellations are retried', async (t) => {
   const { upstream, call, failures } = play(10);
   t.teardown(() => upstream.close());
   (await call(0)).send({ canceled: true, cancelReason: 'etcdserver: no leader' });
   const second = await call(1);
   t.deepEqual(failures, []);
   second.send({ canceled: true, compactRevision: 400 });
-  await until(() => failures.length > 0, 'the failure is told');
+  await until(() => failures.length > 0, 'the failure is reported');
   t.like(failures[0], { code: 'Compacted', revision: 400 });
   t.true(second.canceled);
 });
 
-test('a consumer that pauses holds the stream, also the next one', async (t) => {
+test('a paused consumer pauses the stream, also the next one', async (t) => {
   const { upstream, call } = play(10);
   t.teardown(() => upstream.close());
   const first = await call(0);
@@ -219,7 +219,7 @@ test('a consumer that pauses holds the stream, also the next one', async (t) => 
   t.false(second.paused);
 });
 
-test('progress of new servers is requested on the stream, repeatedly; for old ones a mark is written', async (t) => {
+test('progress of new servers is requested on the stream, repeatedly; for old servers a record is written', async (t) => {
   let marks = 0;
   const source: ProgressSource = {
     latest: async () => 20,
@@ -242,24 +242,24 @@ test('progress of new servers is requested on the stream, repeatedly; for old on
   const lackingCall = await lackingPlay.call(0);
   for (const opened of [call, oldCall, lackingCall]) opened.send({ created: true }, 20);
   seekers[0]?.want(20);
-  await until(() => call.asked >= 2, 'it was asked twice');
+  await until(() => call.requested >= 2, 'progress is requested twice');
   call.send({ toStream: true }, 20);
-  const { asked } = call;
+  const { requested } = call;
   seekers[0]?.want(15);
   seekers[1]?.want(500);
   seekers[2]?.want(500);
-  await until(() => lackingCall.asked >= 3, 'what is not reached is requested again and again');
-  t.is(call.asked, asked, 'what is reached is not requested');
+  await until(() => lackingCall.requested >= 3, 'progress is requested until it is reached');
+  t.is(call.requested, requested, 'no progress is requested for a reached revision');
   t.is(marks, 0);
   seekers[1]?.stop();
   const again = new ProgressSeeker(oldPlay.upstream, source, oldPlay.environment);
   again.want(20);
-  await until(() => marks > 0, 'a mark was left');
+  await until(() => marks > 0, 'a record is written');
   again.stop();
-  t.is(oldCall.asked, 0);
+  t.is(oldCall.requested, 0);
 });
 
-test('a silent stream is asked for progress, and replaced when it stays silent or is not confirmed in time', async (t) => {
+test('progress is requested on a silent stream, which is replaced when it stays silent or is not confirmed in time', async (t) => {
   const clock = new FakeClock();
   const { upstream, calls, call } = play(10, modern, clock);
   t.teardown(() => upstream.close());
@@ -278,12 +278,12 @@ test('a silent stream is asked for progress, and replaced when it stays silent o
   const second = await call(1);
   second.send({ created: true }, 10);
   clock.advance(10_000);
-  t.is(second.asked, 0);
+  t.is(second.requested, 0);
   clock.advance(2500);
-  t.is(second.asked, 1, 'progress is requested after ten seconds without a frame');
+  t.is(second.requested, 1, 'progress is requested after ten seconds without a frame');
   second.send({ toStream: true }, 10);
   clock.advance(10_000);
-  t.is(second.asked, 1, 'a frame begins the time again');
+  t.is(second.requested, 1, 'a frame restarts the interval');
   upstream.pause();
   clock.advance(60_000);
   t.false(second.canceled, 'a paused stream receives no frames and is not silent');
@@ -294,7 +294,7 @@ test('a silent stream is asked for progress, and replaced when it stays silent o
   await replaced(1);
 });
 
-test('a watch on a server that does not answer on idle streams is never closed for its silence', async (t) => {
+test('a watch on a server that does not respond on idle streams is never closed as silent', async (t) => {
   const clock = new FakeClock();
   const { upstream, call } = play(10, { progress: true, answersWhenIdle: false }, clock);
   t.teardown(() => upstream.close());
@@ -302,5 +302,5 @@ test('a watch on a server that does not answer on idle streams is never closed f
   only.send({ created: true }, 10);
   clock.advance(300_000);
   t.false(only.canceled);
-  t.is(only.asked, 0);
+  t.is(only.requested, 0);
 });

@@ -9,7 +9,7 @@ import { decodeHeader } from '../src/wire/responses.ts';
 import { etcdKinds, etcdTest } from './support/etcd-test.ts';
 import { everything, Follower, failureOf, put } from './support/following.ts';
 
-// In what versions of etcd differ; `npm run conformance` runs all cases on each of them.
+// Differences between versions of etcd; `npm run conformance` runs all cases on each of them.
 
 async function storeAt(
   t: ExecutionContext,
@@ -53,29 +53,32 @@ function countingMetrics() {
 for (const kind of etcdKinds) {
   const on = etcdTest(kind);
 
-  on('with authentication everything works, also after etcd has forgotten its tokens', async (t, server) => {
-    await enableAuth(server.url);
-    const endpoints = [server.url];
-    const store = await storeAt(t, { endpoints, auth: root });
-    const first = await put(store, '/a', 'x');
-    const follower = await Follower.open(store, first);
-    await store.write({ op: 'put', key: '/leased', value: Buffer.from('x'), expect: 0, ttlMs: 60_000 });
-    await server.kill();
-    await server.run();
-    const second = await put(store, '/a', 'y', first);
-    await follower.reach(second);
-    t.is(follower.changes.length, 2);
-    await store.compact(second);
-    t.is((await failureOf(store.get('/a', { revision: first }))).code, 'Compacted');
-    const stranger = new Etcd3Store({ endpoints, compaction: 'never', auth: { ...root, password: 'wrong' } });
-    t.teardown(() => stranger.close());
-    const refusal = await failureOf(stranger.ready());
-    t.is(refusal.code, 'Unavailable');
-    t.regex(refusal.message, /authentication failed/);
-  });
+  on(
+    'writes, watches, leases and compaction work with authentication, also after etcd has lost its tokens',
+    async (t, server) => {
+      await enableAuth(server.url);
+      const endpoints = [server.url];
+      const store = await storeAt(t, { endpoints, auth: root });
+      const first = await put(store, '/a', 'x');
+      const follower = await Follower.open(store, first);
+      await store.write({ op: 'put', key: '/leased', value: Buffer.from('x'), expect: 0, ttlMs: 60_000 });
+      await server.kill();
+      await server.run();
+      const second = await put(store, '/a', 'y', first);
+      await follower.reach(second);
+      t.is(follower.changes.length, 2);
+      await store.compact(second);
+      t.is((await failureOf(store.get('/a', { revision: first }))).code, 'Compacted');
+      const unauthenticated = new Etcd3Store({ endpoints, compaction: 'never', auth: { ...root, password: 'wrong' } });
+      t.teardown(() => unauthenticated.close());
+      const refusal = await failureOf(unauthenticated.ready());
+      t.is(refusal.code, 'Unavailable');
+      t.regex(refusal.message, /authentication failed/);
+    },
+  );
 
   on(
-    'authentication that is enabled under a running server without an account is named in every failure',
+    'authentication that is enabled under a running server without an account is reported by every error',
     async (t, server) => {
       const store = await storeAt(t, { endpoints: [server.url] });
       const first = await put(store, '/a', 'x');
@@ -87,7 +90,7 @@ for (const kind of etcdKinds) {
         t.is(failure.code, 'Unavailable');
         t.regex(failure.message, /etcd refuses the request: .*(user name is empty|permission denied)/);
       }
-      // A watch that is open goes on in some versions; a new one does not begin.
+      // An open watch continues in some versions; a new one fails.
       const watching = store.watch(everything, { after: first });
       t.regex((await failureOf(watching)).message, /user name is empty|permission denied/);
       await server.kill();
@@ -97,7 +100,7 @@ for (const kind of etcdKinds) {
     },
   );
 
-  on('a watch reaches a revision that nothing it watches has made', async (t, server) => {
+  on('the frontier of a watch reaches revisions of other keys', async (t, server) => {
     const { counts, metrics } = countingMetrics();
     const store = await storeAt(t, { endpoints: [server.url], metrics });
     const follower = await Follower.open(store, await store.currentRevision());
@@ -111,7 +114,7 @@ for (const kind of etcdKinds) {
     t.deepEqual(follower.changes, []);
   });
 
-  on('a watch that compaction has overtaken ends with the bound', async (t, server) => {
+  on('a watch behind the compacted revision fails with that revision', async (t, server) => {
     const store = await storeAt(t, { endpoints: [server.url] });
     const first = await put(store, '/a', 'x');
     const second = await put(store, '/a', 'y', first);
@@ -121,7 +124,7 @@ for (const kind of etcdKinds) {
     t.is(await store.compactedRevision(), second);
   });
 
-  on('a call that the server does not know is refused at once, and named', async (t, server) => {
+  on('a call that the server does not support is rejected immediately, with its name', async (t, server) => {
     const lineage = { highest: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
     const endpoints = endpointsOf({ endpoints: [server.url] }, async () => {});
     const cluster = new Cluster({ endpoints, metrics: new EtcdMetrics(noMetrics, systemClock), lineage });

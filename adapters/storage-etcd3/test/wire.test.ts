@@ -11,7 +11,7 @@ import { decodeWatchFrame } from '../src/wire/watch-response.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-test('numbers of any size, texts and nested messages are read as they were written, unknown fields skipped', (t) => {
+test('numbers of any size, texts and nested messages are decoded unchanged, and unknown fields are skipped', (t) => {
   const random = new Random(seed);
   const numbers = [
     1,
@@ -59,7 +59,7 @@ function keyValue(key: string, value: Uint8Array, revision: number, lease = 0n):
     .integer(6, lease);
 }
 
-test('an answer cut at any byte is refused or lacks what was cut, and nothing is read beyond it', (t) => {
+test('a truncated response is rejected or lacks the truncated part, and nothing is read beyond it', (t) => {
   const header = new WireWriter().integer(1, 2n ** 63n + 5n).integer(3, 99);
   const whole = new WireWriter()
     .message(1, header)
@@ -91,7 +91,7 @@ test('an answer cut at any byte is refused or lacks what was cut, and nothing is
   t.is(frame.events[0]?.prev?.value.toString(), 'x');
 });
 
-test('a small value does not keep its answer alive, a value that is the answer is shared', (t) => {
+test('a small value does not retain its response buffer, a value that fills it is shared', (t) => {
   const answer = Buffer.alloc(10_000, 1);
   const kv = { key: Buffer.from('/p/a'), createRevision: 1, modRevision: 2, version: 1, leased: false };
   const small = entryOf('a', { ...kv, value: answer.subarray(10, 500) }, answer.length);
@@ -107,7 +107,7 @@ test('a small value does not keep its answer alive, a value that is the answer i
   t.is(Buffer.from(leased.value).toString(), 'v');
 });
 
-test('keys lie under the prefix, records of the store before all of them', (t) => {
+test('keys are stored under the prefix, and records of the store precede all of them', (t) => {
   const space = new KeySpace('/é/');
   for (const key of ['/a', '\u0001', '/\u{10ffff}']) {
     const stored = space.encode(key);
@@ -139,7 +139,7 @@ const failures: readonly (readonly [number, string, StorageErrorCode, StorageErr
   [16, 'etcdserver: invalid auth token', 'Unavailable', 'Unavailable'],
 ];
 
-test('every failure has its code, a write that may have happened its own', (t) => {
+test('every error has its code, and that of a write that may have been executed is OutcomeUnknown', (t) => {
   for (const [code, details, write, read] of failures) {
     const error = new CallError(code, details);
     t.is(translateEtcdError(error, 'write', { key: '/k' }).code, write, details);
@@ -152,7 +152,7 @@ test('every failure has its code, a write that may have happened its own', (t) =
   t.is(verdictOf(undefined), 'noAnswer');
 });
 
-test('what a version can do', (t) => {
+test('progress requests are supported by certain versions of etcd', (t) => {
   for (const [version, progress] of [
     ['3.4.23', false],
     ['3.4.30', false],

@@ -21,10 +21,10 @@ export function etcdForThisFile(): boolean {
     test.skip('etcd [not run: no etcd on PATH, none in KEELSON_TEST_ETCD, and none could be installed]', () => {});
     return false;
   }
-  test.before('an etcd server of our own', async () => {
+  test.before('an etcd server starts', async () => {
     server = await EtcdServer.start(binary);
   });
-  test.after.always('the etcd server goes', () => server?.remove());
+  test.after.always('the etcd server is removed', () => server?.remove());
   return true;
 }
 
@@ -47,7 +47,7 @@ export async function openEtcd(options: Partial<Etcd3StoreOptions> = {}): Promis
 
 type Wrap = (store: Store) => { readonly store: Store; readonly check?: () => void };
 
-/** Each store under a prefix of its own. Time cannot be moved: etcd has its own clock. */
+/** Each store has a prefix of its own. The clock of etcd cannot be controlled. */
 export function etcdHarness(name: string, wrap: Wrap = (store) => ({ store })): StoreHarness<OpenedEtcd> {
   const open = async (prefix?: string): Promise<OpenedEtcd> => {
     const opened = await openEtcd(prefix === undefined ? {} : { prefix });
@@ -67,7 +67,7 @@ export function etcdHarness(name: string, wrap: Wrap = (store) => ({ store })): 
       return open(prefix);
     },
     async killAndReopen({ etcd, prefix }) {
-      // The database dies, and so does everything this process knew of it.
+      // The database is killed, and all state of this process is discarded.
       await theServer().kill();
       await theServer().run();
       const again = await open(prefix);

@@ -5,7 +5,7 @@ import { buildGoTool, findProgram, freePorts, installPrograms, memoryFolder } fr
 import { Etcd3 } from 'etcd3';
 
 /**
- * Path of an etcd to test with, of the kind that is asked for: `newest` is built from its modules. `KEELSON_TEST_ETCD`
+ * Path of an etcd to test with, of the requested kind: `newest` is built from its modules. `KEELSON_TEST_ETCD`
  * names the kind, or an etcd.
  *
  * @returns undefined when there is none and none can be installed
@@ -25,7 +25,7 @@ export function findEtcd(wanted = process.env['KEELSON_TEST_ETCD'] || 'installed
   return findProgram('etcd') ?? buildGoTool('etcd');
 }
 
-/** Ends a server whose test process has died in whatever way: its input ends then. Says "done" to let it go. */
+/** Kills a server when its test process has ended, which closes the input; the line "done" prevents that. */
 const guard = 'read word; if [ "$word" != done ]; then kill -9 "$0"; rm -rf "$1"; fi';
 
 interface TlsFiles {
@@ -35,12 +35,12 @@ interface TlsFiles {
 }
 
 /**
- * A single-member etcd of the test's own, on loopback. Its directory, in memory where the machine has some to spare, is
+ * A single-member etcd of one test, on loopback. Its directory, in memory where the machine has enough of it, is
  * deleted with it.
  */
 export class EtcdServer {
   readonly port: number;
-  /** Of the listener with TLS; 0 without. */
+  /** The port of the listener with TLS; 0 without. */
   readonly tlsPort: number;
   readonly #tls: TlsFiles | undefined;
   readonly #binary: string;
@@ -89,7 +89,7 @@ export class EtcdServer {
     return this.#child?.pid as number;
   }
 
-  /** Where `remove` has not been. */
+  /** The data directory, which exists until `remove`. */
   get dataFolder(): string {
     return join(this.#folder, 'data');
   }
@@ -149,7 +149,7 @@ export class EtcdServer {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Version of the server, as it says itself. */
+  /** The version that the server reports. */
   async version(): Promise<string> {
     return ((await (await fetch(`${this.url}/version`)).json()) as { etcdserver: string }).etcdserver;
   }
@@ -172,7 +172,7 @@ export class EtcdServer {
   }
 
   /**
-   * Restores a snapshot in the place of the data, as its operators do it: the server is down meanwhile, and is the same
+   * Restores a snapshot in the place of the data, as operators do it: the server is stopped meanwhile, and is the same
    * member afterwards.
    */
   async restoreSnapshot(file: string, ...options: readonly string[]): Promise<void> {

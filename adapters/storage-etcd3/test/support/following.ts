@@ -37,7 +37,7 @@ export async function failureOf(action: Promise<unknown>): Promise<StorageError>
   throw new Error('expected a failure');
 }
 
-/** Reads a stream to its end in the background and notes what breaks the promises of a stream. */
+/** Reads a stream to its end in the background and records violations of the guarantees of a stream. */
 export class Follower {
   readonly stream: WatchStream;
   readonly changes: Change[] = [];

@@ -7,13 +7,13 @@ interface Pair {
   frozen: boolean;
 }
 
-/** A TCP proxy that can cut, swallow and count, to stand between a store and its etcd. */
+/** A TCP proxy between a store and its etcd that can close, block and count connections. */
 export class TcpProxy {
-  /** The port connections go to; may be changed, for those that come. */
+  /** The port of the server; a change applies to new connections. */
   target: number;
-  /** A new connection dies once the server has sent this much on it. */
+  /** A new connection is closed once the server has sent this many bytes on it. */
   cutAfterBytes: () => number = () => Number.POSITIVE_INFINITY;
-  /** What the server says does not arrive. */
+  /** Bytes of the server are discarded. */
   swallowAnswers = false;
   /** Connections are refused. */
   refuse = false;
@@ -48,7 +48,7 @@ export class TcpProxy {
     return count;
   }
 
-  /** Connections that are open let nothing pass any more, and do not end; new ones work. */
+  /** Open connections transmit nothing from now on, without being closed; new ones work. */
   freezeOpen(): void {
     for (const pair of this.#pairs) pair.frozen = true;
   }
