@@ -21,7 +21,7 @@ interface Acknowledged {
   readonly value: string;
 }
 
-/** Runs a writer until it has acknowledged so many writes, kills it, and returns what it acknowledged. */
+/** Runs a writer until it has acknowledged so many writes, kills it, and returns the acknowledged writes. */
 async function killed(
   child: ChildProcess,
   after: number,
@@ -35,7 +35,7 @@ async function killed(
   for await (const line of createInterface({ input: child.stdout })) {
     const [first = '', type = '', key = '', value = ''] = line.split(' ');
     if (first === 'ready') head = Number(type);
-    // The last line may be cut by the kill: the write was acknowledged, the print was not finished.
+    // The kill may truncate the last line: the write was acknowledged, but not printed completely.
     else if (value !== '' && (type === 'delete' || value.includes('.'))) {
       acknowledged.push({ revision: Number(first), type, key, value });
     }
@@ -69,7 +69,7 @@ class Ledger {
   readonly history = new Map<number, string>();
   head = 1;
 
-  /** Compares the changes with what was known, and takes in what is new. */
+  /** Compares the changes with the known ones, and adds new ones. */
   take(t: ExecutionContext, changes: readonly Change[], from: number): void {
     let expected = from;
     for (const { type, revision, key, entry, prev } of changes) {
@@ -98,7 +98,7 @@ class Ledger {
   }
 }
 
-test(`kill -9 at ${rounds} random points loses no acknowledged write, no change, and repeats no revision`, async (t) => {
+test(`kill -9 at ${rounds} random points loses no acknowledged write and no change, and repeats no revision`, async (t) => {
   t.timeout(180_000);
   t.log(`KEELSON_SEED=${seed}`);
   const random = new Random(seed);
@@ -117,17 +117,17 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     t.teardown(() => child.kill('SIGKILL'));
     const { head: headAtStart, acknowledged } = await killed(child, random.below(400), random.below(8));
-    t.is(headAtStart, ledger.head, 'the store started where the one before it ended');
+    t.is(headAtStart, ledger.head, 'the store starts at the revision at which the previous one ended');
 
     const store = new LmdbStore({ path, history: { minChanges: 1_000_000 } });
     await store.ready();
     const head = await store.currentRevision();
     const bound = await store.compactedRevision();
     const from = Math.max(bound, minChanges === 0 ? ledger.head : 0, 1);
-    if (bound > ledger.head) t.is(minChanges, 0, 'nobody compacted');
+    if (bound > ledger.head) t.is(minChanges, 0, 'there was no compaction');
     const known = ledger.head;
     if (bound <= known) {
-      // From the oldest revision there is, or from the last known one: without a gap.
+      // From the oldest available revision, or from the last known one: without a gap.
       ledger.take(t, await changesAfter(store, from, head), from);
       t.is(ledger.head, head);
       for (const { revision, type, key, value } of acknowledged) {
@@ -137,7 +137,7 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
       }
       unacknowledged += head - known - acknowledged.length;
     } else {
-      // Compaction went past what is known: begin again from the state, against which the acknowledged writes are
+      // Compaction has passed the known revisions: begin again from the state, against which acknowledged writes are
       // checked.
       const touched = new Map(acknowledged.sort((a, b) => a.revision - b.revision).map((write) => [write.key, write]));
       ledger.state.clear();
@@ -180,5 +180,5 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
   t.log(
     `${rounds} kills, ${acknowledgements} acknowledged writes, ${unacknowledged} more on disk, head ${ledger.head}`,
   );
-  t.true(acknowledgements > rounds * 20, 'too little traffic to mean anything');
+  t.true(acknowledgements > rounds * 20, 'too few writes for a result');
 });

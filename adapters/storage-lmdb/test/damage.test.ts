@@ -41,7 +41,7 @@ async function listed(store: Store): Promise<Map<string, Entry>> {
   return found;
 }
 
-/** Changes one byte of every place where the text is in the file. */
+/** Changes one byte of every occurrence of the text in the file. */
 function damage(path: string, text: string): void {
   const file = join(path, 'data.mdb');
   const bytes = readFileSync(file);
@@ -54,7 +54,7 @@ function damage(path: string, text: string): void {
   writeFileSync(file, bytes);
 }
 
-test('a record that fails its checksum is listed and read as damaged, and can be deleted; all others are as they were', async (t) => {
+test('a record with a wrong checksum is listed and read as damaged, and can be deleted; others are unaffected', async (t) => {
   const path = await filled(t);
   damage(path, 'value-7-');
   const store = new LmdbStore({ path });
@@ -79,7 +79,7 @@ for (const [what, damaged] of [
   ['that lacks its last pages', (file: string, size: number) => truncateSync(file, size - 64 * 1024)],
   ['cut within its first page', (file: string) => truncateSync(file, 1000)],
   [
-    'with zeros where pages were',
+    'with zeros in place of pages',
     (file: string, size: number) => {
       const bytes = readFileSync(file);
       bytes.fill(0, Math.floor(size / 4), Math.floor((3 * size) / 4));
@@ -87,7 +87,7 @@ for (const [what, damaged] of [
     },
   ],
 ] as const) {
-  test(`a data file ${what} is refused in a sentence that names the file and the damage`, async (t) => {
+  test(`a data file ${what} is rejected with a message that names the file and the damage`, async (t) => {
     const path = await filled(t);
     const file = join(path, 'data.mdb');
     damaged(file, statSync(file).size);
@@ -102,7 +102,7 @@ for (const [what, damaged] of [
 
 const pageBytes = 4096;
 
-/** The places of the head of each node of a leaf page: sizes, flags, key size (the format: `src/check-pages.ts`). */
+/** The offsets of the head of each node of a leaf page: sizes, flags, key size (the format: `src/check-pages.ts`). */
 function nodesOf(bytes: Buffer, page: number): number[] {
   const at = page * pageBytes;
   const isLeaf = bytes.readUInt16LE(at + 18) === 2 && bytes.readBigUInt64LE(at) === BigInt(page);
@@ -129,7 +129,7 @@ for (const [what, change] of [
     },
   ],
 ] as const) {
-  test(`a data file with ${what} is refused`, async (t) => {
+  test(`a data file with ${what} is rejected`, async (t) => {
     const path = await filled(t);
     const file = join(path, 'data.mdb');
     const bytes = readFileSync(file);
@@ -141,7 +141,7 @@ for (const [what, change] of [
 
 const seed = Number(process.env['KEELSON_SEED']) || Math.floor(Math.random() * 2 ** 31);
 
-test('whichever byte of the file is damaged, the start is refused or every record is there: right, or marked as damaged', async (t) => {
+test('any damaged byte of the file is found: the start is rejected, or every record is correct or marked as damaged', async (t) => {
   t.log(`KEELSON_SEED=${seed}`);
   const random = new Random(seed);
   const original = await filled(t);
@@ -152,7 +152,7 @@ test('whichever byte of the file is damaged, the start is refused or every recor
     const file = join(path, 'data.mdb');
     copyFileSync(join(original, 'data.mdb'), file);
     const bytes = readFileSync(file);
-    // Most flips hit what describes the structure: the meta pages, and the heads of pages and of nodes.
+    // Most changed bits are in structures: the meta pages, and the heads of pages and of nodes.
     const page = random.below(size / pageBytes);
     const nodes = nodesOf(bytes, page);
     const part = random.below(4);
@@ -188,7 +188,7 @@ test('whichever byte of the file is damaged, the start is refused or every recor
   t.true(outcomes.refused > 0);
 });
 
-test('a store of format 1, whose records have no checksums, is read and written on', async (t) => {
+test('a store of format 1, whose records have no checksums, is read and written', async (t) => {
   const path = directory(t);
   const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
   const root = open<Buffer, Buffer>({ path, noSubdir: false, maxDbs: 8, ...binary });

@@ -25,7 +25,7 @@ async function opened(t: ExecutionContext, path: string): Promise<LmdbStore> {
 const locksIn = (path: string) => readdirSync(path).filter((name) => name.includes('keelson.lock'));
 
 /**
- * Starts a process that writes to the store without end; `through` is a command that runs it. Resolves when it has
+ * Starts a process that writes to the store continuously; `through` is a command that runs it. Resolves when it has
  * written.
  */
 async function writer(t: ExecutionContext, path: string, through: readonly string[] = []): Promise<ChildProcess> {
@@ -56,7 +56,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-test('a directory is opened once in a process, whatever it is called', async (t) => {
+test('a directory is opened once in a process, whichever path is used for it', async (t) => {
   const path = directory(t);
   const link = join(directory(t), 'link');
   symlinkSync(path, link);
@@ -74,7 +74,7 @@ test('a directory is opened once in a process, whatever it is called', async (t)
   t.is(await next.currentRevision(), 2);
 });
 
-test('of stores that open a directory at the same time exactly one succeeds', async (t) => {
+test('exactly one of several stores that open a directory concurrently succeeds', async (t) => {
   const path = directory(t);
   for (let round = 0; round < 10; round++) {
     const stores = Array.from({ length: 6 }, () => new LmdbStore({ path }));
@@ -86,13 +86,13 @@ test('of stores that open a directory at the same time exactly one succeeds', as
   }
 });
 
-test('a path that is longer than the address of a socket is locked as well', async (t) => {
+test('a path that is longer than a socket address is locked as well', async (t) => {
   const path = join(directory(t), 'd'.repeat(100), 'store');
   await opened(t, path);
   await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Unavailable', message: /in use by process/ });
 });
 
-test('a directory that another process has open is refused by the id of that process, and taken over after its death', async (t) => {
+test('a directory in use is rejected with the id of its process, and can be opened after that process has died', async (t) => {
   const path = directory(t);
   const child = await writer(t, path);
   await t.throwsAsync(new LmdbStore({ path }).ready(), {
@@ -100,12 +100,12 @@ test('a directory that another process has open is refused by the id of that pro
     message: new RegExp(`in use by process ${child.pid} on `),
   });
   await killed(child);
-  t.is(locksIn(path).length, 1, 'a killed process leaves its socket');
+  t.is(locksIn(path).length, 1, 'a killed process leaves its socket behind');
   await opened(t, path);
-  t.is(locksIn(path).length, 1, 'and the next one removes it');
+  t.is(locksIn(path).length, 1, 'the next process replaces it');
 });
 
-test('a process that is stopped by a signal still has its directory', async (t) => {
+test('a process that is stopped by SIGSTOP keeps its directory', async (t) => {
   const path = directory(t);
   const child = await writer(t, path);
   child.kill('SIGSTOP');
@@ -121,7 +121,7 @@ const canUnshare = spawnSync(namespaces[0] ?? '', [...namespaces.slice(1), 'true
 const withNamespaces = canUnshare || process.env['CI'] ? test : test.skip;
 
 withNamespaces(
-  `a process in other PID and network namespaces is seen${canUnshare ? '' : ' [unshare is not possible here]'}`,
+  `a lock of a process in other PID and network namespaces is detected${canUnshare ? '' : ' [unshare is not possible here]'}`,
   async (t) => {
     const path = directory(t);
     const child = await writer(t, path, namespaces);
@@ -132,7 +132,7 @@ withNamespaces(
 );
 
 withNamespaces(
-  `a process in other namespaces cannot open what is open here${canUnshare ? '' : ' [unshare is not possible here]'}`,
+  `a process in other namespaces cannot open a directory in use${canUnshare ? '' : ' [unshare is not possible here]'}`,
   async (t) => {
     const path = directory(t);
     await opened(t, path);
@@ -163,7 +163,7 @@ async function openedBeside(path: string, logger: RecordingLogger): Promise<Lmdb
   }
 }
 
-test('where the lock was bypassed, a process that finds writes of another one stops and takes nothing from it', async (t) => {
+test('without the lock, a process that detects writes of another process fails and overwrites nothing', async (t) => {
   const path = directory(t);
   const child = await writer(t, path);
   for (const name of locksIn(path)) rmSync(join(path, name));
@@ -187,7 +187,7 @@ test('where the lock was bypassed, a process that finds writes of another one st
   );
   await store.close();
   await once(child.stdout ?? process.stdin, 'data');
-  t.is(child.exitCode, null, 'the process that wrote first goes on');
+  t.is(child.exitCode, null, 'the first process continues');
   await killed(child);
   const left = await opened(t, path);
   const revisions = new Set<number>();
@@ -200,7 +200,7 @@ test('where the lock was bypassed, a process that finds writes of another one st
   }
 });
 
-test('the owner of a directory stops when another process has written past the lock', async (t) => {
+test('the owner of a directory fails when another process has written despite the lock', async (t) => {
   const path = directory(t);
   const store = await opened(t, path);
   for (const name of locksIn(path)) rmSync(join(path, name));
@@ -209,7 +209,7 @@ test('the owner of a directory stops when another process has written past the l
   await t.throwsAsync(store.compact(1), fenced);
 });
 
-test('the directory and its files are for their owner alone, and wider modes of existing ones are tightened and logged', async (t) => {
+test('the directory and its files are accessible to their owner only; wider modes are restricted and logged', async (t) => {
   const path = join(directory(t), 'parent', 'store');
   const umask = process.umask(0);
   t.teardown(() => process.umask(umask));
@@ -251,7 +251,7 @@ for (const [what, content] of [
   ['a few bytes', Buffer.from('x')],
   ['of another format', Buffer.concat([Buffer.alloc(24), Buffer.from('dec0efbe07000000', 'hex'), Buffer.alloc(8160)])],
 ] as const) {
-  test(`a data file that is ${what} is Corrupt, and the directory is free again`, async (t) => {
+  test(`a data file that is ${what} is Corrupt, and the directory is released`, async (t) => {
     const path = directory(t);
     writeFileSync(join(path, 'data.mdb'), content);
     await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Corrupt', message: /data\.mdb/ });
@@ -260,7 +260,7 @@ for (const [what, content] of [
   });
 }
 
-test('an empty data file, as a crash at the very beginning leaves it, is a new store', async (t) => {
+test('an empty data file, as left by a crash at the first start, is a new store', async (t) => {
   const path = directory(t);
   writeFileSync(join(path, 'data.mdb'), '');
   const store = await opened(t, path);

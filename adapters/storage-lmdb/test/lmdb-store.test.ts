@@ -48,7 +48,7 @@ test('the adapter takes a path and binds a store that is not yet open', async (t
   await t.throwsAsync(store.ready(), { code: 'Closed' });
 });
 
-test('a watch that begins on disk goes over into memory without gap or repeat', async (t) => {
+test('a watch that begins on disk continues in memory without gap or repetition', async (t) => {
   const store = await opened(t);
   const writers = Array.from({ length: 10 }, async (_, worker) => {
     let expect = 0;
@@ -73,7 +73,7 @@ test('a watch that begins on disk goes over into memory without gap or repeat', 
   }
 });
 
-test('the file grows as far as the data does, and large lists come in pieces', async (t) => {
+test('the file grows with the data, and large lists are read in chunks', async (t) => {
   const store = await opened(t);
   const value = Buffer.alloc(1 << 20, 'g');
   for (let i = 0; i < 96; i += 8) {
@@ -91,7 +91,7 @@ test('the file grows as far as the data does, and large lists come in pieces', a
   t.true(chunks >= 12);
 });
 
-test('a write that takes longer than its caller waits is OutcomeUnknown, and happens', async (t) => {
+test('a write that exceeds its deadline or is aborted is OutcomeUnknown, and is executed', async (t) => {
   const clock = new FakeClock();
   const store = await opened(t, { clock });
   const writing = store.write({ op: 'put', key: '/a', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 50 });
@@ -109,7 +109,7 @@ test('a write that takes longer than its caller waits is OutcomeUnknown, and hap
   t.is((await store.get('/b')).entry?.modRevision, 3);
 });
 
-test('nothing is visible before it is on disk', async (t) => {
+test('no write is visible before it is on disk', async (t) => {
   const store = await opened(t);
   const created = await put(store, '/a', 'old');
   const watch = await store.watch(everything, { after: created });
@@ -139,7 +139,7 @@ test('nothing is visible before it is on disk', async (t) => {
   await watch.close();
 });
 
-test('compaction removes what it says, also what an earlier process left', async (t) => {
+test('compaction removes history up to its revision, also that of an earlier process', async (t) => {
   const { path, remove } = temporaryDirectory();
   t.teardown(remove);
   const first = new LmdbStore({ path });
@@ -156,11 +156,11 @@ test('compaction removes what it says, also what an earlier process left', async
   t.is((await changesAfter(store, 400)).length, 101);
   await store.compact(501);
   await store.settled();
-  t.is(await store.currentRevision(), 501, 'the clock stays');
+  t.is(await store.currentRevision(), 501, 'the current revision is kept');
   t.is(await put(store, '/a', 'next', 501), 502);
 });
 
-test('thousands of keys deleted since are found in a list of the past', async (t) => {
+test('a list of a past revision contains thousands of keys that were deleted later', async (t) => {
   const store = await opened(t);
   const keys = Array.from({ length: 3000 }, (_, i) => `/k/${String(i).padStart(5, '0')}`);
   const created = await Promise.all(keys.map((key) => put(store, key, key)));
@@ -189,7 +189,7 @@ const canMount = spawnSync('unshare', mounted(['true'])).status === 0;
 const withMounts = canMount || process.env['CI'] ? test : test.skip;
 
 withMounts(
-  `on a full disk reads and deletes continue, also after a restart, and objects are created again once space is free${canMount ? '' : ' [unshare cannot mount here]'}`,
+  `on a full disk reads and deletes continue, also after a restart; creates succeed once space is free${canMount ? '' : ' [unshare cannot mount here]'}`,
   async (t) => {
     const script = fileURLToPath(new URL('./support/small-disk.js', import.meta.url));
     const { stdout } = await promisify(execFile)('unshare', mounted([process.execPath, script]), { timeout: 60_000 });
@@ -221,7 +221,7 @@ function canLimitFiles(): boolean {
 
 const onLimitedDisk = canLimitFiles() ? test : test.skip;
 onLimitedDisk(
-  `a full disk refuses writes and nothing else, and writes go on when there is room${canLimitFiles() ? '' : ' [no prlimit here]'}`,
+  `on a full disk only writes are rejected, and they continue once space is free${canLimitFiles() ? '' : ' [no prlimit here]'}`,
   async (t) => {
     const { path, remove } = temporaryDirectory();
     t.teardown(remove);
@@ -235,11 +235,7 @@ onLimitedDisk(
       [field: string]: unknown;
     };
     t.log(JSON.stringify(result));
-    t.deepEqual(
-      Object.keys(result.whileFull).sort(),
-      ['Unavailable', 'ok'],
-      'every failure says that nothing happened',
-    );
+    t.deepEqual(Object.keys(result.whileFull).sort(), ['Unavailable', 'ok'], 'every error is Unavailable');
     t.deepEqual(result.afterwards, { ok: 500 });
     const written = result.whileFull['ok'] ?? 0;
     t.true(written > 100);

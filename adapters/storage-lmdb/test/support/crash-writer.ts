@@ -1,5 +1,5 @@
 /*
- * Hammers a store with writes and prints each one after its acknowledgement, until it is killed:
+ * Writes to a store and prints each write after its acknowledgement, until it is killed:
  *   node crash-writer.js PATH ROUND SEED MIN_CHANGES
  * Lines: `ready HEAD`, then `REVISION TYPE KEY VALUE`.
  */
@@ -16,7 +16,7 @@ writeSync(1, `ready ${await store.currentRevision()}\n`);
 async function work(worker: number): Promise<never> {
   const random = new Random(Number(seed) * 31 + worker);
   for (let i = 0; ; i++) {
-    // A worker has its own keys, and one that it fights for with the others.
+    // A worker has its own keys, and one key that all workers write.
     const key = random.chance(0.1) ? '/shared' : `/w${worker}/${random.below(20)}`;
     const { entry } = await store.get(key);
     const expect = entry?.modRevision ?? 0;

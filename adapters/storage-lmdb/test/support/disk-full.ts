@@ -1,6 +1,6 @@
 /*
- * Fills a disk that ends at a limit on the size of files, then gets room again: node disk-full.js PATH
- * Prints one JSON object with what happened.
+ * Writes until a limit on the size of files is reached, then raises the limit: node disk-full.js PATH
+ * Prints the results as one JSON object.
  */
 import { execFileSync } from 'node:child_process';
 import { isStorageError } from '@keelson/core';

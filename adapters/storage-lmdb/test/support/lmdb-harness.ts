@@ -14,13 +14,13 @@ export interface OpenedLmdb extends OpenedStore {
 
 type Wrap = (store: LmdbStore) => { readonly store: Store; readonly check?: () => void };
 
-/** A directory that `remove` takes away. A process that is killed loses nothing in it. */
+/** A directory that `remove` deletes. It survives the kill of a process. */
 export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
   const path = mkdtempSync(join(memoryFolder(), 'keelson-lmdb-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A harness over LMDB in directories of its own; `wrap` may put something around the store. */
+/** A harness over LMDB in directories of its own; `wrap` may wrap the store. */
 export function lmdbHarness(name: string, wrap: Wrap = (store) => ({ store })): StoreHarness<OpenedLmdb> {
   const openAt = async (path: string, clock: FakeClock, remove: () => void): Promise<OpenedLmdb> => {
     const lmdb = new LmdbStore({ path, clock });
@@ -49,7 +49,7 @@ export function lmdbHarness(name: string, wrap: Wrap = (store) => ({ store })): 
       return openAt(path, clock, () => rmSync(join(path, '..'), { recursive: true, force: true }));
     },
     async killAndReopen({ lmdb, path, clock }) {
-      // What is on disk right after the last acknowledgement, with nothing closed.
+      // The state on disk right after the last acknowledgement, without closing anything.
       const left = join(path, '..', 'left');
       mkdirSync(left);
       copyFileSync(join(path, 'data.mdb'), join(left, 'data.mdb'));

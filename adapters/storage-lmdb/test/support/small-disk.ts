@@ -1,6 +1,6 @@
 /*
- * What becomes of a store on a disk that fills up: node small-disk.js DIRECTORY
- * The directory is a file system of its own, of a few megabytes. Prints one JSON object with what happened.
+ * Uses a store on a disk until it is full and beyond: node small-disk.js DIRECTORY
+ * The directory is a file system of its own, of a few megabytes. Prints the results as one JSON object.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ for (let i = 0; i < 400 && !filling.some((each) => each.startsWith('Unavailable'
   filling.push(...(await Promise.all(Array.from({ length: 50 }, (_, j) => create(store, `/k/${i}/${j}`)))));
 }
 const created = filling.filter((each) => each === 'ok').length;
-// Nothing is left to others either.
+// No space remains for other files either.
 const ballast = join(disk, 'ballast');
 let ballastBytes = 0;
 try {
