@@ -19,7 +19,7 @@ test('the adapter takes a bare URL and binds the store once', (t) => {
   t.true(bound[0]?.store instanceof MemoryStore);
 });
 
-test('history beyond the window goes while writes go on, a little with each', async (t) => {
+test('history beyond the window is removed in small steps while writes continue', async (t) => {
   const clock = new FakeClock();
   const store = new MemoryStore({ clock, history: { minChanges: 100, minAgeMs: 1000 } });
   for (let i = 0; i < 500; i++) await store.write({ op: 'put', key: `/a/${i}`, value, expect: 0 });
@@ -35,7 +35,7 @@ test('history beyond the window goes while writes go on, a little with each', as
   await store.close();
 });
 
-test('deleted keys leave nothing behind when their history is gone', async (t) => {
+test('deleted keys use no memory once their history is removed', async (t) => {
   const store = new MemoryStore({ history: { minChanges: 0, minAgeMs: 0 } });
   for (let round = 0; round < 50; round++) {
     for (let i = 0; i < 100; i++) {
@@ -63,7 +63,7 @@ test('a write costs about the same in a store of two hundred thousand keys as in
   await store.close();
 });
 
-test('values are shared: what is handed out is what was handed in', async (t) => {
+test('values are shared: a read returns the buffer that was written', async (t) => {
   const store = new MemoryStore();
   t.true(store.capabilities.sharedValues);
   const value = Buffer.from('v');

@@ -35,7 +35,7 @@ async function firstRejection(
 for (const { fault, group, make } of brokenStorages) {
   test.serial(`the suite rejects storages of which each ${fault}`, async (t) => {
     const caught = await firstRejection(harnessOf(make), group);
-    t.truthy(caught, 'no case noticed');
+    t.truthy(caught, 'no case detected the fault');
     t.log(`caught by ${caught}`);
   });
 }

@@ -16,7 +16,7 @@ const cached: ResourceStorageHarness<OpenedMemory> = {
   narrow: (store, clock, events) => createCachedStorages({ store, clock, window: { maxEvents: events } }),
 };
 
-/** Finds out a cache that writes into what the store has handed out. */
+/** Detects a cache that modifies values returned by the store. */
 const frozen: ResourceStorageHarness<OpenedMemory> = {
   ...cached,
   name: 'cached on frozen memory',

@@ -21,7 +21,7 @@ function scan(
   return found;
 }
 
-test('the ordered map is a sorted map under growth, shrinkage and everything between', (t) => {
+test('the ordered map equals a sorted map while it grows and shrinks', (t) => {
   t.log(`KEELSON_SEED=${seed}`);
   const random = new Random(seed);
   const map = new OrderedMap<number>();
@@ -55,7 +55,7 @@ test('the ordered map is a sorted map under growth, shrinkage and everything bet
   }
 });
 
-test('the ordered map can be emptied and used again', (t) => {
+test('the ordered map can be emptied and reused', (t) => {
   const map = new OrderedMap<number>();
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 1000; i++) map.set(String(i).padStart(4, '0'), i);
@@ -66,7 +66,7 @@ test('the ordered map can be emptied and used again', (t) => {
   }
 });
 
-test('history gives back what was pushed, by revision, over many chunks', (t) => {
+test('history returns pushed versions by revision, over many chunks', (t) => {
   const history = new History(2);
   for (let revision = 2; revision < 5000; revision++)
     history.push(new Version('/a', '/a', revision, undefined, undefined, revision));
@@ -82,7 +82,7 @@ test('history gives back what was pushed, by revision, over many chunks', (t) =>
   t.is(history.next, 5000);
 });
 
-test('the expiry queue gives back times in order', (t) => {
+test('the expiry queue returns times in order', (t) => {
   t.log(`KEELSON_SEED=${seed}`);
   const random = new Random(seed);
   const queue = new ExpiryQueue();

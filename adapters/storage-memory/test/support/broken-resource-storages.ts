@@ -10,7 +10,7 @@ import type {
 
 type Methods = Partial<ResourceStorage>;
 
-/** What a broken watch does with the events of a sound one. */
+/** Changes the events of a correct watch. */
 interface WatchFault {
   readonly events?: (events: readonly WatchEvent[], counter: { count: number }) => readonly WatchEvent[];
   readonly over?: (watch: ResourceWatch) => Partial<ResourceWatch>;
@@ -61,7 +61,7 @@ const withObject = (event: WatchEvent, object: StoredObject): WatchEvent => ({
   encoded: (form) => form.encode(event.type, object),
 });
 
-/** A wrong implementation and the group of cases that must notice. */
+/** A wrong implementation and the group of cases that must detect it. */
 export interface BrokenStorages {
   readonly fault: string;
   readonly group: RegExp;
@@ -91,7 +91,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'goes on with chunked lists at the latest state',
+    fault: 'continues chunked lists at the latest state',
     group: /^page\./,
     make: (inner) => ({
       list: (prefix, options) =>
@@ -112,7 +112,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     make: (inner) => ({ list: (prefix, options) => inner.list(prefix, { ...options, limit: 0 }) }),
   },
   {
-    fault: 'mixes namespaces whose names begin alike',
+    fault: 'mixes namespaces with a common name prefix',
     group: /^list\./,
     make: (inner) => ({ list: (prefix, options) => inner.list(prefix.slice(0, -1), options) }),
   },
@@ -122,7 +122,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     make: onList((list) => ({ revision: Math.max(1, ...[...list.objects()].map((object) => object.revision)) })),
   },
   {
-    fault: 'forgets the commas between chunks',
+    fault: 'omits the commas between chunks',
     group: /^list\./,
     make: onList((list) => ({
       *chunks(form) {
@@ -131,7 +131,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     })),
   },
   {
-    fault: 'repeats a write whose outcome is not known',
+    fault: 'repeats a write with an unknown outcome',
     group: /^create\./,
     make: (inner) => ({
       async create(key, json, options) {
@@ -145,7 +145,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'writes blindly what was decided on an older state',
+    fault: 'writes the result of an older state without a precondition',
     group: /^update\./,
     make: (inner) => ({
       async update(key, decide) {
@@ -155,7 +155,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'writes although nothing would change',
+    fault: 'writes unchanged objects',
     group: /^update\./,
     make: (inner) => ({
       async update(key, decide, options) {
@@ -176,24 +176,24 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'loses an event now and then',
+    fault: 'loses some events',
     group: /^watch\./,
     make: onWatch({ events: (events, counter) => events.filter(() => ++counter.count % 40 !== 0) }),
   },
   {
-    fault: 'shows an event twice now and then',
+    fault: 'repeats some events',
     group: /^watch\./,
     make: onWatch({
       events: (events, counter) => events.flatMap((event) => (++counter.count % 3 === 0 ? [event, event] : [event])),
     }),
   },
   {
-    fault: 'shows the newest events of a read first',
+    fault: 'returns the newest events of a read first',
     group: /^watch\./,
     make: onWatch({ events: (events) => [...events].reverse() }),
   },
   {
-    fault: 'keeps silent when an object ceases to match',
+    fault: 'sends no event when an object no longer matches',
     group: /^watch\./,
     make: (inner) => ({
       watch: async (prefix, options) =>
@@ -203,7 +203,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'shows deleted objects with an old resourceVersion',
+    fault: 'returns deleted objects with an old resourceVersion',
     group: /^watch\./,
     make: onWatch({
       events: (events) =>
@@ -213,7 +213,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'begins to follow changes a little after the state it shows',
+    fault: 'begins to follow changes shortly after the state that it returns',
     group: /^state\./,
     make: (inner) => ({
       async watch(prefix, options) {
@@ -259,7 +259,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'calls its reader again and again',
+    fault: 'notifies its reader repeatedly',
     group: /^watch\./,
     make: onWatch({
       over: (watch) => ({
@@ -273,7 +273,7 @@ export const brokenStorages: readonly BrokenStorages[] = [
     }),
   },
   {
-    fault: 'goes on after it was closed',
+    fault: 'continues after it was closed',
     group: /^watch\./,
     make: onWatch({ over: () => ({ close: () => {} }) }),
   },

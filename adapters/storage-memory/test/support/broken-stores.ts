@@ -2,7 +2,7 @@ import { isStorageError } from '@keelson/core';
 import type { Change, Entry, Store, WatchBatch, WatchStream } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '../../src/index.ts';
 
-/** A fault that stores really had, and a store that has it. */
+/** A fault that occurred in stores, and a store with that fault. */
 export interface BrokenStore {
   readonly fault: string;
   readonly make: (memory: MemoryStore) => Store;
@@ -26,7 +26,7 @@ function over(inner: Store, changed: Partial<Store>): Store {
   };
 }
 
-/** A stream whose batches go through `map`, which may answer undefined to swallow one. */
+/** A stream whose batches go through `map`, which may return undefined to drop one. */
 function mappedStream(inner: WatchStream, map: (batch: WatchBatch) => WatchBatch | undefined): WatchStream {
   const iterator = inner[Symbol.asyncIterator]();
   return {
@@ -92,7 +92,7 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   { fault: 'delivers a batch backwards', make: (memory) => changing(memory, (changes) => [...changes].reverse()) },
   {
-    fault: 'starts a watch from the current revision instead of the one asked for',
+    fault: 'starts a watch from the current revision instead of the requested one',
     make: (memory) =>
       over(memory, {
         watch: async (range, options) =>
@@ -107,7 +107,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'announces a frontier before the last change below it is delivered',
+    fault: 'reports a frontier before the last change below it is delivered',
     make: (memory) =>
       watching(memory, () => {
         let held: readonly Change[] = [];
@@ -119,7 +119,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'lets the frontier fall back',
+    fault: 'decreases the frontier',
     make: (memory) =>
       watching(memory, () => {
         let flip = false;
@@ -130,7 +130,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'burns a revision on a failed expectation',
+    fault: 'consumes a revision for a failed precondition',
     make: (memory) =>
       over(memory, {
         async write(op, options) {
@@ -182,18 +182,18 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'cuts the slash off a prefix',
+    fault: 'removes the slash from a prefix',
     make: (memory) =>
       over(memory, {
         list: (range, options) => memory.list({ ...range, start: range.start.replace(/(.)\/$/, '$1') }, options),
       }),
   },
   {
-    fault: 'never has prev',
+    fault: 'never sets prev',
     make: (memory) => changing(memory, (changes) => changes.map(({ prev: _, ...change }) => change)),
   },
   {
-    fault: 'gives the new entry as prev',
+    fault: 'returns the new entry as prev',
     make: (memory) =>
       changing(memory, (changes) =>
         changes.map((change) =>
@@ -203,7 +203,7 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   { fault: 'ignores compaction', make: (memory) => over(memory, { compact: async () => {} }) },
   {
-    fault: 'reports a bound that falls',
+    fault: 'reports a compacted revision that decreases',
     make(memory) {
       let asked = 0;
       return over(memory, {
@@ -216,7 +216,7 @@ export const brokenStores: readonly BrokenStore[] = [
     },
   },
   {
-    fault: 'jumps over what was compacted instead of failing the watch',
+    fault: 'skips compacted changes instead of failing the watch',
     make: (memory) =>
       over(memory, {
         async watch(range, options) {
@@ -263,7 +263,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'tells a loser that it has won',
+    fault: 'reports a failed write as successful',
     make: (memory) =>
       over(memory, {
         async write(op, options) {
@@ -274,7 +274,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'hides from a loser what was in its way',
+    fault: 'omits the current entry from a failed write',
     make: (memory) =>
       over(memory, {
         async write(op, options) {
@@ -284,7 +284,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'acknowledges a write before it is done',
+    fault: 'acknowledges a write before it is executed',
     make(memory) {
       let ahead = 0;
       return over(memory, {
@@ -309,7 +309,7 @@ export const brokenStores: readonly BrokenStore[] = [
       over(memory, { list: (range, options) => memory.list({ start: range.start, end: range.end }, options) }),
   },
   {
-    fault: 'says that nothing follows',
+    fault: 'reports that no further entries follow',
     make: (memory) =>
       over(memory, {
         async *list(range, options) {
@@ -318,7 +318,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'gives one entry more than the limit',
+    fault: 'returns one entry more than the limit',
     make: (memory) =>
       over(memory, {
         list: (range, options) =>
@@ -336,7 +336,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'leaves keys deleted since out of lists of the past',
+    fault: 'omits later deleted keys from lists of past revisions',
     make: (memory) =>
       over(memory, {
         async *list(range, options) {
@@ -362,7 +362,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'has every frontier reached at once',
+    fault: 'reports every frontier as reached immediately',
     make: (memory) =>
       over(memory, {
         async watch(range, options) {
@@ -372,7 +372,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'hands out one buffer again and again',
+    fault: 'returns the same buffer repeatedly',
     make(memory) {
       const scratch = Buffer.alloc(4 * 1024 * 1024);
       return over(memory, {
@@ -390,7 +390,7 @@ export const brokenStores: readonly BrokenStore[] = [
     },
   },
   {
-    fault: 'forgets when a key was created',
+    fault: 'loses the creation revision of a key',
     make: (memory) =>
       over(memory, {
         async get(key, options) {
@@ -402,7 +402,7 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'cuts values at 64 KiB',
+    fault: 'truncates values at 64 KiB',
     make: (memory) =>
       over(memory, {
         write: (op, options) =>
@@ -410,16 +410,16 @@ export const brokenStores: readonly BrokenStore[] = [
       }),
   },
   {
-    fault: 'does not look at signals',
+    fault: 'ignores abort signals',
     make: (memory) =>
       over(memory, {
         write: (op) => memory.write(op),
         watch: (range, { signal: _, ...rest }) => memory.watch(range, rest),
       }),
   },
-  { fault: 'works on after close', make: (memory) => over(memory, { close: async () => {} }) },
+  { fault: 'continues after close', make: (memory) => over(memory, { close: async () => {} }) },
   {
-    fault: 'keeps next to no history',
+    fault: 'keeps almost no history',
     make(memory) {
       const small = new MemoryStore({ history: { minChanges: 20, minAgeMs: 0 } });
       return over(small, { close: () => Promise.all([small.close(), memory.close()]).then(() => {}) });

@@ -7,7 +7,7 @@ export interface OpenedMemory extends OpenedStore {
   readonly clock: FakeClock;
 }
 
-/** A harness over memory; `wrap` may put something around the store, `check` runs when it is done with. */
+/** A harness over memory; `wrap` may wrap the store, `check` runs after its last use. */
 export function memoryHarness(
   name: string,
   wrap: (store: MemoryStore) => { readonly store: Store; readonly check?: () => void } = (store) => ({ store }),
