@@ -35,14 +35,14 @@ function terminateListeners(): Promise<Record<string, unknown>[]> {
   );
 }
 
-/** A pooler that takes a LISTEN and keeps it for itself. */
+/** A pooler that drops LISTEN. */
 function swallowListen(data: Buffer): Buffer {
   const text = data.toString('latin1');
   return text.includes('listen "') ? Buffer.from(text.replace(/listen "(\w+)"/, "select '$1'"), 'latin1') : data;
 }
 
 if (at !== undefined) {
-  test.serial('a terminated listener costs no event and no order, and little time', async (t) => {
+  test.serial('a terminated listener loses and reorders no event, and delays none beyond the limit', async (t) => {
     const schema = newSchema();
     const writer = await opened(t, schema);
     const reader = await opened(t, schema);
@@ -65,7 +65,7 @@ if (at !== undefined) {
     await watcher.close();
   });
 
-  test.serial('without any notification changes arrive by polling', async (t) => {
+  test.serial('without notifications changes are delivered by polling', async (t) => {
     const schema = newSchema();
     const writer = await opened(t, schema, { notify: 'off' });
     const reader = await opened(t, schema);
@@ -80,7 +80,7 @@ if (at !== undefined) {
     await watcher.close();
   });
 
-  test.serial('a pooler that swallows LISTEN is noticed, told of, and worked around', async (t) => {
+  test.serial('a pooler that drops LISTEN is detected and logged, and changes are delivered by polling', async (t) => {
     const proxy = await proxied(t);
     proxy.onData = (data, direction) => (direction === 'toServer' ? swallowListen(data) : data);
     const warnings: string[] = [];
@@ -99,16 +99,16 @@ if (at !== undefined) {
     await waitFor('the warning', () => warnings.some((text) => text.includes('listenUrl')));
     await watcher.reached(await create(writer, '/a'));
     await watcher.close();
-    // With a direct way for LISTEN nothing is missing.
+    // With a direct connection for LISTEN there is no warning.
     warnings.length = 0;
     const direct = await opened(t, schema, { logger, listenUrl: at.server.url('keelson') }, proxy.port);
-    const told = await Following.open(direct, await direct.currentRevision());
-    await told.reached(await create(writer, '/b'));
+    const receiver = await Following.open(direct, await direct.currentRevision());
+    await receiver.reached(await create(writer, '/b'));
     t.deepEqual(warnings, []);
-    await told.close();
+    await receiver.close();
   });
 
-  test.serial('a listener whose connection is dead without an end is given up', async (t) => {
+  test.serial('a listener on a half-open connection is replaced', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();
     const reader = await opened(t, schema, { listenUrl: at.server.url('keelson', proxy.port) });
@@ -123,13 +123,13 @@ if (at !== undefined) {
     t.true(performance.now() - before < limitMs);
     await waitFor('the dead connection to be dropped', () => proxy.connections === 0);
     proxy.heal();
-    await waitFor('a new one', () => proxy.connections === 1);
+    await waitFor('a new connection', () => proxy.connections === 1);
     await watcher.reached(await create(writer, '/after'));
     t.deepEqual(watcher.revisions, span(start + 1, start + 3));
     await watcher.close();
   });
 
-  test.serial('a store closes while the network is silent, and leaves no connection behind', async (t) => {
+  test.serial('a store closes while the network is silent, and leaves no connection open', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();
     const store = new PostgresStore({ url: at.server.url('keelson', proxy.port), schema, readers: 3, notify: 'off' });
@@ -137,14 +137,14 @@ if (at !== undefined) {
     // Connections are accepted, but requests on them are not answered.
     proxy.onData = (data, direction) =>
       direction === 'toServer' && !data.includes('application_name') ? undefined : data;
-    // More reads than connections: some are asked over new ones, which wait to be looked over.
+    // More reads than connections: some need new connections, which wait for their verification.
     const reads = Array.from({ length: 6 }, (_, i) => t.throwsAsync(store.get(`/${i}`), { message: /closed/ }));
     await waitFor('new connections', () => proxy.connections >= 4);
     const before = performance.now();
     await store.close();
     await Promise.all(reads);
     t.true(performance.now() - before < limitMs);
-    await waitFor('all connections to be gone', () => proxy.connections === 0);
+    await waitFor('all connections to be closed', () => proxy.connections === 0);
   });
 
   test.serial('opening an open store again opens no connections', async (t) => {
@@ -163,7 +163,7 @@ if (at !== undefined) {
     t.true((await connections()) < before + 10);
   });
 
-  test.serial('a write whose answer is lost is found in the log and acknowledged', async (t) => {
+  test.serial('a write whose response is lost is found in the log and acknowledged', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();
     const store = await opened(t, schema, { notify: 'off' }, proxy.port);
@@ -171,7 +171,7 @@ if (at !== undefined) {
     for (let round = 0; round < 5; round++) {
       const before = await other.currentRevision();
       let armed = true;
-      // The batch reaches the server, its answer does not come back.
+      // The batch reaches the server, its response is lost.
       proxy.onData = (data, direction, cut) => {
         if (direction !== 'toClient' || !armed || !data.includes('T')) return data;
         if (data.length < 60) return data;
@@ -180,7 +180,7 @@ if (at !== undefined) {
         return undefined;
       };
       const written = await Promise.all(span(0, 9).map((i) => create(store, `/${round}/${i}`)));
-      t.false(armed, 'the answer was cut off');
+      t.false(armed, 'the response was dropped');
       proxy.heal();
       t.deepEqual(
         written.sort((a, b) => a - b),
@@ -190,7 +190,7 @@ if (at !== undefined) {
     }
   });
 
-  test.serial('a write that never reached the server is sent again, once', async (t) => {
+  test.serial('a write that did not reach the server is sent again, once', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();
     const store = await opened(t, schema, { notify: 'off', writeTimeoutMs: 300 }, proxy.port);
@@ -211,7 +211,7 @@ if (at !== undefined) {
     t.is((await store.count(everything)).count, 4);
   });
 
-  test.serial('a batch that was given up comes too late', async (t) => {
+  test.serial('an abandoned batch is rejected when it is executed later', async (t) => {
     const schema = newSchema();
     const store = await opened(t, schema);
     const revision = await create(store, '/a');
@@ -233,7 +233,7 @@ if (at !== undefined) {
   });
 
   test.serial(
-    'a write whose outcome cannot be determined is reported so, and waiting writes had no effect',
+    'a write with an undetermined outcome is reported as OutcomeUnknown, and queued writes have no effect',
     async (t) => {
       const proxy = await proxied(t);
       const schema = newSchema();
@@ -256,7 +256,7 @@ if (at !== undefined) {
     },
   );
 
-  test.serial('reads survive the end of their connections', async (t) => {
+  test.serial('reads are retried when their connections end', async (t) => {
     const schema = newSchema();
     const store = await opened(t, schema);
     await Promise.all(span(0, 49).map((i) => create(store, `/${i}`)));
@@ -270,7 +270,7 @@ if (at !== undefined) {
     }
   });
 
-  test.serial('terminated writers lose no acknowledged write and do none twice', async (t) => {
+  test.serial('terminated writers lose no acknowledged write and repeat none', async (t) => {
     const schema = newSchema();
     const store = await opened(t, schema);
     const start = await store.currentRevision();
@@ -310,7 +310,7 @@ if (at !== undefined) {
   });
 
   test.serial(
-    'a promoted standby is another epoch: revisions go on far above, and watches that lost nothing go on',
+    'a promoted standby begins an epoch with much higher revisions, and watches without lost changes continue',
     async (t) => {
       const schema = newSchema();
       const store = await opened(t, schema, { connectTimeoutMs: 20_000 });
@@ -337,7 +337,7 @@ if (at !== undefined) {
     },
   );
 
-  test.serial('a killed database comes back with every acknowledged write, and watches go on', async (t) => {
+  test.serial('after a crash of the database every acknowledged write remains, and watches continue', async (t) => {
     const schema = newSchema();
     const store = await opened(t, schema);
     const other = await opened(t, schema);

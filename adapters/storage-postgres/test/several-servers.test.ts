@@ -34,7 +34,7 @@ async function list(store: PostgresStore, revision?: number) {
 }
 
 if (at !== undefined) {
-  test('servers that start together on nothing make one store', async (t) => {
+  test('servers that start concurrently on an empty database create one store', async (t) => {
     const { stores } = await servers(t, 6);
     const identities = await Promise.all(stores.map((store) => store.identity()));
     t.is(new Set(identities.map(({ storeId }) => storeId)).size, 1);
@@ -44,7 +44,7 @@ if (at !== undefined) {
   });
 
   for (const notify of ['after', 'txn', 'off'] as const) {
-    test(`concurrent writers on two servers have one order that every watcher sees whole (notify ${notify})`, async (t) => {
+    test(`concurrent writers on two servers have one order that every watcher receives completely (notify ${notify})`, async (t) => {
       const { stores, first, second } = await servers(t, 2, { notify });
       const start = await first.currentRevision();
       const watchers = [await Following.open(first, start, true), await Following.open(second, start, true)];
@@ -70,7 +70,7 @@ if (at !== undefined) {
     });
   }
 
-  test('what one server has acknowledged every read of another one sees', async (t) => {
+  test('a write that one server has acknowledged is visible to every read of another', async (t) => {
     const { first, second } = await servers(t, 2);
     for (let i = 0; i < 40; i++) {
       const [writer, reader] = i % 2 === 0 ? [first, second] : [second, first];
@@ -86,7 +86,7 @@ if (at !== undefined) {
     }
   });
 
-  test('of racers on several servers exactly one wins each revision', async (t) => {
+  test('exactly one of several concurrent writers on several servers wins each revision', async (t) => {
     const { stores, first } = await servers(t, 3);
     let expect = await create(first, '/a');
     for (let round = 0; round < 20; round++) {
@@ -103,7 +103,7 @@ if (at !== undefined) {
     }
   });
 
-  test('a key expires by one delete, whichever server sees to it', async (t) => {
+  test('a key expires by one delete, from whichever server', async (t) => {
     const { first, second, stores } = await servers(t, 3);
     const start = await first.currentRevision();
     const watcher = await Following.open(second, start, true);
@@ -118,7 +118,7 @@ if (at !== undefined) {
     await watcher.close();
   });
 
-  test('the log grows into new partitions, and compaction drops old ones under watchers and readers', async (t) => {
+  test('the log grows into new partitions, and compaction drops old ones while watches and reads continue', async (t) => {
     const { first, second, schema } = await servers(t, 2, { partitionRevisions: 40 });
     const start = await first.currentRevision();
     const watcher = await Following.open(second, start, true);
@@ -143,20 +143,20 @@ if (at !== undefined) {
     t.deepEqual(watcher.revisions, span(start + 1, start + 480));
     t.true((await partitions()) <= 6, `${await partitions()} partitions`);
     await watcher.close();
-    // Nothing but the clock is left of the log when all of it is compacted.
+    // Only the current revision remains when the whole log is compacted.
     await first.compact(last);
     await first.maintain();
     t.is(await second.currentRevision(), last);
     t.is(await create(second, '/after'), last + 1);
   });
 
-  test('a database on another timeline starts an epoch far above, and what it lost is gone for everybody', async (t) => {
+  test('a database on another timeline begins an epoch with much higher revisions, and lost revisions are compacted', async (t) => {
     const { first, second, schema } = await servers(t, 2);
     for (let i = 0; i < 10; i++) await create(first, `/a/${i}`);
     const last = await first.currentRevision();
     const caughtUp = await Following.open(second, last - 3);
     await caughtUp.reached(last);
-    // As after a failover: the server says that it writes another timeline than the store was written on.
+    // As after a failover: the server reports another timeline than that of the store.
     await at.server.sql(
       'keelson',
       `create or replace function "${schema}".timeline() returns text language sql volatile as 'select ''0000FFFF''::text'`,
@@ -176,26 +176,26 @@ if (at !== undefined) {
     await caughtUp.close();
   });
 
-  test('a database that went back in time does not take its clients with it', async (t) => {
+  test('a database that was restored to an earlier state ends watches with Compacted and begins an epoch', async (t) => {
     const { first, second, schema } = await servers(t, 2);
     for (let i = 0; i < 10; i++) await create(first, `/a/${i}`);
     const last = await second.currentRevision();
     const [ahead, behind] = [await Following.open(second, last), await Following.open(second, last - 5)];
     await behind.reached(last);
-    // As after the restore of a backup: the last five writes never were.
+    // As after the restore of a backup: the last five writes are lost.
     await at.server.sql('keelson', `delete from "${schema}".log where rev > ${last - 5}`);
     await at.server.sql('keelson', `delete from "${schema}".objects where mod_rev > ${last - 5}`);
     const revision = await second.currentRevision();
     t.true(revision > last + 999_999, `${revision}`);
     t.is((await list(first)).length, 5);
-    await waitFor('the watchers to be told', () => ahead.failure !== undefined && behind.failure !== undefined);
+    await waitFor('the watches to fail', () => ahead.failure !== undefined && behind.failure !== undefined);
     t.true(isStorageError(ahead.failure, 'Compacted'));
     t.true(isStorageError(behind.failure, 'Compacted'));
     t.true((await create(first, '/a/9')) > revision);
     t.is((await first.identity()).epoch, 2);
   });
 
-  test('another store under the same name is detected and refused', async (t) => {
+  test('another store in the same schema is detected and rejected', async (t) => {
     const { first, schema } = await servers(t, 1);
     await create(first, '/a');
     await at.server.sql('keelson', `update "${schema}".meta set store_id = gen_random_uuid()`);
@@ -203,7 +203,7 @@ if (at !== undefined) {
     t.true(isStorageError(await t.throwsAsync(create(first, '/b')), 'EpochChanged'));
   });
 
-  test('a store that was made by a newer version is refused with a sentence', async (t) => {
+  test('a store of a newer version is rejected with a message', async (t) => {
     const { schema } = await servers(t, 1);
     await at.server.sql(
       'keelson',
@@ -215,18 +215,18 @@ if (at !== undefined) {
     await store.close();
   });
 
-  test('asynchronous commit is refused unless it is asked for', async (t) => {
+  test('asynchronous commit is rejected unless it is allowed', async (t) => {
     const url = `${at.server.direct('keelson')}?options=${encodeURIComponent('-c synchronous_commit=off')}`;
     const refused = new PostgresStore({ url, schema: newSchema(), allowUnsafeServer: true });
     t.regex((await t.throwsAsync(refused.ready()))?.message ?? '', /synchronous_commit is off/);
     await refused.close();
-    const asked = new PostgresStore({ url, schema: newSchema(), allowUnsafeServer: true, allowAsyncCommit: true });
-    await asked.ready();
-    await create(asked, '/a');
-    await asked.close();
+    const allowed = new PostgresStore({ url, schema: newSchema(), allowUnsafeServer: true, allowAsyncCommit: true });
+    await allowed.ready();
+    await create(allowed, '/a');
+    await allowed.close();
   });
 
-  test('a role that may only use what exists can open the store', async (t) => {
+  test('a role without the permission to create objects can open an existing store', async (t) => {
     const { schema } = await servers(t, 1);
     await at.server.sql(
       'keelson',
@@ -242,7 +242,7 @@ if (at !== undefined) {
     await store.close();
   });
 
-  test('metrics tell of batches, notifications and watches', async (t) => {
+  test('metrics report batches, notifications and watches', async (t) => {
     const values = new Map<string, number>();
     const metric = ({ name }: { readonly name: string }) => ({
       add: (value: number) => values.set(name, (values.get(name) ?? 0) + value),
@@ -265,7 +265,7 @@ if (at !== undefined) {
     t.is(value('watch_streams'), 0);
   });
 
-  test('without prepared statements everything works as well', async (t) => {
+  test('reads, writes and watches work without prepared statements', async (t) => {
     const { first, second } = await servers(t, 2, { preparedStatements: false });
     const watcher = await Following.open(second, await first.currentRevision(), true);
     const revision = await create(first, '/a', 'ä\u0000ö');

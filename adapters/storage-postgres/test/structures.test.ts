@@ -24,7 +24,7 @@ function push(queue: WriteQueue, op: WriteOp, options = {}) {
 
 const keysOf = (batch: readonly { readonly op: WriteOp }[]) => batch.map(({ op }) => op.key);
 
-test('a batch has at most 256 writes, a megabyte, and one write per key, in the order they came', (t) => {
+test('a batch has at most 256 writes, a megabyte, and one write per key, in order of arrival', (t) => {
   const queue = new WriteQueue();
   for (let i = 0; i < 300; i++) push(queue, put(`/${i}`));
   t.is(queue.take().length, 256);
@@ -42,7 +42,7 @@ test('a batch has at most 256 writes, a megabyte, and one write per key, in the 
   t.true(queue.empty);
 });
 
-test('writes given back come first, keep their order, and travel alone when told so', (t) => {
+test('returned writes are first in the queue, keep their order, and are sent alone on request', (t) => {
   const queue = new WriteQueue();
   for (const key of ['/a', '/b']) push(queue, put(key));
   const batch = queue.take();
@@ -54,7 +54,7 @@ test('writes given back come first, keep their order, and travel alone when told
   t.deepEqual(keysOf(queue.take()), ['/c', '/a']);
 });
 
-test('an aborted write that was not sent is not sent, one that was sent is unknown', async (t) => {
+test('an aborted write is not sent; one that has been sent is OutcomeUnknown', async (t) => {
   const queue = new WriteQueue();
   const controller = new AbortController();
   const { signal } = controller;
@@ -72,7 +72,7 @@ test('an aborted write that was not sent is not sent, one that was sent is unkno
   t.deepEqual(queue.take(), []);
 });
 
-test('too many waiting writes are refused', (t) => {
+test('writes are rejected when the queue is full', (t) => {
   const queue = new WriteQueue();
   for (let i = 0; i < 50_000; i++) push(queue, put('/a', 0));
   t.true(
@@ -85,7 +85,7 @@ test('too many waiting writes are refused', (t) => {
   t.true(queue.empty);
 });
 
-test('bounds that hold U+0000 are said without it', (t) => {
+test('range bounds that contain U+0000 are expressed without it', (t) => {
   t.deepEqual(boundsOf({ start: '/a', end: '/b' }), { start: '/a', end: '/b' });
   t.deepEqual(boundsOf({ start: '/a', startExclusive: true, end: '/b' }), { start: '/a\u0001', end: '/b' });
   t.deepEqual(boundsOf({ start: '/a\0', end: '/b\0zz' }), { start: '/a\u0001', end: '/b\u0001' });
@@ -99,7 +99,7 @@ test('bounds that hold U+0000 are said without it', (t) => {
   );
 });
 
-test('recent changes know how far back they reach, with and without what was replaced', (t) => {
+test('recent changes report the revision that they reach back to, with and without previous values', (t) => {
   const recent = new RecentChanges();
   const range = new OrderedRange({ start: '/', end: '0' });
   const change = (revision: number, full: boolean) => {
@@ -125,7 +125,7 @@ test('recent changes know how far back they reach, with and without what was rep
   t.is(recent.read(6003, range, true).changes[0]?.revision, 6004);
 });
 
-test('errors of the server and of the network are told apart', (t) => {
+test('errors of the server and of the network are distinguished', (t) => {
   const fromServer = (code: string) => Object.assign(new Error('text'), { code, severity: 'ERROR' });
   for (const code of ['57P01', '57P02', '08006']) t.true(isConnectionLost(fromServer(code)), code);
   for (const code of ['40001', '23514', '53100', 'KS001']) t.false(isConnectionLost(fromServer(code)), code);
@@ -147,7 +147,7 @@ test('errors of the server and of the network are told apart', (t) => {
   );
 });
 
-test('a URL is split into what the driver and what the store understands', (t) => {
+test('a URL is split into options of the driver and options of the store', (t) => {
   const { parseUrl } = postgresAdapter;
   t.deepEqual(
     parseUrl('//u:p%40w@h:1/db?sslmode=require&schema=plane&notify=txn&minAgeMs=1000&readers=3&allowAsyncCommit=true'),
@@ -177,7 +177,7 @@ test('a URL is split into what the driver and what the store understands', (t) =
   }
 });
 
-test('options that make no sense are refused with a sentence', (t) => {
+test('invalid options are rejected with a message', (t) => {
   for (const options of [
     { schema: 'a"b' },
     { schema: 'pg_x' },
@@ -190,7 +190,7 @@ test('options that make no sense are refused with a sentence', (t) => {
   }
 });
 
-test('migrations are numbered without a gap', async (t) => {
+test('migrations are numbered without gaps', async (t) => {
   const migrations = await readMigrations();
   t.deepEqual(
     migrations.map(({ version }) => version),

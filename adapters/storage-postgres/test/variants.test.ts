@@ -5,7 +5,7 @@ import { create, everything, Following, span, waitFor } from './support/followin
 import { newSchema } from './support/postgres-harness.ts';
 import { findPostgres, type PostgresServer, type ServerOptions, startPostgres } from './support/postgres-server.ts';
 
-// In what servers differ; `npm run conformance` runs all cases on each of them.
+// Differences between servers; `npm run conformance` runs all cases on each of them.
 
 type Variant = NonNullable<ServerOptions['variant']>;
 
@@ -78,26 +78,26 @@ async function exercise(t: ExecutionContext, first: PostgresStore, second: Postg
   return end;
 }
 
-on('pooled', 'behind PgBouncer in transaction mode the default URL works', async (t, server) => {
+on('pooled', 'the default URL works behind PgBouncer in transaction mode', async (t, server) => {
   const schema = newSchema();
   const warnings: string[] = [];
   const first = await opened(t, server, { schema, logger: warningLogger(warnings) });
   const second = await opened(t, server, { schema });
-  // The sessions of the pool serve both stores, in turns.
+  // The sessions of the pool alternate between both stores.
   await exercise(t, first, second);
   await waitFor('the warning', () => warnings.length > 0);
   t.regex(warnings.join(), /pooler in transaction mode.*listenUrl/);
   t.is(warnings.length, 1);
   const shared = await server.sql('keelson', `select 1 from pg_stat_activity where application_name = 'keelson'`);
-  t.true(shared.length < 20, 'through the pool');
+  t.true(shared.length < 20, 'connections are pooled');
   const watcher = await Following.open(second, await second.currentRevision());
   const before = performance.now();
   await watcher.reached(await create(first, '/polled'));
-  t.true(performance.now() - before < 15_000, 'found by polling');
+  t.true(performance.now() - before < 15_000, 'delivered by polling');
   await watcher.close();
 });
 
-on('pooled', 'behind PgBouncer with a direct listenUrl notifications arrive', async (t, server) => {
+on('pooled', 'notifications are received behind PgBouncer with a direct listenUrl', async (t, server) => {
   const schema = newSchema();
   const warnings: string[] = [];
   const received: string[] = [];
@@ -123,24 +123,28 @@ on('pooled', 'behind PgBouncer with a direct listenUrl notifications arrive', as
   await watcher.close();
 });
 
-on('pooled', 'old history is dropped through PgBouncer and leaves nothing in its sessions', async (t, server) => {
-  const schema = newSchema();
-  const warnings: string[] = [];
-  const store = await opened(t, server, { schema, partitionRevisions: 20, logger: warningLogger(warnings) });
-  for (const i of span(1, 70)) await create(store, `/${i}`);
-  const partitions = async () =>
-    (await server.sql('keelson', `select 1 from pg_inherits where inhparent = '"${schema}".log'::regclass`)).length;
-  const before = await partitions();
-  await store.compact(await store.currentRevision());
-  t.true((await partitions()) <= before - 2);
-  t.deepEqual(await server.sql('keelson', `select * from pg_locks where locktype = 'advisory'`), []);
-  t.deepEqual(
-    warnings.filter((text) => !text.includes('listenUrl')),
-    [],
-  );
-});
+on(
+  'pooled',
+  'old history is dropped through PgBouncer without locks or warnings in its sessions',
+  async (t, server) => {
+    const schema = newSchema();
+    const warnings: string[] = [];
+    const store = await opened(t, server, { schema, partitionRevisions: 20, logger: warningLogger(warnings) });
+    for (const i of span(1, 70)) await create(store, `/${i}`);
+    const partitions = async () =>
+      (await server.sql('keelson', `select 1 from pg_inherits where inhparent = '"${schema}".log'::regclass`)).length;
+    const before = await partitions();
+    await store.compact(await store.currentRevision());
+    t.true((await partitions()) <= before - 2);
+    t.deepEqual(await server.sql('keelson', `select * from pg_locks where locktype = 'advisory'`), []);
+    t.deepEqual(
+      warnings.filter((text) => !text.includes('listenUrl')),
+      [],
+    );
+  },
+);
 
-on('pooled', 'named statements that a pooler does not keep are refused with a sentence', async (t, server) => {
+on('pooled', 'named statements that a pooler does not keep are rejected with a message', async (t, server) => {
   const schema = newSchema();
   const failures: unknown[] = [];
   const store = new PostgresStore({
@@ -155,7 +159,7 @@ on('pooled', 'named statements that a pooler does not keep are refused with a se
     await store.ready();
     await Promise.all(span(1, 8).map((i) => store.get(`/${i}`)));
   };
-  await waitFor('a refusal', async () => {
+  await waitFor('a rejection', async () => {
     await attempt().catch((error: unknown) => failures.push(error));
     return failures.length > 0;
   });
@@ -163,7 +167,7 @@ on('pooled', 'named statements that a pooler does not keep are refused with a se
   t.regex(String(failures[0]), /a pooler does not keep named statements; remove preparedStatements=true/);
 });
 
-on('crowded', 'with eight connections in all two servers get along', async (t, server) => {
+on('crowded', 'two servers work with eight connections in total', async (t, server) => {
   const schema = newSchema();
   const first = await opened(t, server, { schema });
   const second = await opened(t, server, { schema });
@@ -175,7 +179,7 @@ on('crowded', 'with eight connections in all two servers get along', async (t, s
   t.is((await second.count(everything)).count, 1);
 });
 
-on('crowded', 'a server that finds no connection left says so', async (t, server) => {
+on('crowded', 'a server reports that no connection is available', async (t, server) => {
   const held = span(1, 8).map(() => server.sql('keelson', 'select pg_sleep(4)'));
   t.teardown(() => Promise.allSettled(held));
   await waitFor('all connections', async () => {
@@ -210,7 +214,7 @@ on('newest', 'the newest PostgreSQL serves writes, reads, watches and compaction
   t.like(error, { code: 'Compacted' });
 });
 
-on('installed', 'a server that does not flush is refused unless it is asked for', async (t, server) => {
+on('installed', 'a server without fsync is rejected unless it is allowed', async (t, server) => {
   const schema = newSchema();
   const attempt = async (): Promise<string> => {
     const store = new PostgresStore({ url: server.url('keelson'), schema });

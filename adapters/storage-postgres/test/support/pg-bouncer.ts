@@ -13,7 +13,7 @@ interface RunOptions {
   readonly gid?: number;
 }
 
-/** Ends the pooler when this process is gone. */
+/** Ends the pooler when this process has ended. */
 const guard = `exec 3<&0
 "$1" "$2" </dev/null >/dev/null 2>&1 & p=$!
 (cat <&3 >/dev/null; kill -KILL $p 2>/dev/null) &

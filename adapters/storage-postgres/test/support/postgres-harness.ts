@@ -127,7 +127,7 @@ export function postgresHarness(
       await store.close();
       return openOn(schema);
     },
-    // For the database it is as if the process had died: every connection ends without a goodbye.
+    // As if the process had been killed: every connection ends without Terminate.
     async killAndReopen({ store, schema }) {
       await administration.run(
         `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keelson' and pid <> pg_backend_pid()`,

@@ -20,16 +20,16 @@ import pg from 'pg';
 import { startPgBouncer } from './pg-bouncer.ts';
 
 export interface ServerOptions {
-  /** Settings as a user would have them; otherwise fast ones, that a power failure would punish. */
+  /** Safe settings as of a user; otherwise fast ones, which may lose data in a power failure. */
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Default: what `KEELSON_TEST_POSTGRES` says. */
+  /** Default: the value of `KEELSON_TEST_POSTGRES`. */
   readonly variant?: Variant;
 }
 
-/** A PostgreSQL server of this test file alone. It ends with the process, however that ends. */
+/** A PostgreSQL server of this test file alone. It ends with the process, also when that is killed. */
 export interface PostgresServer {
-  /** Of the pooler, where there is one. */
+  /** The port of the pooler, or of the server without a pooler. */
   readonly port: number;
   /** Of a database, over the loopback interface; `port` may be that of a proxy. */
   url(database: string, port?: number): string;
@@ -87,8 +87,8 @@ function link(folder: string): void {
 }
 
 /**
- * In what way the suites meet PostgreSQL: as it is installed; the newest one; behind a PgBouncer in transaction mode;
- * with hardly enough connections. `KEELSON_TEST_POSTGRES` chooses.
+ * The variants of PostgreSQL: as it is installed; the newest one; behind a PgBouncer in transaction mode;
+ * with few connections. `KEELSON_TEST_POSTGRES` chooses.
  */
 type Variant = 'installed' | 'newest' | 'pooled' | 'crowded';
 const variants: readonly Variant[] = ['installed', 'newest', 'pooled', 'crowded'];
@@ -139,15 +139,15 @@ function unprivileged(): { uid: number; gid: number } | undefined {
 
 const fast = { fsync: 'off', full_page_writes: 'off' };
 
-// Postgres under a shell that ends with it, or ends it when this process is gone, and cleans up unless it is to be
-// started again.
+// Postgres under a shell that ends with it, or ends it when this process has ended, and cleans up unless it is
+// restarted.
 const guard = `exec 3<&0
 "$2" -D "$1/data" </dev/null >>"$1/log" 2>&1 & p=$!
 (cat <&3 >/dev/null; kill -QUIT $p 2>/dev/null) &
 wait $p
 [ -e "$1/keep" ] || rm -rf "$1"`;
 
-/** A connection of the tests' own; stores that are closing may still hold the last ones for a moment. */
+/** A connection of the tests; stores that are closing may still use the last ones for a moment. */
 async function connected(connectionString: string): Promise<pg.Client> {
   const deadline = Date.now() + 20_000;
   for (;;) {
@@ -226,7 +226,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     const deadline = Date.now() + 30_000;
     writeFileSync(keep, '');
     for (;;) {
-      // A server that follows a killed one finds its memory in use until the last child has noticed, and gives up.
+      // A server that follows a killed one finds its memory in use until its last child has ended, and fails.
       if (shell?.exitCode !== null) {
         await end();
         shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres')], {

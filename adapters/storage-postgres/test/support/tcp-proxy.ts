@@ -4,8 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 type Direction = 'toServer' | 'toClient';
 
 /**
- * A TCP proxy in front of a server, for faults of the network. `onData` sees every piece and says what goes on instead
- * of it; `undefined` swallows it.
+ * A TCP proxy in front of a server, for faults of the network. `onData` receives every chunk and returns its
+ * replacement; `undefined` drops it.
  */
 export class TcpProxy {
   readonly #target: number;
@@ -37,12 +37,12 @@ export class TcpProxy {
     return this.#pairs.size;
   }
 
-  /** Breaks every connection off. */
+  /** Closes every connection. */
   cutAll(): void {
     for (const pair of [...this.#pairs]) for (const socket of pair) socket.destroy();
   }
 
-  /** From now on nothing passes, and neither side is notified. */
+  /** From now on nothing is transmitted, and neither side is notified. */
   blackHole(): void {
     this.onData = () => undefined;
   }

@@ -3,9 +3,9 @@ import { findPostgres, type PostgresServer, type ServerOptions, startPostgres } 
 
 /**
  * A server for the tests of this file, started before the first and stopped after the last. Without PostgreSQL on the
- * machine the tests are skipped where everybody sees it, and fail where they must not be missing (`CI` is set).
+ * machine the tests are skipped visibly, and fail where they are required (`CI` is set).
  *
- * @returns undefined when there is no PostgreSQL; what depends on the server is then not to be registered.
+ * @returns undefined when there is no PostgreSQL; tests that depend on the server must not be registered then.
  */
 export function serverFor(test: TestFn, options: ServerOptions = {}): { readonly server: PostgresServer } | undefined {
   if (findPostgres() === undefined) {
