@@ -26,7 +26,7 @@ export interface AgentNodeOptions {
   readonly api?: ApiClient;
   /** Options of the command line. */
   readonly words?: readonly string[];
-  /** Hears of what happens to pods. */
+  /** Receives the events of pods. */
   readonly events?: EventRecorder;
   /** Default: nothing may be mounted. */
   readonly mounter?: Mounter;

@@ -15,13 +15,13 @@ export interface AgentProcess {
   readonly pid: number;
   /** Resolves to the exit code when it has ended, by itself or not. */
   readonly exited: Promise<number | null>;
-  /** What it wrote to stderr so far. */
+  /** Its output on stderr so far. */
   stderr(): string;
-  /** Pods as its read-only port shows them; empty while it does not answer. */
+  /** Pods as its read-only port returns them; empty while it does not respond. */
   pods(): Promise<readonly Pod[]>;
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export class AgentMachine {
     return this.#port;
   }
 
-  /** `further` are in place of those that all agents of the machine have. */
+  /** `further` replace the options that all agents of the host have. */
   start(further = this.#words, runtime = this.#runtime): AgentProcess {
     const words = [
       `--pod-manifest-path=${this.manifests}`,
@@ -76,14 +76,14 @@ export class AgentMachine {
       `--hostname-override=${this.nodeName}`,
       '--fail-swap-on=false',
       '--make-iptables-util-chains=false',
-      // How full this machine is decides nothing.
+      // The load of this machine has no effect.
       '--eviction-hard=',
       ...further,
     ];
     const env = cleanEnvironment({
       KEELSON_AGENT_RUNTIME: runtime,
       KEELSON_AGENT_LOG_ROOT: join(this.dir, 'log'),
-      // The settings of this machine's kernel and its cgroups stay as they are.
+      // The kernel settings and cgroups of the host are not changed.
       KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
       KEELSON_AGENT_CGROUP_ROOT: '/nonexistent',
     });
@@ -92,13 +92,13 @@ export class AgentMachine {
     return this.#last;
   }
 
-  /** Puts a file into the folder of manifests in one step. */
+  /** Creates a file in the folder of manifests atomically. */
   async drop(name: string, text: string): Promise<void> {
     await writeFile(join(this.manifests, `.${name}`), text);
     await rename(join(this.manifests, `.${name}`), join(this.manifests, name));
   }
 
-  /** Ends all static pods and then the agent; whatever watches over containers goes with their files. */
+  /** Ends all static pods and then the agent; monitors of containers end with their files. */
   async clear(): Promise<void> {
     for (const name of await readdir(this.manifests)) await rm(join(this.manifests, name), { recursive: true });
     for (const runtime of ['runtime', 'runtime-oci']) {

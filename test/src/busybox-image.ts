@@ -5,7 +5,7 @@ import { buildRoot, dockerArchive, findProgram, tarOf } from '@keelson/test-supp
 
 export interface BusyboxImage {
   readonly reference: string;
-  /** What the image says of users, commands and so on. */
+  /** The configuration of the image: user, command and so on. */
   readonly config?: object;
 }
 

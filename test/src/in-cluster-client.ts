@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { AuthenticationV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 
 /*
- * Runs in a pod. Prints the user that the server sees, and then the names of the config maps of its namespace, or the
- * reason why it may not read them.
+ * Runs in a pod. Prints its user as authenticated by the server, and then the names of the config maps of its
+ * namespace, or the reason why it is not permitted to read them.
  */
 
 const config = new KubeConfig();

@@ -16,9 +16,9 @@ export interface KeelsonProcess {
   readonly pid: number;
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
-  /** What the process wrote to stdout and stderr so far. */
+  /** The output of the process on stdout and stderr so far. */
   output(): { readonly stdout: string; readonly stderr: string };
 }
 
@@ -27,7 +27,7 @@ export function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'keelson-test-'));
 }
 
-/** The same in memory, where the machine has room: for data that only has to survive the end of a process. */
+/** The same in memory, where the machine has enough: for data that only has to survive the end of a process. */
 export function memoryDirectory(): Promise<string> {
   return mkdtemp(join(memoryFolder(), 'keelson-test-'));
 }
@@ -42,7 +42,7 @@ function exited(child: ChildProcess): Promise<number | null> {
     : new Promise((resolve) => child.once('exit', (code) => resolve(code)));
 }
 
-/** Environment without settings of the caller's own. */
+/** The environment without settings of the caller. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     (entry): entry is [string, string] =>

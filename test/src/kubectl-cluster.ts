@@ -19,23 +19,23 @@ import { findKubectl, Kubectl } from './kubectl.ts';
 
 /** A server in a process of its own and a kubectl bound to it. */
 export interface KubectlContext {
-  /** The first, when several stand behind the kubeconfig. */
+  /** The first, when the kubeconfig refers to several. */
   readonly server: KeelsonProcess;
   readonly kubectl: Kubectl;
-  /** A directory of the test's own; gone when the file ends. */
+  /** A directory of the test, removed when the file ends. */
   readonly folder: string;
 }
 
 export interface KubectlTestOptions {
   readonly args?: readonly string[];
   /**
-   * Two servers on one database, with kubectl's connections going to them in turn. Default: one server on its default
-   * storage.
+   * Two servers on one database, with connections of kubectl alternating between them. Default: one server on its
+   * default storage.
    */
   readonly backend?: DatabaseName;
 }
 
-/** What has to be undone when the file ends, last first. */
+/** Steps of the cleanup when the file ends, last first. */
 class Cleanup {
   readonly #steps: (() => unknown)[] = [];
 
@@ -77,7 +77,7 @@ function skipping(why: string): TestFn<KubectlContext> {
 }
 
 /**
- * AVA's test function with the servers of one test file. Without a kubectl, or without the database asked for, the
+ * AVA's test function with the servers of one test file. Without a kubectl, or without the requested database, the
  * tests are skipped visibly; in CI that is an error.
  */
 export async function kubectlTest(options: KubectlTestOptions = {}): Promise<TestFn<KubectlContext>> {
@@ -106,7 +106,7 @@ export async function kubectlTest(options: KubectlTestOptions = {}): Promise<Tes
   return test;
 }
 
-/** Makes a namespace named after the test and returns its name. */
+/** Creates a namespace named after the test and returns its name. */
 export async function namespaceFor(kubectl: Kubectl, title: string): Promise<string> {
   const name = title
     .toLowerCase()

@@ -18,7 +18,7 @@ const works = (command: string): boolean =>
 
 /**
  * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go
- * modules. Undefined when none can be had; in CI that is an error, because a suite that silently shrinks proves
+ * modules. Undefined when none is available; in CI that is an error, because a suite that silently shrinks proves
  * nothing.
  */
 export function findKubectl(): string | undefined {

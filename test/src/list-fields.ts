@@ -1,10 +1,10 @@
 import type { KindDefinition, Schema, SchemaNode } from '@keelson/core';
 import { childField, type MessageNode } from '@keelson/core/internal';
 
-/** A list or map somewhere in the objects of a kind. */
+/** A list or map at any path of the objects of a kind. */
 export interface CollectionField {
   readonly kind: KindDefinition;
-  /** Fields from the object down; a list or map on the way has one element. */
+  /** Fields from the object down; a list or map on the path has one element. */
   readonly steps: readonly string[];
   readonly node: Extract<SchemaNode, { type: 'list' | 'map' }>;
   /** The field is a map, and `node` is the list that its values are. */
@@ -103,7 +103,7 @@ export function collectionValue(node: CollectionField['node'], count: number, di
   return node.type === 'list' ? values : Object.fromEntries(values.map((value, i) => [`x${i}`, value]));
 }
 
-/** An object of the kind that has `value` in the field, and on the way there what the schema demands. */
+/** An object of the kind with `value` in the field, and the required fields on the path. */
 export function objectWith({ kind, steps, ofMapValue }: CollectionField, value: unknown): Record<string, unknown> {
   const root = descend(kind.schema.node, steps, ofMapValue ? { x: value } : value) as Record<string, unknown>;
   const metadata = { name: 'scan', ...(kind.scope === 'Namespaced' ? { namespace: 'default' } : {}) };

@@ -4,13 +4,13 @@ import { eventually } from '@keelson/testing';
 import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from './keelson-process.ts';
 import { Kubectl } from './kubectl.ts';
 
-/** What `keelson up` calls the node that it runs. */
+/** The name of the node of `keelson up`. */
 export const nodeName = hostname().trim().toLowerCase();
 
 /** A `keelson up` in a process of its own, and kubectl for it. */
 export interface NodeOfUp {
   readonly kubectl: Kubectl;
-  /** A directory of the test's own, where containers may write and read: they are processes of the machine. */
+  /** A directory of the test's own, where containers may write and read: they are processes of the host. */
   readonly folder: string;
   readonly server: KeelsonProcess;
   /** Ends the pods, the server, and the directory. */

@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 
-/** An answer, read to its end. */
+/** A response with its complete body. */
 export interface PlainReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -12,7 +12,7 @@ export interface PlainRequest {
   readonly body?: string | Buffer;
 }
 
-/** HTTP as Node has it, without any opinion about what is sent. */
+/** The HTTP client of Node, without validation of requests. */
 export class PlainHttp {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -21,7 +21,7 @@ export class PlainHttp {
     this.#url = url;
   }
 
-  /** Gives back the answer while it is still coming in. */
+  /** Returns the response while its body is still received. */
   open(method: string, path: string, { headers = {}, body }: PlainRequest = {}): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

@@ -6,13 +6,13 @@ import { createProcessRuntime } from '@keelson/runtime-process';
 
 export interface OpenedEngine {
   readonly engine: ContainerEngine;
-  /** Called when all pods are gone. */
+  /** Called when all pods are removed. */
   close(): Promise<void>;
 }
 
 const cgroupRoot = '/sys/fs/cgroup';
 
-/** What the binary made above the cgroups of pods. Fails when one of those is left. */
+/** Cgroups of the binary above those of pods. Fails when a cgroup of a pod remains. */
 function removeCgroups(parent: string): void {
   for (const hierarchy of ['', ...readdirSync(cgroupRoot)]) {
     const folder = join(cgroupRoot, hierarchy, parent);

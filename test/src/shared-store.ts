@@ -4,9 +4,9 @@ import type { Store } from '@keelson/core/storage-adapter';
 /** One server's connection to a store that several servers use. */
 export interface Connection {
   readonly store: Store;
-  /** From now on nothing of this server reaches the store, and nothing comes back: to the others it is dead. */
+  /** From now on no call of this server reaches the store, and no response is returned, as after a crash. */
   cut(): void;
-  /** Lets only the stream of changes stand still. */
+  /** Pauses only the stream of changes. */
   holdStream(held: boolean): void;
 }
 

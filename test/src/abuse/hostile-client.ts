@@ -19,7 +19,7 @@ export function targetOf(
   return { host: hostname, port: Number(port), tls: { ca: authority, cert: certificate, key } };
 }
 
-/** What came back for one request. `closed` without a status: the server ended the connection and returned nothing. */
+/** The result of one request. `closed` without a status: the server ended the connection and returned nothing. */
 export interface HostileReply {
   readonly outcome: 'answered' | 'streaming' | 'closed' | 'hung';
   readonly status: number;

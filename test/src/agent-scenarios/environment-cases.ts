@@ -6,9 +6,9 @@ export interface EnvironmentCase {
   readonly envFrom?: readonly coreV1.EnvFromSource[];
   /** Further words of the container. */
   readonly container?: Partial<coreV1.Container>;
-  /** What the container echoes. In commands of pods `$$` stands for one `$`. */
+  /** The output of the container. In commands of pods `$$` stands for one `$`. */
   readonly echo: string;
-  /** `{…}` stands for an amount that the node can give, or what the API says of the pod. */
+  /** `{…}` is replaced by an allocatable amount of the node, or a value of the pod in the API. */
   readonly prints: string;
 }
 
@@ -48,7 +48,7 @@ export const environmentCases: readonly EnvironmentCase[] = [
     prints: '2 67108864 250 32',
   },
   {
-    title: 'downward variables: without limits of CPU and memory, what the node can give',
+    title: 'downward variables: without limits of CPU and memory, the allocatable amount of the node',
     env: [resource('A', 'limits.cpu'), resource('B', 'limits.memory')],
     echo: '$A $B',
     prints: '{cpu} {memory}',
@@ -62,7 +62,7 @@ export const environmentCases: readonly EnvironmentCase[] = [
     prints: '64 32',
   },
   {
-    title: 'expansion: variables are made of variables',
+    title: 'expansion: variables refer to variables',
     env: [
       { name: 'FOO', value: 'foo' },
       { name: 'BAR', value: 'bar' },
@@ -72,14 +72,14 @@ export const environmentCases: readonly EnvironmentCase[] = [
     prints: 'foo;;bar',
   },
   {
-    title: 'expansion: variables stand in the command',
+    title: 'expansion: variables in the command',
     env: [{ name: 'WORD', value: 'of-the-command' }],
     container: { command: ['/bin/sh', '-c', 'echo $(WORD)'] },
     echo: '',
     prints: 'of-the-command',
   },
   {
-    title: 'expansion: variables stand in the arguments',
+    title: 'expansion: variables in the arguments',
     env: [{ name: 'WORD', value: 'of-the-arguments' }],
     container: { command: ['/bin/sh', '-c'], args: ['echo $(WORD)'] },
     echo: '',

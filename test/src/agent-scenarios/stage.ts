@@ -10,7 +10,7 @@ import { type AgentNode, scratchDirectory, startAgentNode } from '../agent-node.
 import { type BusyboxImage, buildBusyboxImages } from '../busybox-image.ts';
 import type { OpenedEngine } from '../real-engines.ts';
 
-/** Long, because a failure is the only thing that waits so long. */
+/** Long, because only a failure waits so long. */
 export const waitMs = 60_000;
 export const nodeName = 'stage';
 export const image = 'registry.test/busybox:1';
@@ -23,9 +23,9 @@ export interface Stage {
   readonly events: readonly { readonly pod: string; readonly reason: string; readonly message: string }[];
   create(name: string, spec: Partial<Pod['spec']>, metadata?: Pod['metadata']): Promise<Pod>;
   get(name: string): Promise<Pod>;
-  /** Waits for a phase; says what the pod was like when it does not come. */
+  /** Waits for a phase; the error of a timeout contains the status of the pod. */
   reaches(name: string, phase: string): Promise<Pod>;
-  /** Waits until something is so of a pod. */
+  /** Waits until a condition holds for a pod. */
   until(name: string, isSo: (pod: Pod) => boolean): Promise<Pod>;
   /** Runs a script in a container of a pod, `main` by default, and returns its output. */
   inside(name: string, script: string, container?: string): Promise<string>;
@@ -47,7 +47,7 @@ export interface StageOptions {
  * A control plane and an agent on a runtime, which the tests of a file share; they begin with the first test and end
  * with the last.
  *
- * @returns undefined where they cannot run: the file then has a skipped test that says what is missing
+ * @returns undefined where they cannot run: the file then has a skipped test that names what is missing
  */
 export function sharedStage(title: string, options: StageOptions): (() => Promise<Stage>) | undefined {
   const root = process.platform === 'linux' && process.getuid?.() === 0;
@@ -60,7 +60,7 @@ export function sharedStage(title: string, options: StageOptions): (() => Promis
   }
   const clean: (() => PromiseLike<unknown>)[] = [];
   let stage: Promise<Stage> | undefined;
-  test.after.always('nothing is left', async () => {
+  test.after.always('the host is clean', async () => {
     const failures: unknown[] = [];
     for (const step of clean) await Promise.resolve(step()).catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
@@ -87,7 +87,7 @@ async function openStage(options: StageOptions, onClose: (step: () => PromiseLik
     api: plane.api,
     words: ['--sync-frequency=300ms', ...(options.words ?? [])],
     dir,
-    // What is mounted is below the folder of this test, and goes with its pods.
+    // Mounts are below the folder of this test, and are removed with its pods.
     mounter: systemMounter(),
     events: { record: ({ name }, _type, reason, message) => void events.push({ pod: name, reason, message }) },
   });
@@ -141,7 +141,7 @@ async function openStage(options: StageOptions, onClose: (step: () => PromiseLik
   };
 }
 
-/** A container with a shell, called `main` unless it says otherwise. In commands of pods `$$` stands for one `$`. */
+/** A container with a shell, called `main` by default. In commands of pods `$$` stands for one `$`. */
 export const shell = (
   script: string,
   more: Partial<Pod['spec']['containers'][number]> = {},

@@ -26,7 +26,7 @@ export interface SourceCase {
   readonly expected: Files;
   /** Default: root. */
   readonly as?: Identity;
-  /** Mode of files that say nothing of their own. */
+  /** The mode of files without one of their own. */
   readonly defaultMode?: number;
   /** In how many volumes of the pod. Default: 1. */
   readonly volumes?: number;
@@ -38,7 +38,7 @@ export type Change = 'config map' | 'config map comes' | 'secret comes' | 'label
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** Objects that are there from the beginning. */
+/** Objects that exist from the beginning. */
 export const configMaps: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   settings: { colour: 'blue', shape: 'round' },
   changing: { word: 'one' },
@@ -84,7 +84,7 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'config map',
-    title: 'for a user who is not root',
+    title: 'for a non-root user',
     source: settings(),
     as: 'user',
     expected: ['colour 644 blue', 'shape 644 round'],
@@ -110,7 +110,7 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'config map',
-    title: 'a key at a path of its own, for a user who is not root',
+    title: 'a key at a path of its own, for a non-root user',
     source: settings(colourDeep),
     as: 'user',
     expected: ['deep/er/colour 644 blue'],
@@ -124,14 +124,14 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'config map',
-    title: 'a change is seen',
+    title: 'a change is propagated',
     source: { configMap: { name: 'changing' } },
     expected: ['word 644 one'],
     change: { what: 'config map', seen: ['word 644 two'] },
   },
   {
     list: 'config map',
-    title: 'one that is optional may come later',
+    title: 'an optional one may be created later',
     source: { configMap: { name: 'late', optional: true } },
     expected: [],
     change: { what: 'config map comes', seen: ['word 644 here'] },
@@ -173,7 +173,7 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'secret',
-    title: 'not one of that name in another namespace',
+    title: 'not the one of the same name in another namespace',
     source: { secret: { name: 'key', items: [{ key: 'user', path: 'user' }] } },
     expected: ['user 644 me'],
   },
@@ -186,7 +186,7 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'secret',
-    title: 'one that is optional may come later',
+    title: 'an optional one may be created later',
     source: { secret: { name: 'late', optional: true } },
     expected: [],
     change: { what: 'secret comes', seen: ['word 644 hush'] },
@@ -260,13 +260,13 @@ export const sourceCases: readonly SourceCase[] = [
   },
   {
     list: 'downward',
-    title: 'without a limit of CPU, what the node can give',
+    title: 'without a limit of CPU, the allocatable amount of the node',
     source: resource('cpu', 'limits.cpu', 'main'),
     expected: ['cpu 644 CPU OF THE NODE'],
   },
   {
     list: 'downward',
-    title: 'without a limit of memory, what the node can give',
+    title: 'without a limit of memory, the allocatable amount of the node',
     source: resource('memory', 'limits.memory', 'main'),
     expected: ['memory 644 MEMORY OF THE NODE'],
   },

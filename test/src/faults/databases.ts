@@ -13,7 +13,7 @@ export interface FaultDatabase {
   start(): Promise<void>;
   readonly pid: number;
   /**
-   * A connection of the test's own to what servers without parameters use, or to another store of this name; to be
+   * A connection of the test to the store of servers without parameters, or to another store of this name; to be
    * closed.
    */
   open(space?: string): Promise<Store>;

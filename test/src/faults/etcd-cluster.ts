@@ -116,7 +116,7 @@ export class EtcdCluster {
   async leader(): Promise<Member> {
     let found: Member | undefined;
     let looking = false;
-    const look = async () => {
+    const inspect = async () => {
       for (const member of this.#members) {
         const status = await member.status();
         if (status?.leader !== undefined && status.leader !== '0' && status.leader === status.header?.member_id)
@@ -127,7 +127,7 @@ export class EtcdCluster {
     const known = await until(() => {
       if (found === undefined && !looking) {
         looking = true;
-        void look();
+        void inspect();
       }
       return found !== undefined;
     }, 60_000);

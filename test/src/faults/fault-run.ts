@@ -14,7 +14,7 @@ import {
 import { type ExecutionContext, registerCompletionHandler } from 'ava';
 import { memoryDirectory, removeDirectory } from '../keelson-process.ts';
 
-// What was cut off on purpose may leave a socket that never hears of its end; the tests of a file are over when they
+// Interrupted connections may leave a socket that is never notified of its end; the tests of a file are over when they
 // have been judged.
 registerCompletionHandler(() => process.exit());
 
@@ -31,7 +31,7 @@ export function faults(few: number, full: number): number {
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A fresh directory that goes with the test. */
+/** A new directory that is removed after the test. */
 export async function directoryFor(t: ExecutionContext): Promise<string> {
   const path = await memoryDirectory();
   t.teardown(() => removeDirectory(path));
@@ -51,7 +51,7 @@ export function progress(t: ExecutionContext, done: number, all: number, note: (
   process.stderr.write(`${t.title}: ${done} of ${all}${left}, ${note()}\n`);
 }
 
-/** What the runner of full runs puts into its table; see scripts/faults.mjs. */
+/** A row of the table of full runs; see scripts/faults.mjs. */
 async function report(t: ExecutionContext, { verdict, counts }: Verdict, faultCount: number): Promise<void> {
   const file = process.env['KEELSON_FAULT_REPORT'];
   if (file !== undefined)
@@ -63,11 +63,11 @@ export interface FaultRun {
   readonly random: Random;
   readonly workload: Workload;
   /**
-   * Waits for so many more acknowledged writes: the service goes on, and there is something to judge on slow machines
+   * Waits for so many more acknowledged writes: the service continues, and slow machines have enough writes to judge
    * too.
    */
   traffic(writes: number): Promise<void>;
-  /** Ends the workload and judges the history; fails the test, with the history kept, unless all is well. */
+  /** Ends the workload and checks the history; keeps it and fails the test when there is a violation. */
   judge(options: CheckOptions & { readonly faults: number }): Promise<Verdict>;
 }
 

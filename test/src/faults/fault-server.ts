@@ -10,7 +10,7 @@ export interface FaultServerOptions {
   readonly data: string;
   /** `--storage`; default: LMDB under `data`. */
   readonly storage?: string;
-  /** Storage as a config file says it, in place of a URL. */
+  /** Storage in the form of a config file, instead of a URL. */
   readonly adapter?: Readonly<Record<string, unknown>>;
   /** Threads that serve connections. Default 0. */
   readonly workers?: number;
@@ -18,10 +18,10 @@ export interface FaultServerOptions {
   readonly watchWindow?: WatchWindow;
 }
 
-/** Watches that come back, or are slow, soon have to read from the history of the store. */
+/** Watches that resume or are slow soon have to read from the history of the store. */
 const narrowWindow: WatchWindow = { maxEvents: 2 };
 
-/** A `keelson serve` that can be killed and started again on the same port, with the kinds that workloads write. */
+/** A `keelson serve` that can be killed and restarted on the same port, with the kinds that workloads write. */
 export class FaultServer {
   readonly url: string;
   readonly #options: FaultServerOptions;
@@ -49,7 +49,7 @@ export class FaultServer {
     return this.#process?.output() ?? { stdout: '', stderr: '' };
   }
 
-  /** Watches since its last start that the window of its cache did not have enough for. */
+  /** Watches since its last start that began before the window of its cache. */
   async historyReads(): Promise<number> {
     const text = await (await fetch(`${this.url}/metrics`)).text();
     const counts = text.matchAll(/^keelson_watch_cache_history_reads_total\{[^}]*\} (\d+)$/gm);
@@ -62,7 +62,7 @@ export class FaultServer {
     this.#process = undefined;
   }
 
-  /** Starts again after `kill`; resolves when it is ready. Returns how long that took. */
+  /** Restarts after `kill`; resolves when it is ready. Returns the duration. */
   async restart(): Promise<number> {
     const began = performance.now();
     this.#process = await launch(this.#options, this.port);

@@ -39,7 +39,7 @@ const injections: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   'black hole between a server and the database': async ({ proxy, random }) => {
     proxy.blackHole((['up', 'down', 'both'] as const)[random.below(3)]);
     await sleep(300 + random.below(1200));
-    // Sometimes what was under way comes through in the end, sometimes it never does.
+    // Bytes in transit are sometimes delivered in the end, and sometimes lost.
     if (random.below(2) === 0) proxy.cut();
     proxy.heal();
   },
@@ -51,7 +51,7 @@ const injections: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   'all connections terminated by the database': async ({ database }) => database.terminateConnections?.(),
 };
 
-/** How often each fault comes in a round; all of them come once before any comes again. */
+/** How often each fault occurs in a round; each occurs once before any is repeated. */
 const weights: Readonly<Record<string, number>> = {
   'kill -9 of a server': 4,
   'kill -9 of the database': 4,
@@ -120,15 +120,15 @@ export async function twoServers(
       () => `${name}, revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`,
     );
   }
-  // A server that has just started remembers nothing of its own: sooner or later a watch begins where the database has
-  // let go.
+  // A server that has just started has no history in memory: eventually a watch begins at a revision that the
+  // database has compacted.
   await injections['kill -9 of a server']?.({ database, servers, proxy, random });
-  t.true(await until(() => workload.gone > 0, 60_000), 'a watch met history that was gone');
+  t.true(await until(() => workload.gone > 0, 60_000), 'a watch requested expired history');
   await compaction.stop();
   const { counts } = await run.judge({ faults: count, minWrites: count * 20, minEvents: count * 40 });
   t.log(
-    `${count} faults; writes went on after ${Math.round(slowest)} ms at most; ` +
-      `${compaction.taken} compactions, ${counts.gone} watches were told 410`,
+    `${count} faults; writes continued after ${Math.round(slowest)} ms at most; ` +
+      `${compaction.taken} compactions, ${counts.gone} watches ended with 410`,
   );
-  t.true(compaction.taken > count, 'the database was compacted all the time');
+  t.true(compaction.taken > count, 'the database was compacted continuously');
 }

@@ -55,7 +55,7 @@ export const podCases: readonly PodCase[] = [
   },
   {
     name: 'never-three',
-    // Engines read the two streams independently of each other: lines of both come in any order.
+    // Engines read the two streams independently of each other: lines of both are in any order.
     spec: () => ({ restartPolicy: 'Never', containers: [main('echo err >&2; exit 3')] }),
     expected: { ...ended('Failed', 'Error 3'), log: 'err' },
   },

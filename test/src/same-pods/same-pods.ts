@@ -12,7 +12,7 @@ import { type Outcome, type PodCase, podCases } from './pod-cases.ts';
 export interface RuntimeUnderTest {
   readonly engine: ContainerEngine;
   readonly image: string;
-  /** Called when all pods are gone. */
+  /** Called when all pods are removed. */
   close(): PromiseLike<void>;
 }
 
@@ -34,7 +34,7 @@ interface Stage extends RuntimeUnderTest {
 }
 
 /**
- * Runs the same pods through a real agent on a runtime, and compares what comes of each with what comes of it on the
+ * Runs the same pods through a real agent on a runtime, and compares the outcome of each with its outcome on the
  * others.
  */
 export function samePods(
@@ -105,7 +105,7 @@ export function samePods(
     test(`${runtime}: ${one.name}`, async (t) => {
       const here = await onStage(t);
       if (one.needs?.(here.engine.runtime.capabilities) === false) {
-        t.pass('the runtime cannot do it, and says so');
+        t.pass('the runtime declares that it does not support this');
         return;
       }
       const wanted = { ...one.expected, ...differences[one.name] };
@@ -189,7 +189,7 @@ async function remove(stage: Stage, name: string): Promise<void> {
   );
 }
 
-/** True when the pod has come as far as it should, right or wrong. */
+/** True when the pod has reached the expected phase, or one from which it cannot reach it. */
 function isAt(found: Outcome, wanted: Outcome): boolean {
   const main = wanted.main.startsWith('ended') ? found.main.startsWith('ended') : found.main === wanted.main;
   const settled = found.phase === wanted.phase && main && found.ready === wanted.ready;
@@ -236,6 +236,6 @@ async function logOf({ node }: Stage, pod: string): Promise<string> {
   })) {
     parts.push(part);
   }
-  // Runtimes may break a line that comes in pieces where they like.
+  // Runtimes may split a line that is written in pieces anywhere.
   return Buffer.concat(parts).toString().trimEnd().replaceAll('\n', '|');
 }

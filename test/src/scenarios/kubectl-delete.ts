@@ -38,7 +38,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
   }
 
   for (const cascade of ['background', 'foreground'] as const) {
-    test(`delete --cascade=${cascade} takes the dependents along`, async (t) => {
+    test(`delete --cascade=${cascade} deletes the dependents`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `cascade ${cascade}`);
       await ownedPair(t, namespace);
@@ -48,7 +48,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     });
   }
 
-  test('delete --cascade=orphan keeps the dependents and frees them of their owner', async (t) => {
+  test('delete --cascade=orphan keeps the dependents and removes their owner reference', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     await ownedPair(t, namespace);
@@ -65,7 +65,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     t.is(owners, '');
   });
 
-  test('a kind whose default is to orphan goes away when nobody says how to delete it', async (t) => {
+  test('a kind with the default policy Orphan is deleted without an explicit policy', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     await kubectl.run(['create', '-n', namespace, '-f', '-'], {
@@ -76,7 +76,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     t.pass();
   });
 
-  test('--grace-period is kept on a pod that runs on a node, and 0 removes it at once', async (t) => {
+  test('--grace-period is applied to a pod that runs on a node, and 0 removes it immediately', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const pod = {
@@ -96,7 +96,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     t.regex((await kubectl.try(['get', 'pod', 'slow', '-n', namespace])).stderr, /NotFound/);
   });
 
-  test('a finalizer holds an object back until it is removed', async (t) => {
+  test('a finalizer delays the removal of an object until the finalizer is removed', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
@@ -116,7 +116,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     t.regex((await kubectl.try(['get', 'cm', 'held', '-n', namespace])).stderr, /NotFound/);
   });
 
-  test('delete -l removes what matches and keeps the rest', async (t) => {
+  test('delete -l removes matching objects and keeps the others', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     for (const name of ['red', 'blue']) {
@@ -152,7 +152,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     t.is(left, '');
   });
 
-  test('nothing new can be made in a namespace that is going away', async (t) => {
+  test('no object can be created in a terminating namespace', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
@@ -176,7 +176,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Sco
     await kubectl.run(['wait', '--for=delete', `ns/${namespace}`, '--timeout=30s']);
   });
 
-  test('the namespaces of the system cannot be deleted', async (t) => {
+  test('system namespaces cannot be deleted', async (t) => {
     const { stderr } = await t.context.kubectl.try(['delete', 'ns', 'kube-system']);
     t.regex(stderr, /Forbidden.*this namespace may not be deleted/s);
   });

@@ -74,7 +74,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     }
   });
 
-  independent('tables have the columns that people know', async (t) => {
+  independent('tables have the columns of Kubernetes', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     for (const manifest of Object.values(manifestsOf('known', namespace))) {
@@ -205,7 +205,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     t.regex(await kubectl.run(['explain', 'deployments', '--recursive']), /terminationGracePeriodSeconds/);
   });
 
-  independent('an unknown resource, a missing object and a bad name are told apart', async (t) => {
+  independent('an unknown resource, a missing object and an invalid name have different errors', async (t) => {
     const { kubectl } = t.context;
     t.regex((await kubectl.try(['get', 'nonsense'])).stderr, /doesn't have a resource type "nonsense"/);
     t.regex(

@@ -211,7 +211,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.is(apps.split(' ')[1], 'apps/v1');
   });
 
-  independent('unknown fields are refused by create and named in the message', async (t) => {
+  independent('unknown fields are rejected by create and named in the message', async (t) => {
     const { kubectl } = t.context;
     const manifest = {
       apiVersion: 'v1',
@@ -224,7 +224,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.regex(stderr, /unknown field "spec\.port"/);
   });
 
-  independent('invalid manifests are refused with every cause', async (t) => {
+  independent('invalid manifests are rejected with every cause', async (t) => {
     const { kubectl } = t.context;
     const manifest = {
       apiVersion: 'apps/v1',
@@ -253,7 +253,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.regex((await kubectl.try(['get', 'cm', 'ghost'])).stderr, /NotFound/);
   });
 
-  independent('stringData of a Secret is stored as data and never shown', async (t) => {
+  independent('stringData of a Secret is stored as data and never returned', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const manifest = {

@@ -13,7 +13,7 @@ const users = new Map([
   ['t-jane', { name: 'jane', groups: ['system:authenticated'] }],
 ]);
 
-test('an agent lets in whom its server knows and allows: --authentication-token-webhook, --authorization-mode=Webhook', async (t) => {
+test('an agent authenticates and authorizes clients by its server: --authentication-token-webhook, --authorization-mode=Webhook', async (t) => {
   const plane = await startTestPlane({
     authenticateToken: async (token) => {
       const user = users.get(token);
@@ -56,7 +56,7 @@ test('an agent lets in whom its server knows and allows: --authentication-token-
     logger: silentLogger,
   });
   t.teardown(() => agent.stop());
-  const ask = (token?: string) =>
+  const statsAs = (token?: string) =>
     new Promise<readonly [status: number, body: string]>((resolve, reject) => {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
       const options = { agent: false, rejectUnauthorized: false, headers };
@@ -70,10 +70,13 @@ test('an agent lets in whom its server knows and allows: --authentication-token-
       outgoing.on('error', reject);
       outgoing.end();
     });
-  const [status, body] = await ask('t-admin');
+  const [status, body] = await statsAs('t-admin');
   t.is(status, 200);
   t.is(JSON.parse(body).node.nodeName, 'n1');
-  t.deepEqual(await ask('t-jane'), [403, 'Forbidden (user=jane, verb=get, resource=nodes, subresource=stats)\n']);
-  t.deepEqual(await ask('nope'), [401, 'Unauthorized\n']);
-  t.deepEqual(await ask(), [403, 'Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource=stats)\n']);
+  t.deepEqual(await statsAs('t-jane'), [403, 'Forbidden (user=jane, verb=get, resource=nodes, subresource=stats)\n']);
+  t.deepEqual(await statsAs('nope'), [401, 'Unauthorized\n']);
+  t.deepEqual(await statsAs(), [
+    403,
+    'Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource=stats)\n',
+  ]);
 });

@@ -81,7 +81,7 @@ test('the node registers with labels, taints and provider id, becomes Ready, and
   t.is(lease.spec?.holderIdentity, name);
 });
 
-test('cordoning a node and the opposite are events of the node', async (t) => {
+test('cordoning and uncordoning a node are recorded as events of the node', async (t) => {
   const reasons: string[] = [];
   const { name } = await setting(t, [], { record: ({ kind }, _type, reason) => reasons.push(`${kind} ${reason}`) });
   await eventually(() => plane.client(Node).get(name));
@@ -98,7 +98,7 @@ test('cordoning a node and the opposite are events of the node', async (t) => {
   );
 });
 
-test('a runtime that is not ready makes the node NotReady, and ready again', async (t) => {
+test('a runtime that is not ready makes the node NotReady until it recovers', async (t) => {
   const { name, world } = await setting(t);
   const status = async () =>
     (await plane.client(Node).get(name)).status?.conditions?.find(({ type }) => type === 'Ready');
@@ -110,7 +110,7 @@ test('a runtime that is not ready makes the node NotReady, and ready again', asy
   await eventually(async () => (await status())?.status === 'True');
 });
 
-test('a bound pod runs, and its status says where, since when and how', async (t) => {
+test('a bound pod runs, and its status has its addresses, start time and readiness', async (t) => {
   const { name } = await setting(t);
   await pods().create(boundPod(name, 'bound'));
   const pod = await running('bound');
@@ -122,15 +122,15 @@ test('a bound pod runs, and its status says where, since when and how', async (t
   t.is(pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
 });
 
-test('an ephemeral container is started in the running pod once, and is not started again when it ends', async (t) => {
+test('an ephemeral container is started once in a running pod, and not restarted when it ends', async (t) => {
   const { name, world } = await setting(t, ['--sync-frequency=50ms']);
   world.script = ({ metadata }) => (metadata.name === 'debug' ? { exitAfterMs: 100, exitCode: 3 } : {});
-  await pods().create(boundPod(name, 'looked-into'));
-  const before = await running('looked-into');
-  const ephemeralContainers = [{ name: 'debug', image: 'tools:1', command: ['look'], targetContainerName: 'main' }];
-  await pods().patchSubresource('looked-into', 'ephemeralcontainers', 'strategic', { spec: { ephemeralContainers } });
+  await pods().create(boundPod(name, 'debugged'));
+  const before = await running('debugged');
+  const ephemeralContainers = [{ name: 'debug', image: 'tools:1', command: ['debug'], targetContainerName: 'main' }];
+  await pods().patchSubresource('debugged', 'ephemeralcontainers', 'strategic', { spec: { ephemeralContainers } });
   const ended = await eventually(async () => {
-    const pod = await pods().get('looked-into');
+    const pod = await pods().get('debugged');
     return pod.status?.ephemeralContainerStatuses?.[0]?.state?.terminated !== undefined && pod;
   });
   t.like(ended.status?.ephemeralContainerStatuses?.[0], {
@@ -140,13 +140,13 @@ test('an ephemeral container is started in the running pod once, and is not star
   });
   t.is(ended.status?.phase, 'Running');
   t.is(ended.status?.containerStatuses?.[0]?.containerID, before.status?.containerStatuses?.[0]?.containerID);
-  // Another pod starts meanwhile, which takes many times the period of looking at both.
+  // Another pod starts meanwhile, which takes many periods of the sync loop.
   await pods().create(boundPod(name, 'other'));
   await running('other');
-  t.is((await pods().get('looked-into')).status?.ephemeralContainerStatuses?.[0]?.restartCount, 0);
+  t.is((await pods().get('debugged')).status?.ephemeralContainerStatuses?.[0]?.restartCount, 0);
 });
 
-test('an ephemeral container that the node would not admit is not started, and the pod goes on', async (t) => {
+test('an ephemeral container that the node does not admit is not started, and the pod continues to run', async (t) => {
   const { name } = await setting(t, ['--allow-privileged=false']);
   await pods().create(boundPod(name, 'guarded'));
   await running('guarded');
@@ -167,7 +167,7 @@ test('an unchanged status is not written again', async (t) => {
   const { name } = await setting(t, ['--sync-frequency=50ms']);
   await pods().create(boundPod(name, 'quiet'));
   const pod = await running('quiet');
-  // Another pod goes through its whole life meanwhile, many times the period of looking at both.
+  // Another pod is created and deleted meanwhile, which takes many periods of the sync loop.
   await pods().create(boundPod(name, 'loud'));
   await running('loud');
   const { resourceVersion } = (await pods().get('quiet')).metadata ?? {};
@@ -185,7 +185,7 @@ test('an unchanged status is not written again', async (t) => {
   t.is(after.metadata?.uid, pod.metadata?.uid);
 });
 
-test('a deleted pod goes from the API only after everything of it is gone from the node', async (t) => {
+test('a deleted pod is removed from the API only after all its resources on the node are removed', async (t) => {
   const { name, world, node } = await setting(t);
   world.script = () => ({ stopAfterMs: 300 });
   const { metadata } = await pods().create(boundPod(name, 'leaving', { terminationGracePeriodSeconds: 5 }));
@@ -205,7 +205,7 @@ test('a deleted pod goes from the API only after everything of it is gone from t
   await t.throwsAsync(readFile(join(node.dir, 'agent/pods', metadata?.uid ?? '', 'etc-hosts')), { code: 'ENOENT' });
 });
 
-test('a pod that was forced away and made anew under its name is another pod', async (t) => {
+test('a pod that is force-deleted and recreated with the same name is another pod', async (t) => {
   const { name, world } = await setting(t);
   await pods().create(boundPod(name, 'again'));
   const first = await running('again');
@@ -231,7 +231,7 @@ test('a job that ends is Succeeded, with exit code and times', async (t) => {
   t.is(done.status?.conditions?.find(({ type }) => type === 'Ready')?.reason, 'PodCompleted');
 });
 
-test('a status that somebody else wrote is set right', async (t) => {
+test('a status that another client wrote is corrected', async (t) => {
   const { name } = await setting(t);
   await pods().create(boundPod(name, 'forged'));
   await running('forged');
@@ -240,7 +240,7 @@ test('a status that somebody else wrote is set right', async (t) => {
   t.not((await pods().get('forged')).status?.podIP, '203.0.113.9');
 });
 
-test('a pod waits for its config map, runs when it comes, and sees its changes', async (t) => {
+test('a pod waits for its config map, runs once it is created, and receives its changes', async (t) => {
   const { name, node } = await setting(t, ['--sync-frequency=500ms']);
   const maps = plane.client(ConfigMap).namespace('default');
   const pod = await pods().create(

@@ -29,7 +29,7 @@ async function machine(t: ExecutionContext): Promise<Machine> {
   };
   t.teardown(async () => {
     for (const name of await readdir(manifests)) await rm(join(manifests, name));
-    // Whatever watches over containers goes with their sandboxes, and needs its files until then.
+    // Monitors of containers end with their sandboxes, and need their files until then.
     await eventually(async () => (await left()) === 0);
     await last?.stop();
     await remove();
@@ -60,7 +60,7 @@ const pid = (path: string) => eventually(async () => Number(await readFile(path,
 const find = (node: AgentNode, name: string) =>
   node.agent.state.pods().find(({ metadata }) => metadata?.name === `${name}-alone`);
 
-test('a manifest runs as a process, which is restarted when killed and ends gracefully when the file goes', async (t) => {
+test('a manifest runs as a process, which is restarted when killed and terminated gracefully with its file', async (t) => {
   const here = await machine(t);
   const node = await here.begin();
   const file = join(here.dir, 'pid');
@@ -78,7 +78,7 @@ test('a manifest runs as a process, which is restarted when killed and ends grac
   await eventually(async () => (await node.agent.state.runningPods()).length === 0);
 });
 
-test('a manifest that was edited replaces the pod', async (t) => {
+test('an edited manifest replaces the pod', async (t) => {
   const here = await machine(t);
   const node = await here.begin();
   const file = join(here.dir, 'word');
@@ -92,7 +92,7 @@ test('a manifest that was edited replaces the pod', async (t) => {
   await eventually(async () => (await node.agent.state.runningPods()).length === 1);
 });
 
-test('twenty pods outlive their agent: another adopts them all and restarts none', async (t) => {
+test('twenty pods outlive their agent: the next agent adopts all and restarts none', async (t) => {
   const here = await machine(t);
   const node = await here.begin();
   const names = Array.from({ length: 20 }, (_, i) => `p${i}`);

@@ -8,7 +8,7 @@ import { scratchDirectory, startAgentNode } from '../../src/agent-node.ts';
 
 const annotation = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
-/** A driver that attaches; it answers every command and notes the first two words of each call. */
+/** A driver that attaches; it responds to every command and records the first two words of each call. */
 const script = (log: string) => `#!/bin/sh
 case "$1" in
 attach|detach) echo "$1 $3" >> '${log}' ;;
@@ -60,7 +60,7 @@ async function setting(t: ExecutionContext, name: string, words: readonly string
   return { pods, calls, runs, current: () => plane.client(Node).get(name) };
 }
 
-test('--enable-controller-attach-detach: the node says so and what is in use, and the pod waits until the controller has attached it', async (t) => {
+test('--enable-controller-attach-detach: the node reports volumes in use, and pods wait until the controller attaches them', async (t) => {
   const { pods, calls, runs, current } = await setting(t, 'attach-1', []);
   const used = await eventually(async () => {
     const node = await current();
@@ -88,7 +88,7 @@ test('--enable-controller-attach-detach: the node says so and what is in use, an
   t.deepEqual((await calls()).slice(-2), ['unmount', 'unmountdevice'], 'the controller detaches');
 });
 
-test('--enable-controller-attach-detach=false: the agent attaches and detaches by itself, and the node does not speak of it', async (t) => {
+test('--enable-controller-attach-detach=false: the agent attaches and detaches volumes, and the node reports none', async (t) => {
   const { pods, calls, runs, current } = await setting(t, 'attach-2', ['--enable-controller-attach-detach=false']);
   await runs();
   t.deepEqual(

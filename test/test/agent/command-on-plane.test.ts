@@ -23,7 +23,7 @@ const kubeconfig = (url: string) =>
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'keelson-agent against a server: the node is ready, bound and static pods run, and what is deleted ends',
+  'keelson-agent against a server: the node is ready, bound and static pods run, and deleted pods end',
   async (t) => {
     t.timeout(90_000);
     const plane = await startTestPlane();
@@ -71,7 +71,7 @@ onLinux(
         '--provider-id=test://n1',
         '--fail-swap-on=false',
         '--make-iptables-util-chains=false',
-        // How full this machine is decides nothing.
+        // The load of this machine has no effect.
         '--eviction-hard=',
       ],
       {
@@ -95,7 +95,7 @@ onLinux(
     });
     const within = <T>(probe: () => Promise<T | undefined | false>) =>
       eventually(probe, waitMs).catch((error: Error) => {
-        throw new Error(`${error.message}; the agent said: ${stderr}`, { cause: error.cause });
+        throw new Error(`${error.message}; output of the agent: ${stderr}`, { cause: error.cause });
       });
 
     const node = await within(async () => {

@@ -12,7 +12,7 @@ const waitMs = 30_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  '--dynamic-config-dir: an agent ends when its node names a config map, and the next start runs with it and says so',
+  '--dynamic-config-dir: an agent exits when its node names a config map, and the next start uses and reports it',
   async (t) => {
     t.timeout(90_000);
     const plane = await startTestPlane();

@@ -41,7 +41,7 @@ const opened = (t: ExecutionContext): Promise<Stage> => {
   return opening;
 };
 
-/** What stands for amounts of this machine and facts of the API. */
+/** Placeholders for amounts of this machine and values of the API. */
 async function filledIn(here: Stage, pod: Pod, text: string): Promise<string> {
   const { allocatable = {} } = (await here.plane.client(Node).get(nodeName)).status ?? {};
   const known: Readonly<Record<string, string>> = {
@@ -57,14 +57,14 @@ const restarts = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCou
 const isReady = ({ status }: Pod) => status?.containerStatuses?.[0]?.ready === true;
 const sh = (script: string): coreV1.Probe => ({ exec: { command: ['/bin/sh', '-c', script] } });
 const often = { periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1 };
-const looked = (here: Stage, name: string, reason: string) =>
+const countEvents = (here: Stage, name: string, reason: string) =>
   here.events.filter((event) => event.pod === name && event.reason === reason).length;
 
-/** A server that answers with a code. */
+/** A server that responds with a status code. */
 async function serverFor(t: ExecutionContext) {
-  const answers = { code: 200, asked: 0 };
+  const answers = { code: 200, requests: 0 };
   const server = createServer((_, response) => {
-    answers.asked += 1;
+    answers.requests += 1;
     response.statusCode = answers.code;
     response.end();
   });
@@ -102,59 +102,59 @@ if (stage !== undefined) {
   test('probes: a container whose readiness fails is never ready, and never restarted', async (t) => {
     const here = await opened(t);
     await here.create('unready', { containers: [shell(stay, { readinessProbe: { ...sh('exit 1'), ...often } })] });
-    await here.until('unready', () => looked(here, 'unready', 'Unhealthy') >= 3);
+    await here.until('unready', () => countEvents(here, 'unready', 'Unhealthy') >= 3);
     const pod = await here.get('unready');
     t.is(pod.status?.phase, 'Running');
     t.false(isReady(pod));
     t.is(restarts(pod), 0);
   });
 
-  test('probes: a command that fails when its file is gone restarts the container', async (t) => {
+  test('probes: a command that fails once its file is removed restarts the container', async (t) => {
     const here = await opened(t);
     const livenessProbe = { ...sh('cat /tmp/health'), ...often };
     await here.create('healthy', { containers: [shell(`: > /tmp/health; ${stay}`, { livenessProbe })] });
     await here.reaches('healthy', 'Running');
     await here.inside('healthy', 'rm /tmp/health');
     t.is(restarts(await here.until('healthy', (pod) => restarts(pod) >= 1)), 1);
-    t.true(looked(here, 'healthy', 'Unhealthy') >= 1);
+    t.true(countEvents(here, 'healthy', 'Unhealthy') >= 1);
   });
 
-  test('probes: a command that succeeds again and again restarts nothing', async (t) => {
+  test('probes: a command that keeps succeeding causes no restart', async (t) => {
     const here = await opened(t);
-    const livenessProbe = { ...sh('echo x >> /tmp/looks'), ...often };
+    const livenessProbe = { ...sh('echo x >> /tmp/probes'), ...often };
     await here.create('alive', { containers: [shell(stay, { livenessProbe })] });
     await here.reaches('alive', 'Running');
-    await eventually(async () => (await here.inside('alive', 'cat /tmp/looks')).length >= 2 * 4, waitMs);
+    await eventually(async () => (await here.inside('alive', 'cat /tmp/probes')).length >= 2 * 4, waitMs);
     t.is(restarts(await here.get('alive')), 0);
   });
 
-  test('probes: a server that answers 500 has its container restarted', async (t) => {
+  test('probes: a server that responds with 500 causes a restart', async (t) => {
     const here = await opened(t);
     const { answers, httpGet } = await serverFor(t);
-    await here.create('asked', { containers: [shell(stay, { livenessProbe: { httpGet, ...often } })] });
-    await eventually(() => answers.asked >= 2, waitMs);
-    t.is(restarts(await here.get('asked')), 0);
+    await here.create('requests', { containers: [shell(stay, { livenessProbe: { httpGet, ...often } })] });
+    await eventually(() => answers.requests >= 2, waitMs);
+    t.is(restarts(await here.get('requests')), 0);
     answers.code = 500;
-    t.is(restarts(await here.until('asked', (pod) => restarts(pod) >= 1)), 1);
+    t.is(restarts(await here.until('requests', (pod) => restarts(pod) >= 1)), 1);
   });
 
-  test('probes: a server that answers 200 again and again has its container left alone', async (t) => {
+  test('probes: a server that keeps responding with 200 causes no restart', async (t) => {
     const here = await opened(t);
     const { answers, httpGet } = await serverFor(t);
     await here.create('answers', { containers: [shell(stay, { livenessProbe: { httpGet, ...often } })] });
-    await eventually(() => answers.asked >= 4, waitMs);
+    await eventually(() => answers.requests >= 4, waitMs);
     t.is(restarts(await here.get('answers')), 0);
   });
 
-  test('probes: a command that does not end in time counts as failed', async (t) => {
+  test('probes: a command that exceeds its timeout counts as failed', async (t) => {
     const here = await opened(t);
     const livenessProbe = { ...sh('sleep 600'), ...often, timeoutSeconds: 1 };
     await here.create('slow', { containers: [shell(stay, { livenessProbe })] });
     await here.until('slow', (pod) => restarts(pod) >= 1);
-    t.true(looked(here, 'slow', 'Unhealthy') >= 1);
+    t.true(countEvents(here, 'slow', 'Unhealthy') >= 1);
   });
 
-  test('init containers: with policy Always they run in their order, and then the others', async (t) => {
+  test('init containers: with policy Always they run in order, followed by the other containers', async (t) => {
     const here = await opened(t);
     const volumeMounts = [{ name: 'log', mountPath: '/log' }];
     await here.create('inits', {
@@ -174,7 +174,7 @@ if (stage !== undefined) {
     t.is(await eventually(async () => (await here.log('inits')) || undefined, waitMs), 'first\nsecond\n');
   });
 
-  test('init containers: with policy Always a failed one is tried again, and nothing else starts', async (t) => {
+  test('init containers: with policy Always a failed one is retried, and no other container starts', async (t) => {
     const here = await opened(t);
     const initContainers = [shell('exit 1', { name: 'a' }), shell('echo never', { name: 'b' })];
     await here.create('init-fails', { initContainers, containers: [shell(stay)] });
@@ -204,7 +204,7 @@ if (stage !== undefined) {
     t.is((await here.reaches('limited', 'Failed')).status?.reason, 'DeadlineExceeded');
   });
 
-  test('pods: labels that change reach the agent, and the container runs on', async (t) => {
+  test('pods: changed labels reach the agent, and the container continues to run', async (t) => {
     const here = await opened(t);
     await here.create('labelled', { containers: [shell(stay)] }, { labels: { time: 'one' } });
     await here.until('labelled', isReady);

@@ -23,7 +23,7 @@ const stage = sharedStage('pods in containers of an OCI binary', {
 
 type Spec = Partial<Pod['spec']>;
 
-/** What a pod prints that ends by itself. */
+/** The output of a pod that ends by itself. */
 interface Printed {
   readonly title: string;
   readonly spec: Spec;
@@ -44,25 +44,29 @@ const noNewPrivileges = "grep NoNewPrivs /proc/self/status | tr -d '\\t'";
 const privilege = 'mount -t tmpfs none /tmp 2>/dev/null && echo mounted || echo refused';
 
 const printed: readonly Printed[] = [
-  { title: 'command: neither is given, those of the image count', spec: image({}), prints: 'entry word of image\n' },
   {
-    title: 'command: arguments take the place of those of the image',
+    title: 'command: without command and arguments those of the image are used',
+    spec: image({}),
+    prints: 'entry word of image\n',
+  },
+  {
+    title: 'command: arguments replace those of the image',
     spec: image({ args: ['a', 'b'] }),
     prints: 'entry a b\n',
   },
   {
-    title: 'command: a command takes the place of that of the image, with its arguments',
+    title: 'command: a command replaces that of the image and its arguments',
     spec: image({ command: ['/bin/echo', 'own'] }),
     prints: 'own\n',
   },
   {
-    title: 'command: both take the place of those of the image',
+    title: 'command: command and arguments replace those of the image',
     spec: image({ command: ['/bin/echo', 'own'], args: ['c'] }),
     prints: 'own c\n',
   },
   { title: 'security: user 0', spec: secured('id -u', { runAsUser: 0 }), prints: '0\n' },
   {
-    title: 'security: another user and group, with groups beside',
+    title: 'security: another user and group, with supplemental groups',
     spec: secured(
       'id -u; id -g; id -G',
       { runAsUser: 65_534, runAsGroup: 1234 },
@@ -71,22 +75,22 @@ const printed: readonly Printed[] = [
     prints: '65534\n1234\n1234 4343\n',
   },
   {
-    title: 'security: a root file system that is only read',
+    title: 'security: a read-only root file system',
     spec: secured('(echo x > /new) 2>/dev/null && echo written || echo refused', { readOnlyRootFilesystem: true }),
     prints: 'refused\n',
   },
   {
-    title: 'security: a root file system that is written',
+    title: 'security: a writable root file system',
     spec: secured('(echo x > /new) 2>/dev/null && echo written || echo refused', { readOnlyRootFilesystem: false }),
     prints: 'written\n',
   },
   {
-    title: 'security: no privileges beyond the own ones, if so wanted',
+    title: 'security: no new privileges with allowPrivilegeEscalation false',
     spec: secured(noNewPrivileges, { allowPrivilegeEscalation: false, runAsUser: 1000 }),
     prints: 'NoNewPrivs:1\n',
   },
   {
-    title: 'security: privileges may grow when nothing is said',
+    title: 'security: new privileges by default',
     spec: secured(noNewPrivileges, { runAsUser: 1000 }),
     prints: 'NoNewPrivs:0\n',
   },
@@ -96,19 +100,23 @@ const printed: readonly Printed[] = [
     prints: 'CapEff:0000000000000401\n',
   },
   {
-    title: 'security: the process ids of the machine, if so wanted',
+    title: 'security: the host PID namespace on request',
     spec: alone('test -d /proc/$PID && echo seen || echo hidden', {}, { hostPID: true }),
     prints: 'seen\n',
   },
   {
-    title: 'security: process ids of its own, otherwise',
+    title: 'security: a PID namespace of its own by default',
     spec: alone('test -d /proc/$PID && echo seen || echo hidden; echo $$$$'),
     prints: 'hidden\n1\n',
   },
-  { title: 'privileged: may mount', spec: secured(privilege, { privileged: true }), prints: 'mounted\n' },
-  { title: 'privileged: an ordinary container may not', spec: alone(privilege), prints: 'refused\n' },
   {
-    title: 'sysctl: one that is safe is set in the pod',
+    title: 'privileged: a privileged container may mount',
+    spec: secured(privilege, { privileged: true }),
+    prints: 'mounted\n',
+  },
+  { title: 'privileged: an ordinary container may not mount', spec: alone(privilege), prints: 'refused\n' },
+  {
+    title: 'sysctl: a safe one is set in the pod',
     spec: alone(
       'cat /proc/sys/kernel/shm_rmid_forced',
       {},
@@ -119,7 +127,7 @@ const printed: readonly Printed[] = [
     prints: '1\n',
   },
   {
-    title: 'sysctl: one that is not safe is set when the node allows it',
+    title: 'sysctl: an unsafe one is set when the node allows it',
     spec: alone(
       'cat /proc/sys/kernel/msgmax',
       {},
@@ -135,7 +143,7 @@ if (stage !== undefined) {
       t.timeout(2 * waitMs);
       const here = await stage();
       const name = `prints-${index}`;
-      // Which process of the machine is looked for.
+      // The process of the host that the containers search for.
       const env = [{ name: 'PID', value: String(process.pid) }];
       const containers = spec.containers?.map((container) => ({ ...container, env }));
       await here.create(name, {
@@ -154,8 +162,8 @@ if (stage !== undefined) {
     [false, 'hidden\n'],
     [undefined, 'hidden\n'],
   ] as const) {
-    const word = shareProcessNamespace === undefined ? 'nothing is said' : String(shareProcessNamespace);
-    test(`security: containers see each other's processes or not, shareProcessNamespace: ${word}`, async (t) => {
+    const word = shareProcessNamespace === undefined ? 'unset' : String(shareProcessNamespace);
+    test(`security: visibility of processes of other containers, shareProcessNamespace: ${word}`, async (t) => {
       t.timeout(2 * waitMs);
       const here = await stage();
       const name = `pids-${shareProcessNamespace ?? 'default'}`;
@@ -170,7 +178,7 @@ if (stage !== undefined) {
     });
   }
 
-  test('sysctl: one that is not safe, nor allowed, has its pod refused, and nothing is started', async (t) => {
+  test('sysctl: a pod with an unsafe one that is not allowed is rejected, and nothing is started', async (t) => {
     t.timeout(2 * waitMs);
     const here = await stage();
     const sysctls = [{ name: 'kernel.shmmax', value: '10082' }];
@@ -180,7 +188,7 @@ if (stage !== undefined) {
     t.true((status?.containerStatuses ?? []).every(({ containerID }) => !containerID));
   });
 
-  test('sysctl: names that are none are refused by the API', async (t) => {
+  test('sysctl: invalid names are rejected by the API', async (t) => {
     t.timeout(2 * waitMs);
     const here = await stage();
     for (const name of ['foo-', 'kernel.shmmax ', 'Kernel.SHM', '']) {
@@ -192,7 +200,7 @@ if (stage !== undefined) {
     }
   });
 
-  test('security: memory and queues of the machine are seen with hostIPC, and not without', async (t) => {
+  test('security: the IPC namespace of the host is used only with hostIPC', async (t) => {
     t.timeout(2 * waitMs);
     const here = await stage();
     for (const hostIPC of [true, false]) {
@@ -204,7 +212,7 @@ if (stage !== undefined) {
     }
   });
 
-  test('figures of a running container are within what it does', async (t) => {
+  test('CPU and memory usage of a running container is within the expected range', async (t) => {
     t.timeout(2 * waitMs);
     const here = await stage();
     const since = Date.now();
@@ -224,7 +232,7 @@ if (stage !== undefined) {
     t.true(found.startTimeMs >= since - 1000 && found.startTimeMs <= found.timeMs);
   });
 
-  test('hosts file: written by the agent, or the own one of a container, or with the lines of the machine', async (t) => {
+  test('hosts file: written by the agent, mounted by the container, or with the lines of the host', async (t) => {
     t.timeout(2 * waitMs);
     const here = await stage();
     const own = { name: 'own', mountPath: '/etc/hosts', subPath: 'hosts' };

@@ -10,7 +10,7 @@ import { type AgentNode, scratchDirectory, startAgentNode } from '../../src/agen
 const waitMs = 30_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-/** An agent alone, on processes; `words` say where its pods come from, `end` takes them away. */
+/** An agent without a server, on processes; `words` are its sources of pods, `end` removes the pods. */
 async function machine(
   t: ExecutionContext,
   words: (dir: string) => readonly string[],
@@ -27,7 +27,7 @@ async function machine(
     await engine.runtime[Symbol.asyncDispose]();
     await remove();
   });
-  /** Waits until exactly these pods run, and gives their UIDs by name. */
+  /** Waits until exactly these pods run, and returns their UIDs by name. */
   const run = (...names: string[]) => runningPods(node, names);
   return { dir, run };
 }
@@ -83,7 +83,7 @@ spec:
     command: [/bin/sh, -c, ": ${word}; exec sleep 600"]
 `;
 
-onLinux('static pods of a directory follow what becomes of its files', async (t) => {
+onLinux('static pods of a directory follow changes of its files', async (t) => {
   const words = (dir: string) => [`--pod-manifest-path=${dir}/manifests`, '--file-check-frequency=200ms'];
   const { dir, run } = await machine(t, words, (folder) =>
     rm(join(folder, 'manifests'), { recursive: true, force: true }),
@@ -113,10 +113,10 @@ onLinux('static pods of a directory follow what becomes of its files', async (t)
     const found = await run('a', 'b');
     return found.get('a') !== renamed.get('a') ? found : undefined;
   }, waitMs);
-  t.is(rewritten.get('b'), before.get('b'), 'a neighbour is left alone');
+  t.is(rewritten.get('b'), before.get('b'), 'another pod is not affected');
   await put('z-same.yaml', yaml('b', 'other'));
   await put('z-z.yaml', yaml('d'));
-  t.is((await run('a', 'b', 'd')).get('b'), before.get('b'), 'of two pods of one name the first file counts');
+  t.is((await run('a', 'b', 'd')).get('b'), before.get('b'), 'the first file of two with one pod name is used');
   await rm(manifests, { recursive: true });
   await run();
   await mkdir(manifests);
@@ -124,7 +124,7 @@ onLinux('static pods of a directory follow what becomes of its files', async (t)
   await run('again');
 });
 
-onLinux('a static pod of one file runs when the file comes, and ends when it goes', async (t) => {
+onLinux('a static pod of one file starts when the file is created, and ends when it is removed', async (t) => {
   const words = (dir: string) => [`--pod-manifest-path=${dir}/pod.yaml`, '--file-check-frequency=200ms'];
   const { dir, run } = await machine(t, words, (folder) => rm(join(folder, 'pod.yaml'), { force: true }));
   await run();
@@ -134,50 +134,53 @@ onLinux('a static pod of one file runs when the file comes, and ends when it goe
   await run();
 });
 
-onLinux('static pods by URL: a list runs, trouble leaves it alone, an empty answer ends it', async (t) => {
-  const answer = {
-    code: 200,
-    body: JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [pod('a'), pod('b')] }),
-    given: 0,
-  };
-  const headers: string[][] = [];
-  const server = createServer((request, response) => {
-    headers.push(
-      request.rawHeaders.flatMap((word, i, all) => (i % 2 === 0 && word === 'X-Pod' ? [all[i + 1] ?? ''] : [])),
-    );
-    answer.given += 1;
-    response.statusCode = answer.code;
-    response.end(answer.body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Ends after the machine, which asks it to the last.
-  t.teardown(() => server.closeAllConnections());
-  t.teardown(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  const say = async (code: number, body: string) => {
-    Object.assign(answer, { code, body, given: 0 });
-    // The first answer may have been on its way.
-    await eventually(() => answer.given >= 3, waitMs);
-  };
-  const words = () => [
-    `--manifest-url=http://127.0.0.1:${port}/`,
-    '--http-check-frequency=200ms',
-    '--manifest-url-header=X-Pod:one,X-Pod:two',
-  ];
-  const { run } = await machine(t, words, async () => {
-    await say(200, '');
-  });
-  const first = await run('a', 'b');
-  for (const [code, body] of [
-    [500, 'broken'],
-    [200, 'neither: [JSON'],
-    [200, '{"apiVersion":"v1","kind":"Secret"}'],
-  ] as const) {
-    await say(code, body);
-    t.deepEqual(await run('a', 'b'), first, `${code} ${body}`);
-  }
-  await say(200, '');
-  await run();
-  t.deepEqual(headers[0], ['one', 'two']);
-  t.true(headers.every((found) => found.join() === 'one,two'));
-});
+onLinux(
+  'static pods by URL: a list runs, errors of the server have no effect, an empty response ends it',
+  async (t) => {
+    const answer = {
+      code: 200,
+      body: JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [pod('a'), pod('b')] }),
+      given: 0,
+    };
+    const headers: string[][] = [];
+    const server = createServer((request, response) => {
+      headers.push(
+        request.rawHeaders.flatMap((word, i, all) => (i % 2 === 0 && word === 'X-Pod' ? [all[i + 1] ?? ''] : [])),
+      );
+      answer.given += 1;
+      response.statusCode = answer.code;
+      response.end(answer.body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    // Ends after the agent, which sends requests until it ends.
+    t.teardown(() => server.closeAllConnections());
+    t.teardown(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const respond = async (code: number, body: string) => {
+      Object.assign(answer, { code, body, given: 0 });
+      // The first response may already be in transit.
+      await eventually(() => answer.given >= 3, waitMs);
+    };
+    const words = () => [
+      `--manifest-url=http://127.0.0.1:${port}/`,
+      '--http-check-frequency=200ms',
+      '--manifest-url-header=X-Pod:one,X-Pod:two',
+    ];
+    const { run } = await machine(t, words, async () => {
+      await respond(200, '');
+    });
+    const first = await run('a', 'b');
+    for (const [code, body] of [
+      [500, 'broken'],
+      [200, 'neither: [JSON'],
+      [200, '{"apiVersion":"v1","kind":"Secret"}'],
+    ] as const) {
+      await respond(code, body);
+      t.deepEqual(await run('a', 'b'), first, `${code} ${body}`);
+    }
+    await respond(200, '');
+    await run();
+    t.deepEqual(headers[0], ['one', 'two']);
+    t.true(headers.every((found) => found.join() === 'one,two'));
+  },
+);

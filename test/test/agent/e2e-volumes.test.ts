@@ -35,7 +35,7 @@ interface Mounted {
 }
 const mounted: Mounted[] = [];
 
-/** Says where in its pod a volume will be. To be called before the first test begins. */
+/** Adds a volume to a pod and returns its path. To be called before the first test begins. */
 function mount(as: Identity, volume: Omit<coreV1.Volume, 'name'>, subPath?: string): string {
   const name = `v${mounted.length}`;
   mounted.push({ volume: { name, ...volume }, as, ...(subPath !== undefined && { subPath }) });
@@ -106,7 +106,7 @@ async function seen(here: Stage, as: Identity, directory: string): Promise<reado
   return (await here.inside(podOf(as), show(directory))).split('\n').slice(0, -1);
 }
 
-/** What stands for amounts of this machine. */
+/** Placeholders for amounts of this machine. */
 async function filledIn(here: Stage, lines: readonly string[]): Promise<readonly string[]> {
   const { allocatable = {} } = (await here.plane.client(Node).get(nodeName)).status ?? {};
   const cpu = String((quantityMilliValue(String(allocatable['cpu'])) + 999n) / 1000n);
@@ -137,11 +137,11 @@ const changes: Readonly<Record<Change, (here: Stage) => Promise<unknown>>> = {
 const patchPod = (plane: Stage['plane'], metadata: Pod['metadata']) =>
   plane.client(Pod).namespace('default').patch(podOf('root'), 'merge', { metadata });
 
-/** Where what is changed is mounted, with what is there before. */
+/** The mount paths of changed objects, with their content before the change. */
 const changing = new Map<Change, { readonly directory: string; readonly before: readonly string[] }[]>();
 const made = new Map<Change, Promise<unknown>>();
 
-/** Changes a thing once, after all who have it mounted have been seen to have what was before. */
+/** Changes an object once, after all mounts have had the content before the change. */
 function change(t: ExecutionContext, here: Stage, what: Change): Promise<unknown> {
   const make = async () => {
     for (const { directory, before } of changing.get(what) ?? [])
@@ -182,7 +182,7 @@ if (stage !== undefined) {
   }
 
   const together = mount('root', { projected: { sources: [...allTogether.volume.projected.sources] } });
-  test('projected volume: config map, secret and facts about the pod in one directory', async (t) => {
+  test('projected volume: config map, secret and downward API in one directory', async (t) => {
     t.timeout(2 * waitMs);
     t.deepEqual(await seen(await opened(), 'root', together), allTogether.expected);
   });
@@ -196,7 +196,7 @@ if (stage !== undefined) {
     `[ "$(stat -fc %T ${directory})" = tmpfs ] && echo tmpfs || echo disk; stat -c '%a %g' ${directory}`;
   for (const [where, emptyDir] of media) {
     const plain = mount('root', { emptyDir });
-    test(`emptyDir ${where}: everybody may use it`, async (t) => {
+    test(`emptyDir ${where}: all users may write to it`, async (t) => {
       t.timeout(2 * waitMs);
       const [kind, mode] = (await (await opened()).inside(podOf('root'), directoryFacts(plain))).split('\n');
       // The scratch folder of a test may be in memory as well.
@@ -204,7 +204,7 @@ if (stage !== undefined) {
       t.is(mode, '777 0');
     });
     const grouped = mount('rootInGroup', { emptyDir });
-    test(`emptyDir ${where}: with a group of the pod it is the group's, which new files inherit`, async (t) => {
+    test(`emptyDir ${where}: with fsGroup it belongs to the group, which new files inherit`, async (t) => {
       t.timeout(2 * waitMs);
       const script = `${directoryFacts(grouped)}; umask 022; echo x > ${grouped}/f; stat -c '%a %u %g' ${grouped}/f`;
       const [, directory, file] = (await (await opened()).inside(podOf('rootInGroup'), script)).split('\n');
@@ -229,7 +229,7 @@ if (stage !== undefined) {
     ['userInGroup', userId],
   ] as const) {
     const directory = mount(as, { emptyDir: {} });
-    test(`emptyDir: new files belong to the group of the pod, made by ${user === 0 ? 'root' : 'a user'}`, async (t) => {
+    test(`emptyDir: new files belong to the group of the pod, created by ${user === 0 ? 'root' : 'a user'}`, async (t) => {
       t.timeout(2 * waitMs);
       const script = `echo x > ${directory}/f && stat -c '%u %g' ${directory}/f`;
       t.is(await (await opened()).inside(podOf(as), script), `${user} ${groupId}\n`);
@@ -237,7 +237,7 @@ if (stage !== undefined) {
   }
 
   const deepInGroup = mount('userInGroup', { emptyDir: {} }, 'new/er');
-  test('emptyDir: a subPath that is not there yet is made like the volume, with its group', async (t) => {
+  test('emptyDir: a missing subPath is created like the volume, with its group', async (t) => {
     t.timeout(2 * waitMs);
     const script = `stat -c '%a %g' ${deepInGroup}; echo x > ${deepInGroup}/f && stat -c %g ${deepInGroup}/f`;
     t.is(await (await opened()).inside(podOf('userInGroup'), script), `2777 ${groupId}\n${groupId}\n`);
@@ -251,7 +251,7 @@ if (stage !== undefined) {
   });
 
   const hostModes = mount('root', { hostPath: { path: 'shared', type: 'Directory' } });
-  test('hostPath: the directory is that of the machine, with its mode', async (t) => {
+  test('hostPath: the directory is that of the host, with its mode', async (t) => {
     t.timeout(2 * waitMs);
     t.is(
       await (await opened()).inside(podOf('root'), `stat -c %a ${hostModes}; cat ${hostModes}/file`),
@@ -260,7 +260,7 @@ if (stage !== undefined) {
   });
 
   const again = mount('root', { hostPath: { path: 'shared' } });
-  test('hostPath: what one mount writes another reads', async (t) => {
+  test('hostPath: a file written in one mount is read in another', async (t) => {
     t.timeout(2 * waitMs);
     t.is(
       await (await opened()).inside(podOf('root'), `echo new > ${again}/written; cat ${hostModes}/written`),
@@ -269,12 +269,7 @@ if (stage !== undefined) {
   });
 
   for (const [title, subPath, script, expected] of [
-    [
-      'a subPath that is not there is made',
-      'made/here',
-      (place: string) => `echo x > ${place}/f; cat ${place}/f`,
-      'x\n',
-    ],
+    ['a missing subPath is created', 'made/here', (place: string) => `echo x > ${place}/f; cat ${place}/f`, 'x\n'],
     ['a subPath that is a directory', 'there', (place: string) => `ls ${place}; cat ${place}/inner`, 'inner\ninner\n'],
     ['a subPath that is a file', 'file', (place: string) => `cat ${place}`, 'of the host\n'],
   ] as const) {

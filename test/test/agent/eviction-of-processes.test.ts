@@ -68,19 +68,19 @@ const quiet = 'exec sleep 600';
 
 for (const { title, script, words, message } of [
   {
-    title: 'a process that fills the disk is evicted with what it wrote, and its neighbour stays',
+    title: 'a process that fills the disk is evicted and its files are removed; other pods remain',
     script: 'head -c 40000000 /dev/zero > /mnt/file; exec sleep 600',
     words: ['--eviction-hard=nodefs.available<50%'],
     message: /^The node was low on resource: nodefs\. Threshold quantity: 32Mi, available: /,
   },
   {
-    title: 'a process that makes too many files is evicted with them, and its neighbour stays',
+    title: 'a process that creates too many files is evicted and its files are removed; other pods remain',
     script: 'i=0; while [ $i -lt 1500 ]; do : > /mnt/$i; i=$((i+1)); done; exec sleep 600',
     words: ['--eviction-hard=nodefs.inodesFree<30%'],
     message: /^The node was low on resource: nodefsInodes\. Threshold quantity: 600, available: /,
   },
   {
-    title: 'a process that takes more memory than there is for all is evicted, and its neighbour stays',
+    title: 'a process that uses more memory than is available is evicted; other pods remain',
     script: `x=$(head -c 30000000 /dev/zero | tr '\\0' x); sleep 600`,
     // Whatever else the machine has to do.
     words: ['--enforce-node-allocatable=pods', `--system-reserved=memory=${totalmem() - 24 * 2 ** 20}`],

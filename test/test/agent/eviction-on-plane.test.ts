@@ -10,7 +10,7 @@ import { scratchDirectory, startAgentNode } from '../../src/agent-node.ts';
 
 const gibibyte = 2 ** 30;
 
-test('a node that runs short of memory says so, evicts pods of the API and of its own, and recovers', async (t) => {
+test('a node with memory pressure reports it, evicts pods of the API and static pods, and recovers', async (t) => {
   t.timeout(60_000);
   const plane = await startTestPlane();
   t.teardown(() => plane.close());

@@ -27,7 +27,7 @@ const waitMs = 90_000;
     const kubectl = new Kubectl(command ?? '', kubeconfig, dir);
 
     let last = performance.now();
-    /** Waits while the time of the plane passes: as that of the machine, or by steps. */
+    /** Waits while the clock of the plane advances: as that of the machine, or by steps. */
     const during = <T>(probe: () => Promise<T | undefined | false>, stepMs?: number) =>
       eventually(async () => {
         const now = performance.now();
@@ -61,7 +61,7 @@ const waitMs = 90_000;
     const pid = Number(await during(() => readFile(pidFile, 'utf8').catch(() => undefined)));
     const lost = await podsOn('n1');
 
-    // The clock of the other node is the plane's, so that it is alive however fast the time passes.
+    // The other node uses the clock of the plane, so that it stays Ready however fast that advances.
     const world = new FakeWorld({ images: ['host'] });
     const other = await startAgentNode({
       ...{ name: 'n2', dir, clock, api: plane.api, engine: createFakeRuntime(world) },
@@ -88,7 +88,7 @@ const waitMs = 90_000;
     t.deepEqual(unreachable.map(({ effect }) => effect).sort(), ['NoExecute', 'NoSchedule']);
     t.regex(await output('describe', 'pod', lost), /TaintManagerEviction\s.*Marking for deletion Pod default\//);
     t.regex(await output('describe', 'node', 'n1'), /NodeNotReady\s.*Node n1 status is now: NodeNotReady/);
-    t.true(process.kill(pid, 0), 'nobody can end the processes of an agent that stands still');
+    t.true(process.kill(pid, 0), 'the processes of a stopped agent continue');
 
     process.kill(agent.pid, 'SIGCONT');
     await during(async () => (await readyOf('n1')) === 'True');

@@ -14,7 +14,7 @@ const dnsAddress = '127.97.0.10';
 const command = process.platform === 'linux' ? findKubectl() : undefined;
 const onLinux = command === undefined ? test.skip : test;
 
-function ask(url: string, body?: string): Promise<string> {
+function pageAt(url: string, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const method = body === undefined ? 'GET' : 'POST';
     const sent = request(url, { method, headers: { host: 'guestbook.example.com' }, agent: false }, (answer) => {
@@ -40,7 +40,7 @@ const hexAddress = (ip: string, port: number) =>
     .join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 
 onLinux(
-  'keelson up serves the guestbook through its services and its Ingress, and nothing of it is left',
+  'keelson up serves the guestbook through its services and its Ingress, and leaves nothing behind',
   async (t) => {
     t.timeout(400_000);
     const data = await temporaryDirectory();
@@ -53,8 +53,8 @@ onLinux(
     const kubectl = new Kubectl(command ?? '', server.kubeconfig, data);
     const url = await eventually(() => /Ingresses:\s+(http:\S+)/.exec(server.output().stderr)?.[1], waitMs);
     await kubectl.run(['apply', '-f', guestbookFolder]);
-    t.regex(await eventually(() => ask(url), waitMs), /^<h1>Hello from frontend-/);
-    t.regex(await ask(url, 'was here'), /<pre>was here<\/pre>/);
+    t.regex(await eventually(() => pageAt(url), waitMs), /^<h1>Hello from frontend-/);
+    t.regex(await pageAt(url, 'was here'), /<pre>was here<\/pre>/);
     // Only root may listen on port 53 and give containers their own resolver.
     if (process.getuid?.() === 0) {
       const words = ['exec', '-n', 'guestbook', 'deploy/frontend', '--', 'getent', 'hosts', 'store'];

@@ -66,7 +66,7 @@ async function onSmallDisk(t: ExecutionContext, left: number, words: readonly st
 }
 
 asRoot(
-  '--image-gc-high-threshold on a disk that is half full: the oldest unused image goes until --image-gc-low-threshold',
+  '--image-gc-high-threshold: on a half full disk the oldest unused image is removed until --image-gc-low-threshold',
   async (t) => {
     const { before, after, left, events } = await onSmallDisk(t, 2, [
       '--image-gc-high-threshold=40',
@@ -80,7 +80,7 @@ asRoot(
   },
 );
 
-asRoot('an image in use stays on a full disk, which is told', async (t) => {
+asRoot('an image in use is kept on a full disk, which is reported by an event', async (t) => {
   const { after, left, events } = await onSmallDisk(t, 0, [
     '--image-gc-high-threshold=10',
     '--image-gc-low-threshold=5',

@@ -14,12 +14,12 @@ const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;
 const nodeName = 'puller';
 const credentials = { username: 'user', password: 'pass' };
 const cloudKey = JSON.stringify({ type: 'service_account', client_email: 'a@b', private_key: 'key' });
-const told: { reason: string; message: string; pod: string }[] = [];
+const recorded: { reason: string; message: string; pod: string }[] = [];
 
 let plane: TestPlane;
 let node: AgentNode;
 let image: RegistryImage;
-/** An image that shares no layer with others: what is there is not fetched again. */
+/** An image that shares no layer with others, since existing layers are not pulled again. */
 let ownImage: (name: string) => RegistryImage;
 let cloudRegistry: LoopbackRegistry;
 let cleanUp: () => Promise<void> = async () => {};
@@ -53,7 +53,7 @@ test.before(async () => {
   ];
   const events = {
     record: (subject: { name: string }, _type: string, reason: string, message: string) =>
-      told.push({ reason, message, pod: subject.name }),
+      recorded.push({ reason, message, pod: subject.name }),
   };
   node = await startAgentNode({ name: nodeName, engine, api: plane.api, words, dir, events });
   cleanUp = async () => {
@@ -73,7 +73,7 @@ test.after.always(() => cleanUp());
 const pods = () => plane.client(Pod).namespace('default');
 const statusOf = (name: string) => node.agent.state.pods().find(({ metadata }) => metadata?.name === name)?.status;
 const waitingOf = (name: string) => statusOf(name)?.containerStatuses?.[0]?.state?.waiting;
-const reasonsOf = (name: string) => told.filter(({ pod }) => pod === name).map(({ reason }) => reason);
+const reasonsOf = (name: string) => recorded.filter(({ pod }) => pod === name).map(({ reason }) => reason);
 
 async function registryFor(t: ExecutionContext, behaviour: RegistryBehaviour = {}): Promise<LoopbackRegistry> {
   t.timeout(90_000);
@@ -102,7 +102,7 @@ async function addSecret(name: string, type: string, key: string, value: unknown
     .create({ metadata: { name, namespace: 'default' }, type, data });
 }
 
-/** Reasons of waiting in their order, until that of the pause. */
+/** The reasons of the waiting state in order, until the back-off. */
 async function untilBackOff(name: string): Promise<string[]> {
   const seen: string[] = [];
   await eventually(() => {
@@ -141,26 +141,28 @@ for (const [type, key, value] of [
   });
 }
 
-asRoot('with wrong credentials a private image is ErrImagePull, then ImagePullBackOff', async (t) => {
+asRoot('a private image with wrong credentials is ErrImagePull, then ImagePullBackOff', async (t) => {
   const { host } = await registryFor(t, { auth: { kind: 'basic', ...credentials } });
   await addSecret('wrong', 'kubernetes.io/dockerconfigjson', '.dockerconfigjson', {
     auths: { [host]: { ...credentials, password: 'wrong' } },
   });
   await run('bad-secret', `${host}/app:1`, ['wrong']);
   t.deepEqual(await untilBackOff('bad-secret'), ['ErrImagePull', 'ImagePullBackOff']);
-  const failed = told.find(({ pod, message }) => pod === 'bad-secret' && message.startsWith('Failed to pull image'));
+  const failed = recorded.find(
+    ({ pod, message }) => pod === 'bad-secret' && message.startsWith('Failed to pull image'),
+  );
   t.regex(failed?.message ?? '', /rejected the credentials/);
   t.true(reasonsOf('bad-secret').includes('BackOff'));
 });
 
-asRoot('a secret that does not exist is told of, and the image is pulled without', async (t) => {
+asRoot('a missing pull secret is reported, and the image is pulled without it', async (t) => {
   const { host } = await registryFor(t);
   await run('no-secret', `${host}/app:1`, ['absent']);
   await succeeded('no-secret');
   t.true(reasonsOf('no-secret').includes('FailedToRetrieveImagePullSecret'));
 });
 
-asRoot('--cloud-b-json-key: its credentials are sent to the registry that it names', async (t) => {
+asRoot('--cloud-b-json-key: its credentials are sent to the registry that the file names', async (t) => {
   t.timeout(90_000);
   cloudRegistry.add('app:1', image);
   await run('cloud', `${cloudRegistry.host}/app:1`);
@@ -169,30 +171,27 @@ asRoot('--cloud-b-json-key: its credentials are sent to the registry that it nam
   t.true(cloudRegistry.requests.some(({ authorization }) => authorization === `Basic ${sent}`));
 });
 
-asRoot(
-  '--image-pull-progress-deadline ends the pull from a registry that stands still, and not from one that is slow',
-  async (t) => {
-    const still = await registryFor(t, { stallAfter: 100_000 });
-    const slow = await registryFor(t, { slow: { chunkBytes: 20_000, everyMs: 100 } });
-    still.add('own:1', ownImage('still'));
-    slow.add('own:1', ownImage('slow'));
-    await run('still', `${still.host}/own:1`);
-    await run('slow', `${slow.host}/own:1`);
-    t.deepEqual(await untilBackOff('still'), ['ErrImagePull', 'ImagePullBackOff']);
-    t.true(told.some(({ pod, message }) => pod === 'still' && message.includes('no progress for 8 s')));
-    await eventually(() => still.bodies.open === 0);
-    t.not(waitingOf('slow')?.reason, 'ErrImagePull');
-    await succeeded('slow');
-    t.false(reasonsOf('slow').includes('Failed'));
-  },
-);
+asRoot('--image-pull-progress-deadline ends a stalled pull, and not a slow one', async (t) => {
+  const still = await registryFor(t, { stallAfter: 100_000 });
+  const slow = await registryFor(t, { slow: { chunkBytes: 20_000, everyMs: 100 } });
+  still.add('own:1', ownImage('still'));
+  slow.add('own:1', ownImage('slow'));
+  await run('still', `${still.host}/own:1`);
+  await run('slow', `${slow.host}/own:1`);
+  t.deepEqual(await untilBackOff('still'), ['ErrImagePull', 'ImagePullBackOff']);
+  t.true(recorded.some(({ pod, message }) => pod === 'still' && message.includes('no progress for 8 s')));
+  await eventually(() => still.bodies.open === 0);
+  t.not(waitingOf('slow')?.reason, 'ErrImagePull');
+  await succeeded('slow');
+  t.false(reasonsOf('slow').includes('Failed'));
+});
 
-asRoot('images that a registry does not have, and names that are none, say so', async (t) => {
+asRoot('missing images and invalid names of images are reported', async (t) => {
   const { host } = await registryFor(t);
   await run('missing', `${host}/app:2`);
   await run('bad-name', 'Not-A-Name');
   t.deepEqual(await untilBackOff('missing'), ['ErrImagePull', 'ImagePullBackOff']);
-  t.true(told.some(({ pod, message }) => pod === 'missing' && /does not exist/.test(message)));
+  t.true(recorded.some(({ pod, message }) => pod === 'missing' && /does not exist/.test(message)));
   await eventually(() => waitingOf('bad-name')?.reason === 'InvalidImageName');
   t.true(reasonsOf('bad-name').includes('InspectFailed'));
 });

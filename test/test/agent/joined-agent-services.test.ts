@@ -18,7 +18,7 @@ const binary = fileURLToPath(
 const waitMs = 60_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('an agent that joined serves the address of a service of its pods, until it ends', async (t) => {
+onLinux('a joined agent serves the addresses of services of its pods until it ends', async (t) => {
   t.timeout(4 * waitMs);
   const { dir, remove } = await scratchDirectory();
   t.teardown(remove);
@@ -48,7 +48,7 @@ onLinux('an agent that joined serves the address of a service of its pods, until
       '--fail-swap-on=false',
       '--make-iptables-util-chains=false',
       '--resolv-conf=',
-      // How full this machine is decides nothing.
+      // The load of this machine has no effect.
       '--eviction-hard=',
     ],
     {
@@ -56,7 +56,7 @@ onLinux('an agent that joined serves the address of a service of its pods, until
         ...process.env,
         KEELSON_AGENT_RUNTIME: 'process',
         KEELSON_AGENT_LOG_ROOT: join(dir, 'log'),
-        // No changes of this machine.
+        // The host is not changed.
         KEELSON_AGENT_SYSCTL_ROOT: join(dir, 'none'),
         KEELSON_AGENT_CGROUP_ROOT: join(dir, 'none'),
       },
@@ -70,7 +70,7 @@ onLinux('an agent that joined serves the address of a service of its pods, until
   });
   const within = <T>(probe: () => Promise<T | undefined | false>) =>
     eventually(probe, waitMs).catch((error: Error) => {
-      throw new Error(`${error.message}; the agent said: ${stderr}`, { cause: error.cause });
+      throw new Error(`${error.message}; output of the agent: ${stderr}`, { cause: error.cause });
     });
 
   const serve = "const s = require('net').createServer((c) => c.on('error', () => {}).end('pod'));";
@@ -95,9 +95,9 @@ onLinux('an agent that joined serves the address of a service of its pods, until
       metadata: { name: 'web' },
       spec: { selector: { app: 'web' }, ports: [{ port: 8080, targetPort: port }] },
     });
-  const ask = () =>
+  const request = () =>
     text(connect({ host: spec.clusterIP ?? '', port: 8080 })).catch(({ code }: NodeJS.ErrnoException) => code);
-  await within(async () => (await ask()) === 'pod');
+  await within(async () => (await request()) === 'pod');
   const { items } = await plane.client(Event).namespace('default').list();
   t.deepEqual(
     items.filter(({ reason }) => reason === 'FailedToListen'),
@@ -105,7 +105,7 @@ onLinux('an agent that joined serves the address of a service of its pods, until
   );
   await pods.delete('web');
   await within(async () => (await pods.list()).items.length === 0);
-  await within(async () => (await ask()) === 'ECONNREFUSED');
+  await within(async () => (await request()) === 'ECONNREFUSED');
   const ended = once(agent, 'exit');
   agent.kill('SIGTERM');
   t.deepEqual(await ended, [0, null], stderr);

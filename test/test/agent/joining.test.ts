@@ -22,9 +22,9 @@ import { scratchDirectory } from '../../src/agent-node.ts';
  */
 const lifetimeMs = 400_000;
 
-/** A plane that serves TLS, and whose certificates are of minutes. */
+/** A plane that serves TLS, with certificates that are valid for minutes. */
 async function securePlane(t: ExecutionContext) {
-  // TLS goes by the machine's time.
+  // TLS uses the clock of the machine.
   const clock = new FakeClock(Date.now());
   const { dir, remove } = await scratchDirectory();
   t.teardown(remove);
@@ -48,9 +48,9 @@ const clientOf = async (t: ExecutionContext, path: string) => {
   return client;
 };
 
-test('an agent joins with the bootstrap file, its node gets Ready, its pods run, and its certificate is renewed', async (t) => {
+test('an agent joins with the bootstrap file: its node is Ready, its pods run, and its certificate is renewed', async (t) => {
   const { plane, clock, dir, bootstrap } = await securePlane(t);
-  /** The time of everybody goes on while something is waited for. */
+  /** Advances the clock of all parts while a condition is awaited. */
   const goOn = <T>(probe: () => Promise<T | undefined | false>, stepMs = 200) =>
     eventually(async () => {
       clock.advance(stepMs);
@@ -192,7 +192,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
     .client(Pod)
     .namespace('default')
     .create(pod as Pod);
-  /** The answer of a server that verifies agents by these authorities. */
+  /** The response of a server that verifies agents by these authorities. */
   const through = async (authority: string, path: string, upgrade?: Record<string, string>) => {
     const server = await plane.listen({ credentials, agents: { authority } });
     const { admin } = credentials;
@@ -206,7 +206,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
     return { status: answer.statusCode, text };
   };
   const trusted = await through(credentials.authority, 'log');
-  // The answer of the agent about the container, which does not start or write on this runtime.
+  // The response of the agent about the container, which does not start or write on this runtime.
   t.regex(trusted.text, /container .*"c/);
   t.notRegex(trusted.text, /cannot be reached/);
   const { createAuthority, createRequest } = await import('@keelson/certificates');
@@ -239,7 +239,7 @@ test('a joined agent gets a serving certificate for its addresses, by which the 
   t.deepEqual(status?.conditions ?? [], [], 'names that the node has not reported are not approved');
 });
 
-test('who holds the bootstrap file may say who that is, and nothing beyond asking for a certificate, for two weeks', async (t) => {
+test('the bootstrap file permits only reading its own identity and requesting a certificate, for two weeks', async (t) => {
   const { bootstrap, clock } = await securePlane(t);
   const client = await clientOf(t, bootstrap);
   const whoami = () => client.resource(SelfSubjectReview).create({ metadata: {} });

@@ -16,7 +16,7 @@ const nodeName = hostname().trim().toLowerCase();
 const onLinux = command === undefined ? test.skip : test;
 
 onLinux(
-  'keelson up: kubectl sees a node that is Ready and runs a pod on it, which outlives the process and is adopted by the next',
+  'keelson up: a Ready node runs a pod of kubectl, which outlives the process and is adopted by the next',
   async (t) => {
     t.timeout(180_000);
     const data = await temporaryDirectory();
@@ -86,7 +86,7 @@ const isGone = (pid: number): boolean => {
 };
 
 onLinux(
-  'keelson up with several nodes: after SIGKILL pods are adopted and run once, a deleted namespace leaves nothing, and keelson down ends everything',
+  'keelson up with several nodes: pods are adopted after SIGKILL, and keelson down ends everything',
   async (t) => {
     t.timeout(240_000);
     const data = await temporaryDirectory();
@@ -162,7 +162,7 @@ onLinux(
 );
 
 onLinux(
-  'keelson up: a stateful set that limits its storage keeps its data in volumes, which are removed with their claims',
+  'keelson up: a stateful set with storage limits keeps its data in volumes, which are removed with their claims',
   async (t) => {
     t.timeout(180_000);
     const data = await temporaryDirectory();
@@ -223,7 +223,7 @@ onLinux(
   },
 );
 
-test('keelson up --agent=false runs no node, and keelson serve takes no --agent', async (t) => {
+test('keelson up --agent=false runs no node, and keelson serve rejects --agent', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const server = await startKeelson(data, ['--agent=false', '--insecure'], 'up');
@@ -239,7 +239,7 @@ test('keelson up --agent=false runs no node, and keelson serve takes no --agent'
   );
 });
 
-test('two keelson up on one machine have different ranges of cluster addresses, and keep them', async (t) => {
+test('two keelson up on one machine use different ranges of cluster addresses, and keep them', async (t) => {
   const cluster = async () => {
     const data = await temporaryDirectory();
     t.teardown(() => removeDirectory(data));

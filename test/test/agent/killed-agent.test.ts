@@ -14,7 +14,7 @@ const names = Array.from({ length: 20 }, (_, i) => `p${i}`);
 
 const within = <T>(agent: AgentProcess, probe: () => Promise<T | undefined | false>) =>
   eventually(probe, waitMs).catch((error: Error) => {
-    throw new Error(`${error.message}; the agent said: ${agent.stderr()}`, { cause: error.cause });
+    throw new Error(`${error.message}; output of the agent: ${agent.stderr()}`, { cause: error.cause });
   });
 
 const pidIn = async (path: string) => Number(await readFile(path, 'utf8').catch(() => '0'));
@@ -31,13 +31,13 @@ async function machine(t: ExecutionContext, nodeName: string, words: readonly st
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux(
-  'kill -9 of the agent: the next one adopts all twenty pods, restarts none, and catches up with what ended meanwhile',
+  'kill -9 of the agent: the next one adopts all twenty pods, restarts none, and reports containers that ended',
   async (t) => {
     const here = await machine(t, 'n1');
     const pidFile = (name: string) => join(here.dir, `${name}.pid`);
     const first = here.start();
     for (const name of names) await here.drop(`${name}.json`, JSON.stringify(waitingPod(name, pidFile(name))));
-    // Beside the good ones: no YAML, no pod, no such image, a name that cannot be, something else altogether.
+    // Besides valid manifests: invalid YAML, another kind, a missing image, an invalid name, another file.
     await here.drop('a-broken.yaml', '{metadata: [');
     await here.drop('b-other.json', JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' } }));
     await here.drop('c-name.json', JSON.stringify(waitingPod('Not_A_Name', pidFile('never'))));
@@ -82,7 +82,7 @@ onLinux(
 );
 
 onLinux(
-  'against keelson serve: pods outlive the agent and the server, and the status at the API catches up with both',
+  'against keelson serve: pods outlive the agent and the server, and their status in the API is updated afterwards',
   async (t) => {
     const data = await temporaryDirectory();
     const listen = ['--listen', `127.0.0.1:${await freePort()}`, '--log-level', 'error'];

@@ -14,7 +14,7 @@ const test = anyTest as TestFn<NodeOfUp>;
 const withKubectl = command === undefined ? test.skip : test;
 let up: NodeOfUp | undefined;
 
-/** The answer of the agent's port to a client with a certificate of the server's authority, or without one. */
+/** The response of the agent to a client with a certificate of the authority of the server, or without one. */
 async function askAgent(
   { kubectl, folder }: NodeOfUp,
   path: string,
@@ -42,7 +42,7 @@ test.beforeEach((t) => {
 test.after.always(() => up?.stop());
 
 withKubectl(
-  'kubectl logs shows what a container wrote: all of it, its end, one of several, of those with a label',
+  'kubectl logs prints the log of a container: all lines, the last lines, one of several, by label',
   async (t) => {
     t.timeout(180_000);
     const { kubectl } = t.context;
@@ -105,7 +105,7 @@ withKubectl('kubectl logs -f shows lines as they are written and ends with the c
   t.deepEqual(following.lines, ['first', 'second', 'last']);
 });
 
-withKubectl('kubectl logs --previous shows the run before this one', async (t) => {
+withKubectl('kubectl logs --previous prints the log of the previous run', async (t) => {
   t.timeout(180_000);
   const { kubectl, folder } = t.context;
   const mark = join(folder, 'mark');
@@ -115,7 +115,7 @@ withKubectl('kubectl logs --previous shows the run before this one', async (t) =
   t.is(await kubectl.run(['logs', 'faller', '--previous']), 'before\n');
 });
 
-withKubectl('a pod without a node has no log yet, and a node that nobody finds is named', async (t) => {
+withKubectl('a pod without a node has an empty log, and an unreachable node is named in the error', async (t) => {
   t.timeout(180_000);
   const { kubectl } = t.context;
   await runShells(kubectl, 'waiting', [{ name: 'main', script: 'true' }], {
@@ -136,7 +136,7 @@ withKubectl('a pod without a node has no log yet, and a node that nobody finds i
 });
 
 withKubectl(
-  'the agent lets in the server and administrators, and nobody else whom the same authority knows',
+  'the agent accepts the server and administrators, and rejects other identities of the same authority',
   async (t) => {
     const { kubectl } = t.context;
     t.is(await kubectl.run(['get', '--raw', `/api/v1/nodes/${nodeName}/proxy/healthz`]), 'ok');
@@ -146,7 +146,7 @@ withKubectl(
   },
 );
 
-withKubectl('keelson up --insecure: the agent still knows the server, and still lets nobody else in', async (t) => {
+withKubectl('keelson up --insecure: the agent accepts the server and rejects other clients', async (t) => {
   t.timeout(180_000);
   const insecure = await startNodeOfUp(command ?? '', ['--insecure']);
   t.teardown(() => insecure.stop());

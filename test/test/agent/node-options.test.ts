@@ -56,7 +56,7 @@ async function started(t: ExecutionContext, words: readonly string[], more: Part
     '--healthz-port=0',
     '--stats-port=0',
     '--resolv-conf=',
-    // How full this machine is decides nothing.
+    // The load of this machine has no effect.
     '--eviction-hard=',
     '--node-status-update-frequency=300ms',
   ];
@@ -93,7 +93,7 @@ const nodeOf = (name: string) =>
     .get(name)
     .catch(() => undefined);
 
-test('--cloud-provider=file with --cloud-config: the node has what the file says', async (t) => {
+test('--cloud-provider=file with --cloud-config: the node has the values of the file', async (t) => {
   const { name } = await started(t, [inCluster, '--cloud-provider=file', '--cloud-config=DIR/machine.yaml']);
   const node = await eventually(() => nodeOf(name));
   t.is(node.spec?.providerID, 'lab://7');
@@ -102,7 +102,7 @@ test('--cloud-provider=file with --cloud-config: the node has what the file says
   await t.throwsAsync(started(t, [inCluster, '--cloud-provider=nowhere']), { instanceOf: UsageError });
 });
 
-test('--cloud-provider=external: addresses that somebody else gives the node stay', async (t) => {
+test('--cloud-provider=external: node addresses that another client writes are kept', async (t) => {
   const { name } = await started(t, [inCluster, '--cloud-provider=external']);
   const node = await eventually(() => nodeOf(name));
   t.deepEqual(node.spec?.taints, [
@@ -121,7 +121,7 @@ test('--cloud-provider=external: addresses that somebody else gives the node sta
   t.deepEqual(later.status?.addresses, addresses);
 });
 
-test('the runtime is told the range of pods: --pod-cidr alone, spec.podCIDR of the node with an API server', async (t) => {
+test('the runtime receives the pod CIDR: --pod-cidr alone, spec.podCIDR of the node with an API server', async (t) => {
   const alone = await started(t, ['--pod-cidr=10.1.0.0/24']);
   t.deepEqual(alone.ranges, ['10.1.0.0/24']);
   const { name, ranges } = await started(t, [inCluster, '--pod-cidr=10.1.0.0/24']);
@@ -131,11 +131,11 @@ test('the runtime is told the range of pods: --pod-cidr alone, spec.podCIDR of t
   t.deepEqual(ranges, ['10.2.7.0/24']);
 });
 
-test('--make-iptables-util-chains: a machine without iptables is a node with an event, and an agent without leave asks for nothing', async (t) => {
-  const asked: string[] = [];
+test('--make-iptables-util-chains: missing iptables is an event of the node, and false runs no program', async (t) => {
+  const executed: string[] = [];
   const hostActions: HostActions = {
     async run(program) {
-      asked.push(program);
+      executed.push(program);
       throw Object.assign(new Error('no such program'), { code: 'ENOENT' });
     },
   };
@@ -146,9 +146,9 @@ test('--make-iptables-util-chains: a machine without iptables is a node with an 
     ),
   );
   t.is(event.message, 'Utility chains of iptables could not be reconciled: iptables is not installed on this machine');
-  t.true(asked.length > 0);
-  asked.length = 0;
+  t.true(executed.length > 0);
+  executed.length = 0;
   const off = await started(t, [inCluster, '--make-iptables-util-chains=false'], { hostActions });
   await eventually(() => nodeOf(off.name));
-  t.deepEqual(asked, []);
+  t.deepEqual(executed, []);
 });

@@ -27,7 +27,7 @@ function missingHere(): readonly string[] {
   return installPrograms(programs, ['runc', 'containernetworking-plugins', 'iptables', 'iproute2', 'util-linux']);
 }
 
-/** A machine of its own as far as the network goes, with an image that can do little. */
+/** A network namespace that represents the host, with a minimal image. */
 async function machine(t: ExecutionContext) {
   const { dir, remove } = await scratchDirectory();
   t.teardown(remove);
@@ -35,7 +35,7 @@ async function machine(t: ExecutionContext) {
   await run('ip', ['netns', 'add', name]);
   t.teardown(() => run('ip', ['netns', 'delete', name]));
   await run('ip', ['-n', name, 'link', 'set', 'lo', 'up']);
-  // The mount namespace stays that of the machine: `ip netns exec` would hide the cgroups.
+  // The mount namespace is that of the host: `ip netns exec` would hide the cgroups.
   const enter = [`--net=/run/netns/${name}`, '--'];
   for (const folder of ['manifests', 'root/images']) await mkdir(join(dir, folder), { recursive: true });
   buildRoot(join(dir, 'image'));
@@ -73,7 +73,7 @@ const manifest = (name: string) =>
 
 const sandboxesOf = (dir: string) => readdir(join(dir, 'root/runtime-oci/sandboxes')).catch(() => []);
 
-/** Ends what a failed test has left. */
+/** Removes everything that a failed test has left behind. */
 async function removePods(dir: string): Promise<void> {
   if ((await sandboxesOf(dir)).length === 0) return;
   const stateDirectory = join(dir, 'root/runtime-oci');
@@ -87,7 +87,7 @@ async function removePods(dir: string): Promise<void> {
   await runtime[Symbol.asyncDispose]();
 }
 
-test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the DNS of the options, and give all back${needs}`, async (t) => {
+test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the configured DNS, and release the addresses${needs}`, async (t) => {
   t.timeout(240_000);
   const { dir, enter, inside } = await machine(t);
   for (const name of ['a', 'b']) await writeFile(join(dir, 'manifests', `${name}.json`), manifest(name));
@@ -108,7 +108,7 @@ test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the
     '--stats-port=0',
     '--hostname-override=n1',
     '--fail-swap-on=false',
-    // How full this machine is decides nothing.
+    // The load of this machine has no effect.
     '--eviction-hard=',
   ];
   const env = { ...process.env, KEELSON_AGENT_RUNTIME: 'oci', KEELSON_AGENT_LOG_ROOT: join(dir, 'log') };
@@ -135,7 +135,11 @@ test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the
   const ips = pods.map(({ status }) => status?.podIP ?? '').sort();
   t.deepEqual(ips, ['10.55.0.2', '10.55.0.3']);
   for (const ip of ips)
-    t.is((await inside(process.execPath, '-e', knock, ip)).trim(), 'ECONNREFUSED', 'it is there, and nobody listens');
+    t.is(
+      (await inside(process.execPath, '-e', knock, ip)).trim(),
+      'ECONNREFUSED',
+      'the address exists, and no process listens',
+    );
   t.regex(await inside('iptables-save'), /-A KUBE-FIREWALL .*0x8000\/0x8000/);
   const log = join(dir, 'log', 'pods', pods[0]?.metadata?.uid ?? '', 'main_0.log');
   const text = await eventually(async () => {

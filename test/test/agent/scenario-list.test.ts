@@ -6,7 +6,7 @@ import test from 'ava';
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const page = join(root, 'docs/reference/agent-scenarios.md');
 
-/** Texts of a file and of what it imports by relative paths: words in quotes, and templates by their fixed parts. */
+/** Texts of a file and of its relative imports: words in quotes, and templates by their fixed parts. */
 interface Texts {
   readonly words: Set<string>;
   readonly templates: Set<string>;
@@ -24,7 +24,7 @@ async function textsOf(path: string, found: Texts = { words: new Set(), template
     .join('\n');
   collect(code, found);
   for (const [, specifier = ''] of code.matchAll(/from '(\.[^']+\.ts)'/g)) {
-    // Only what holds titles and cases: those are beside the tests, not in what is tested.
+    // Only files with titles and cases: those are beside the tests, not in tested packages.
     const imported = join(dirname(path), specifier);
     if (/\/test\//.test(imported) && imported !== path) await textsOf(imported, found);
   }
@@ -37,7 +37,7 @@ function collect(code: string, found: Texts): void {
     if (word !== undefined) found.words.add(word.replace(escapes, '$1'));
     if (template === undefined) continue;
     found.templates.add(template);
-    // Words within what is filled in.
+    // Words within the expressions.
     for (const [, filled = ''] of template.matchAll(/\$\{([^}]*)\}/g)) collect(filled, found);
   }
 }
@@ -45,12 +45,12 @@ function collect(code: string, found: Texts): void {
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Whether a test of this title can be made of the texts: a word of its own, or a template that is filled with words,
- * numbers and truths.
+ * Whether a test of this title can be created from the texts: a word, or a template that is filled with words,
+ * numbers and booleans.
  */
 function canBe(title: string, { words, templates }: Texts): boolean {
   if (words.has(title)) return true;
-  // Only what is in the title can have been filled in.
+  // Only texts within the title can have been filled in.
   const parts = [...words].filter((word) => word !== '' && title.includes(word)).map(literally);
   const filling = `(?:${[...parts, '\\d+', 'true', 'false'].join('|')})`;
   return [...templates].some((template) => {
@@ -59,7 +59,7 @@ function canBe(title: string, { words, templates }: Texts): boolean {
   });
 }
 
-test('every test that the page of scenarios names exists, and every list is whole', async (t) => {
+test('every test that the page of scenarios names exists, and every list is complete', async (t) => {
   const text = await readFile(page, 'utf8');
   const known = new Map<string, Promise<Texts>>();
   const missing: string[] = [];
@@ -71,7 +71,7 @@ test('every test that the page of scenarios names exists, and every list is whol
     for (const [, scenario = '', file, title] of rows) {
       if (file === undefined || title === undefined) {
         if (count !== undefined)
-          t.true(text.split('## Later')[1]?.includes(scenario), `${scenario} is told of at the end`);
+          t.true(text.split('## Later')[1]?.includes(scenario), `${scenario} is missing in the last section`);
         continue;
       }
       named += 1;
@@ -84,7 +84,7 @@ test('every test that the page of scenarios names exists, and every list is whol
   t.deepEqual(missing, []);
 });
 
-test('a title that nobody has is missed', async (t) => {
+test('a title without a test is detected', async (t) => {
   const texts = await textsOf(join(root, 'test/test/agent/e2e-volumes.test.ts'));
   t.true(canBe('config map in a projected volume: one file for each key', texts));
   t.false(canBe('config map in a projected volume: one file for each word', texts));

@@ -34,7 +34,7 @@ whereMounted(
     const { kubectl, folder, server } = node;
     await kubectl.run(['create', 'serviceaccount', 'reader']);
     const clients = { node: javaScript, ...(goProgram === undefined ? {} : { go: goProgram }) };
-    // Each container runs its client again and again, and shows the last complete output.
+    // Each container runs its client repeatedly, and provides the last complete output.
     const shells = Object.entries(clients).map(([name, client]) => ({
       name,
       script: `while :; do cp ${directory}/token ${folder}/${name}.copy; mv ${folder}/${name}.copy ${folder}/token; ${client} > ${folder}/${name}.new 2>&1; mv ${folder}/${name}.new ${folder}/${name}; sleep 0.2; done`,
@@ -64,7 +64,7 @@ whereMounted(
       await kubectl.try(['delete', 'pods', '--all', '--now', '--timeout=50s']);
       await again.stop();
     });
-    // The agent knows no token of its predecessor.
+    // The agent has no token of the previous agent.
     const token = await eventually(async () => {
       const current = await readToken();
       return claimsOf(current).jti !== claimsOf(first).jti && current;

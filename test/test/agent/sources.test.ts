@@ -33,7 +33,7 @@ async function plane(t: ExecutionContext, node: string): Promise<TestPlane> {
 
 interface Opened {
   readonly sources: Sources;
-  readonly heard: string[];
+  readonly notified: string[];
 }
 
 async function open(
@@ -51,12 +51,12 @@ async function open(
   ]);
   const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
   const sources = createSources({ config, client, events: noEvents, clock: systemClock, logger });
-  const heard: string[] = [];
+  const notified: string[] = [];
   sources.config.subscribe((source, changes) => {
-    for (const { op, pod } of changes) heard.push(`${source} ${op} ${pod.metadata?.name}`);
+    for (const { op, pod } of changes) notified.push(`${source} ${op} ${pod.metadata?.name}`);
   });
   t.teardown(() => sources.stop());
-  return { sources, heard };
+  return { sources, notified };
 }
 
 const bound = (name: string, nodeName: string, extra: object = {}) => ({
@@ -64,41 +64,41 @@ const bound = (name: string, nodeName: string, extra: object = {}) => ({
   spec: { nodeName, containers: [{ name: 'main', image: 'host' }] },
 });
 
-test('the API source follows the pods of its node, and of no other', async (t) => {
+test('the API source follows only the pods of its node', async (t) => {
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   await pods.create(bound('before', 'n1') as never);
   await pods.create(bound('elsewhere', 'n2') as never);
-  const { sources, heard } = await open(t, api.api);
+  const { sources, notified } = await open(t, api.api);
   t.false(sources.config.seenAllSources());
   await sources.start();
   await eventually(() => sources.config.seenAllSources());
-  t.deepEqual(heard, ['api add before']);
+  t.deepEqual(notified, ['api add before']);
   await pods.create(bound('after', 'n1', { annotations: { 'kubernetes.io/config.source': 'file' } }) as never);
-  await eventually(() => heard.includes('api add after'));
+  await eventually(() => notified.includes('api add after'));
   const after = sources.config.pods().find(({ metadata }) => metadata?.name === 'after');
   t.is(
     after?.metadata?.annotations?.['kubernetes.io/config.source'],
     'api',
-    'a pod of the API cannot pass for one of a file',
+    'a pod of the API cannot declare another source',
   );
   await pods.patch('before', 'merge', { metadata: { labels: { a: 'b' } } });
-  await eventually(() => heard.includes('api update before'));
+  await eventually(() => notified.includes('api update before'));
   await pods.patchSubresource('before', 'status', 'merge', { status: { message: 'x' } });
-  await eventually(() => heard.includes('api reconcile before'));
+  await eventually(() => notified.includes('api reconcile before'));
   await pods.delete('before', { gracePeriodSeconds: 20 });
-  await eventually(() => heard.filter((line) => line === 'api update before').length === 2);
+  await eventually(() => notified.filter((line) => line === 'api update before').length === 2);
   t.truthy(sources.config.pods().find(({ metadata }) => metadata?.name === 'before')?.metadata?.deletionTimestamp);
   await pods.delete('before', { gracePeriodSeconds: 0 });
-  await eventually(() => heard.includes('api remove before'));
-  t.false(heard.some((line) => line.includes('elsewhere')));
+  await eventually(() => notified.includes('api remove before'));
+  t.false(notified.some((line) => line.includes('elsewhere')));
 });
 
-test('a static pod has a mirror at the API: made, made anew when deleted or changed, and gone with the pod', async (t) => {
+test('a static pod has a mirror pod: created, recreated when deleted or changed, and removed with the pod', async (t) => {
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   const directory = await temporaryDirectory(t);
-  const { sources, heard } = await open(t, api.api, [`--pod-manifest-path=${directory}`]);
+  const { sources, notified } = await open(t, api.api, [`--pod-manifest-path=${directory}`]);
   const path = join(directory, 'web.json');
   await writeFile(path, manifest('web'));
   await sources.start();
@@ -108,7 +108,7 @@ test('a static pod has a mirror at the API: made, made anew when deleted or chan
     ?.metadata?.uid;
   t.is(first.metadata?.annotations?.[mirrorAnnotation], uid);
   t.is(first.metadata?.annotations?.['kubernetes.io/config.source'], 'file');
-  t.not(first.metadata?.uid, uid, 'the copy is an object of its own');
+  t.not(first.metadata?.uid, uid, 'the mirror pod is an object of its own');
   const node = await api.client(Node).get('n1');
   t.deepEqual(first.metadata?.ownerReferences, [
     { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: node.metadata?.uid ?? '', controller: true },
@@ -124,11 +124,11 @@ test('a static pod has a mirror at the API: made, made anew when deleted or chan
     const found = await mirror();
     return found !== undefined && found.metadata?.uid !== second.metadata?.uid && found;
   });
-  t.is(third.metadata?.deletionTimestamp, undefined, 'a graceful deletion of the copy ends at once');
+  t.is(third.metadata?.deletionTimestamp, undefined, 'a graceful deletion of the mirror pod ends immediately');
   t.deepEqual(
-    heard.filter((line) => line.startsWith('file')),
+    notified.filter((line) => line.startsWith('file')),
     ['file add web-n1'],
-    'what happens to the copy never happens to the pod',
+    'changes of the mirror pod do not affect the static pod',
   );
 
   await writeFile(path, manifest('web', 'other'));
@@ -141,7 +141,7 @@ test('a static pod has a mirror at the API: made, made anew when deleted or chan
   await eventually(async () => (await mirror()) === undefined);
 });
 
-test('mirrors of pods that went while the agent was away are deleted, but only when every source has spoken', async (t) => {
+test('mirror pods of static pods that were removed while the agent was stopped are deleted once every source is ready', async (t) => {
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   await pods.create(
@@ -150,25 +150,25 @@ test('mirrors of pods that went while the agent was away are deleted, but only w
     }) as never,
   );
   await pods.create(bound('real', 'n1') as never);
-  // No server answers there: the source of the URL counts as not read.
+  // No server listens there: the source of the URL is never ready.
   const waiting = await open(t, api.api, ['--manifest-url=http://127.0.0.1:9/']);
   await waiting.sources.start();
-  await eventually(() => waiting.heard.includes('api add old-n1'));
-  // Deletions would follow the news of the mirror: they would arrive before what is created after that news.
+  await eventually(() => waiting.notified.includes('api add old-n1'));
+  // Deletions would follow the notification of the mirror pod, and precede pods that are created after it.
   for (const name of ['later', 'latest']) {
     await pods.create(bound(name, 'n1') as never);
-    await eventually(() => waiting.heard.includes(`api add ${name}`));
+    await eventually(() => waiting.notified.includes(`api add ${name}`));
   }
-  t.false(waiting.heard.includes('api remove old-n1'));
+  t.false(waiting.notified.includes('api remove old-n1'));
   t.truthy(await pods.get('old-n1'));
   await waiting.sources.stop();
   const whole = await open(t, api.api);
   await whole.sources.start();
-  await eventually(() => whole.heard.includes('api remove old-n1'));
+  await eventually(() => whole.notified.includes('api remove old-n1'));
   t.truthy(await pods.get('real'));
 });
 
-test('a pod of the API that has the name of a static pod is not taken for its mirror, nor deleted', async (t) => {
+test('a pod of the API with the name of a mirror pod is not treated as mirror pod, nor deleted', async (t) => {
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   const before = await pods.create(bound('web-n1', 'n1') as never);
@@ -183,7 +183,7 @@ test('a pod of the API that has the name of a static pod is not taken for its mi
   t.is(sources.config.pods().length, 2, 'both run');
 });
 
-test('--bootstrap-checkpoint-path: pods run before the API answers, and what it says then counts', async (t) => {
+test('--bootstrap-checkpoint-path: pods run before the API responds, and the API takes precedence afterwards', async (t) => {
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   const marked = { annotations: { 'node.kubernetes.io/bootstrap-checkpoint': 'true' } };
@@ -200,11 +200,11 @@ test('--bootstrap-checkpoint-path: pods run before the API answers, and what it 
   const silent = { ...api.api, resource: () => ({ resourceName: { resource: 'pods' }, list }) } as unknown as ApiClient;
   const alone = await open(t, silent, words);
   await alone.sources.start();
-  t.deepEqual(alone.heard, ['api add remembered']);
+  t.deepEqual(alone.notified, ['api add remembered']);
   t.false(alone.sources.config.seenAllSources());
   await pods.delete('remembered', { gracePeriodSeconds: 0 });
   const again = await open(t, api.api, words);
   await again.sources.start();
   await eventually(() => again.sources.config.seenAllSources());
-  t.deepEqual(again.heard.toSorted(), ['api add forgotten', 'api add remembered', 'api remove remembered']);
+  t.deepEqual(again.notified.toSorted(), ['api add forgotten', 'api add remembered', 'api remove remembered']);
 });

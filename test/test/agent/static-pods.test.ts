@@ -10,7 +10,7 @@ import { scratchDirectory, startAgentNode } from '../../src/agent-node.ts';
 const waitMs = 30_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-/** An agent alone, on processes, with an empty folder of manifests. */
+/** An agent without a server, on processes, with an empty folder of manifests. */
 async function machine(t: ExecutionContext) {
   t.timeout(90_000);
   const { dir, remove } = await scratchDirectory();
@@ -48,7 +48,7 @@ function manifest(name: string, main: Partial<Pod['spec']['containers'][number]>
   });
 }
 
-onLinux('a link to a manifest runs, and its log is where collectors look', async (t) => {
+onLinux('a symbolic link to a manifest runs, and its log is at the path of log collectors', async (t) => {
   const { dir, manifests, running } = await machine(t);
   await writeFile(join(dir, 'elsewhere.json'), manifest('web'));
   await symlink(join(dir, 'elsewhere.json'), join(manifests, 'web.json'));
@@ -61,11 +61,11 @@ onLinux('a link to a manifest runs, and its log is where collectors look', async
   t.is(await readFile(link, 'utf8'), text);
 });
 
-onLinux('hooks over HTTP are asked after the start and before the end', async (t) => {
+onLinux('HTTP hooks are called after the start and before the end', async (t) => {
   const { manifests, running } = await machine(t);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const server = createServer((request, answer) => {
-    asked.push(request.url ?? '');
+    requested.push(request.url ?? '');
     answer.end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -77,9 +77,9 @@ onLinux('hooks over HTTP are asked after the start and before the end', async (t
     manifest('web', { lifecycle: { postStart: httpGet('/hello'), preStop: httpGet('/bye') } }),
   );
   await running('web');
-  await eventually(() => asked.includes('/hello'), waitMs);
-  t.false(asked.includes('/bye'));
+  await eventually(() => requested.includes('/hello'), waitMs);
+  t.false(requested.includes('/bye'));
   await rm(join(manifests, 'web.json'));
-  await eventually(() => asked.includes('/bye'), waitMs);
-  t.deepEqual(asked, ['/hello', '/bye']);
+  await eventually(() => requested.includes('/bye'), waitMs);
+  t.deepEqual(requested, ['/hello', '/bye']);
 });

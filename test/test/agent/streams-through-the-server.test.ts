@@ -12,7 +12,7 @@ import { findKubectl } from '../../src/kubectl.ts';
 import { type NodeOfUp, runShells, startNodeOfUp } from '../../src/node-of-up.ts';
 
 /**
- * kubectl in a container: through the server, which passes bytes on, to the agent, over each transport that kubectl
+ * kubectl in a container: through the server, which forwards bytes, to the agent, over each transport that kubectl
  * has.
  */
 
@@ -51,7 +51,7 @@ test.after.always(() => up?.stop());
 
 for (const [transport, env] of Object.entries(transports)) {
   withKubectl(
-    `kubectl exec over ${transport}: output, errors, input, exit code, and more than fits into a buffer`,
+    `kubectl exec over ${transport}: stdout, stderr, stdin, exit code, and more data than a buffer`,
     async (t) => {
       t.timeout(180_000);
       const { kubectl } = t.context;
@@ -76,7 +76,7 @@ for (const [transport, env] of Object.entries(transports)) {
     },
   );
 
-  withKubectl(`kubectl attach over ${transport} reads and writes the container itself`, async (t) => {
+  withKubectl(`kubectl attach over ${transport} reads from and writes to the process of the container`, async (t) => {
     t.timeout(180_000);
     const { kubectl } = t.context;
     const name = `asker-${transport.toLowerCase()}`;
@@ -91,7 +91,7 @@ for (const [transport, env] of Object.entries(transports)) {
   });
 
   withKubectl(
-    `kubectl port-forward over ${transport}: several connections at once, and a port that nobody serves`,
+    `kubectl port-forward over ${transport}: several concurrent connections, and a port without a listener`,
     async (t) => {
       t.timeout(180_000);
       const { kubectl, folder } = t.context;
@@ -102,12 +102,12 @@ for (const [transport, env] of Object.entries(transports)) {
         return { url: `http://127.0.0.1:${/:(\d+) ->/.exec(line)?.[1]}/`, forwarding };
       };
       const { url } = await forward(await eventually(() => readFile(join(folder, 'port'), 'utf8'), waitMs));
-      const ask = async () => (await fetch(url, { headers: { connection: 'close' } })).text();
-      t.deepEqual(await Promise.all([ask(), ask(), ask()]), ['hello', 'hello', 'hello']);
-      t.is(await ask(), 'hello');
+      const request = async () => (await fetch(url, { headers: { connection: 'close' } })).text();
+      t.deepEqual(await Promise.all([request(), request(), request()]), ['hello', 'hello', 'hello']);
+      t.is(await request(), 'hello');
       const lost = await forward('1');
       await t.throwsAsync(fetch(lost.url));
-      t.is(await lost.forwarding.ended(), 1, 'kubectl gives up, as it was told that nobody is there');
+      t.is(await lost.forwarding.ended(), 1, 'kubectl exits, since no process listens on the port');
     },
   );
 }
@@ -120,10 +120,10 @@ withKubectl('kubectl cp copies files into a container and out of it', async (t) 
   await kubectl.run(['cp', join(folder, 'sent'), `box:${join(folder, 'inside')}`, '-c', 'side']);
   t.true((await readFile(join(folder, 'inside'))).equals(content), 'the file in the container differs');
   await kubectl.run(['cp', `box:${join(folder, 'inside')}`, join(folder, 'back'), '-c', 'side']);
-  t.true((await readFile(join(folder, 'back'))).equals(content), 'the file that came back differs');
+  t.true((await readFile(join(folder, 'back'))).equals(content), 'the copied file differs');
 });
 
-withKubectl('the Node client runs a command, and has its output and its end', async (t) => {
+withKubectl('the Node client runs a command, and receives its output and exit status', async (t) => {
   t.timeout(180_000);
   const { server } = t.context;
   const config = new KubeConfig();
@@ -146,7 +146,7 @@ withKubectl('the Node client runs a command, and has its output and its end', as
   t.is(status.details?.causes?.[0]?.message, '4');
 });
 
-withKubectl('the Node client forwards a port, and hears why it cannot', async (t) => {
+withKubectl('the Node client forwards a port, and receives the error of a port without a listener', async (t) => {
   t.timeout(180_000);
   const { server } = t.context;
   const config = new KubeConfig();

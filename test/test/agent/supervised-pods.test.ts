@@ -19,10 +19,10 @@ const needs = lacking.length > 0 ? ` [not run, there is no ${lacking.join(', ')}
 
 const within = <T>(agent: AgentProcess, probe: () => Promise<T | undefined | false>) =>
   eventually(probe, waitMs).catch((error: Error) => {
-    throw new Error(`${error.message}; the agent said: ${agent.stderr()}`, { cause: error.cause });
+    throw new Error(`${error.message}; output of the agent: ${agent.stderr()}`, { cause: error.cause });
   });
 
-/** False also for one that has ended and is only waited for. */
+/** False also for a zombie process. */
 const isThere = (pid: number) => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -33,7 +33,7 @@ const isThere = (pid: number) => {
 };
 
 /**
- * A pod that sleeps for so many seconds, a number by which its process is found; it is ready when a command in it says
+ * A pod that sleeps for so many seconds, a number by which its process is found; it is ready when a command confirms
  * so.
  */
 const sleeper = (seconds: number): Pod =>
@@ -56,7 +56,7 @@ const sleeper = (seconds: number): Pod =>
     },
   }) as Pod;
 
-/** On this machine's list of processes: containers have one of their own. */
+/** The process id on the host: containers have a PID namespace of their own. */
 async function pidOfSleep(seconds: number): Promise<number | undefined> {
   for (const name of await readdir('/proc')) {
     const words = /^\d+$/.test(name) ? await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '') : '';
@@ -95,13 +95,13 @@ const isReady = (agent: AgentProcess, restarts: number) =>
     return now.ready && now.restarts === restarts;
   });
 
-/** The answer to a client without a certificate. */
+/** The response to a client without a certificate. */
 function askAsStranger(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asked = get(`https://127.0.0.1:${port}/`, { rejectUnauthorized: false, agent: false }, (answer) =>
+    const request = get(`https://127.0.0.1:${port}/`, { rejectUnauthorized: false, agent: false }, (answer) =>
       resolve(text(answer)),
     );
-    asked.once('error', reject);
+    request.once('error', reject);
   });
 }
 
@@ -166,7 +166,7 @@ real(
     await isReady(third, 1);
     t.regex(third.stderr(), /"reason":"its options have changed","msg":"supervisor replaced"/);
     t.false(isThere(restarted));
-    t.is(await pidOfSleep(seconds), sleepAgain, 'the container lives on');
+    t.is(await pidOfSleep(seconds), sleepAgain, 'the container continues to run');
     t.true((await readFile(join(here.dir, 'root/supervisor/running.json'), 'utf8')).includes(copy));
     t.is(await third.stop(), 0, third.stderr());
 

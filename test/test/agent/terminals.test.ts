@@ -40,7 +40,7 @@ async function hasSize(shell: CommandInTerminal, size: string): Promise<void> {
 
 for (const [transport, env] of Object.entries(transports)) {
   withKubectl(
-    `kubectl exec -it over ${transport}: a terminal with the size of the caller's, keys that signal, the exit code`,
+    `kubectl exec -it over ${transport}: the size of the terminal of the caller, signals by key, the exit code`,
     async (t) => {
       t.timeout(180_000);
       const shell = t.context.kubectl.inTerminal(['exec', '-it', 'box', '--', 'sh'], [31, 101], { env });
@@ -61,61 +61,55 @@ for (const [transport, env] of Object.entries(transports)) {
     },
   );
 
-  withKubectl(
-    `kubectl run -it over ${transport}: a pod with a terminal, which kubectl run --rm takes away`,
-    async (t) => {
-      t.timeout(180_000);
-      const name = `run-${transport.toLowerCase()}`;
-      const overrides = JSON.stringify({ apiVersion: 'v1', spec: { nodeName, terminationGracePeriodSeconds: 0 } });
-      const words = [
-        'run',
-        name,
-        '-it',
-        '--rm',
-        '--restart=Never',
-        '--image=host',
-        `--overrides=${overrides}`,
-        '--',
-        'sh',
-      ];
-      const shell = t.context.kubectl.inTerminal(words, [23, 79], { env });
-      t.teardown(() => shell.stop());
-      // What is typed before kubectl is attached stays in its own terminal.
-      await shell.until(/try pressing enter|[#$] $/);
-      await eventually(async () => {
-        shell.type('\recho at=$((40+2))\r');
-        return shell.until(/at=42/, 2_000).catch(() => undefined);
-      }, waitMs);
-      await hasSize(shell, '23 79');
-      shell.type('exit\r');
-      await shell.until(new RegExp(`pod "${name}" deleted`));
-      t.is(await shell.ended(), 0);
-    },
-  );
+  withKubectl(`kubectl run -it over ${transport}: a pod with a terminal, which kubectl run --rm deletes`, async (t) => {
+    t.timeout(180_000);
+    const name = `run-${transport.toLowerCase()}`;
+    const overrides = JSON.stringify({ apiVersion: 'v1', spec: { nodeName, terminationGracePeriodSeconds: 0 } });
+    const words = [
+      'run',
+      name,
+      '-it',
+      '--rm',
+      '--restart=Never',
+      '--image=host',
+      `--overrides=${overrides}`,
+      '--',
+      'sh',
+    ];
+    const shell = t.context.kubectl.inTerminal(words, [23, 79], { env });
+    t.teardown(() => shell.stop());
+    // Keys typed before kubectl is attached stay in its own terminal.
+    await shell.until(/try pressing enter|[#$] $/);
+    await eventually(async () => {
+      shell.type('\recho at=$((40+2))\r');
+      return shell.until(/at=42/, 2_000).catch(() => undefined);
+    }, waitMs);
+    await hasSize(shell, '23 79');
+    shell.type('exit\r');
+    await shell.until(new RegExp(`pod "${name}" deleted`));
+    t.is(await shell.ended(), 0);
+  });
 
-  withKubectl(
-    `kubectl attach -it over ${transport}: the terminal of the container itself, again and again`,
-    async (t) => {
-      t.timeout(180_000);
-      const { kubectl } = t.context;
-      const name = `attach-${transport.toLowerCase()}`;
-      await runShells(kubectl, name, [{ name: 'main', script: 'exec sh', extra: { stdin: true, tty: true } }]);
-      await kubectl.run(['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=50s']);
-      for (const [rows, columns] of [
-        [25, 90],
-        [40, 130],
-      ] as const) {
-        const shell = kubectl.inTerminal(['attach', '-it', name], [rows, columns], { env });
-        t.teardown(() => shell.stop());
-        await shell.until(/try pressing enter|[#$] $/);
-        await hasSize(shell, `${rows} ${columns}`);
-        shell.type(`echo was=${rows}\r`);
-        await shell.until(new RegExp(`was=${rows}`));
-        await shell.stop();
-      }
-      t.regex(await kubectl.run(['logs', name]), /was=25\r\n[\s\S]*was=40\r\n/);
-    },
-  );
+  withKubectl(`kubectl attach -it over ${transport}: the terminal of the container, repeatedly`, async (t) => {
+    t.timeout(180_000);
+    const { kubectl } = t.context;
+    const name = `attach-${transport.toLowerCase()}`;
+    await runShells(kubectl, name, [{ name: 'main', script: 'exec sh', extra: { stdin: true, tty: true } }]);
+    await kubectl.run(['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=50s']);
+    for (const [rows, columns] of [
+      [25, 90],
+      [40, 130],
+    ] as const) {
+      const shell = kubectl.inTerminal(['attach', '-it', name], [rows, columns], { env });
+      t.teardown(() => shell.stop());
+      await shell.until(/try pressing enter|[#$] $/);
+      await hasSize(shell, `${rows} ${columns}`);
+      shell.type(`echo was=${rows}\r`);
+      await shell.until(new RegExp(`was=${rows}`));
+      await shell.stop();
+    }
+    t.regex(await kubectl.run(['logs', name]), /was=25\r\n[\s\S]*was=40\r\n/);
+  });
 }
 
 /** A stream with a size, as standard output has in a terminal. */

@@ -75,7 +75,7 @@ async function setting(t: ExecutionContext, name: string) {
 }
 
 asRoot(
-  'a user who is not root reads objects as files through the group of the pod, and shares what it writes',
+  'a non-root user reads projected objects through the group of the pod, and shares the files that it writes',
   async (t) => {
     const { dir, create, output, phase } = await setting(t, 'volumes-1');
     await plane
@@ -148,7 +148,7 @@ asRoot(
   },
 );
 
-asRoot('a running container sees a config map, labels and an optional secret change', async (t) => {
+asRoot('a running container receives changes of a config map, labels and an optional secret', async (t) => {
   const { create, output, phase } = await setting(t, 'volumes-2');
   const maps = plane.client(ConfigMap).namespace('default');
   await maps.create({ metadata: { name: 'changes' }, data: { word: 'one' } });

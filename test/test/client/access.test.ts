@@ -41,7 +41,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-test('the client config that the server writes is all that is needed, in both encodings', async (t) => {
+test('the client config that the server writes is sufficient, in both encodings', async (t) => {
   for (const encoding of ['json', 'protobuf'] as const) {
     const client = connected(t, { ...(await options()), encoding });
     const names = (await client.resource(Namespace).list()).items.map(({ metadata }: KubeObject) => metadata?.name);
@@ -56,7 +56,7 @@ test('the client config that the server writes is all that is needed, in both en
   }
 });
 
-test('a server whose certificate is of another authority is not spoken to', async (t) => {
+test('a server with a certificate of another authority is rejected', async (t) => {
   const { ca: _ca, ...rest } = await options();
   const error = await failureOf(connected(t, rest).resource(Namespace).delete('default'));
   t.true(isConnectionError(error, 'Unreachable'), String(error));
@@ -64,14 +64,17 @@ test('a server whose certificate is of another authority is not spoken to', asyn
   t.true(isConnectionError(named, 'Unreachable'), String(named));
 });
 
-test('without a certificate of its own a client is nobody; without checking the server it may go on', async (t) => {
+test('a client without a certificate is not authorized; without verification of the server it connects', async (t) => {
   const { ca, server: url } = await options();
-  const nobody = await failureOf(
+  const unauthenticated = await failureOf(
     connected(t, { server: url, ...(ca === undefined ? {} : { ca }) })
       .resource(Namespace)
       .list(),
   );
-  t.true(isStatusError(nobody) && (nobody.code === 401 || nobody.code === 403), String(nobody));
+  t.true(
+    isStatusError(unauthenticated) && (unauthenticated.code === 401 || unauthenticated.code === 403),
+    String(unauthenticated),
+  );
   const trusting = connected(t, { ...(await options()), ca: '', insecureSkipTlsVerify: true });
   t.true((await trusting.resource(Namespace).list()).items.length > 0);
   t.true((await readFile(server.kubeconfig, 'utf8')).includes('certificate-authority-data'));

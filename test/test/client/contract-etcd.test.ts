@@ -5,7 +5,7 @@ import { startEtcdDatabase } from '../../src/faults/databases.ts';
 const database = await startEtcdDatabase();
 
 if (database === undefined) {
-  if (process.env['CI'] !== undefined) test('there is etcd', (t) => t.fail('no etcd on this machine'));
+  if (process.env['CI'] !== undefined) test('etcd is available', (t) => t.fail('no etcd on this machine'));
   else test.skip('clients on etcd [not run: no etcd on this machine]', () => {});
 } else {
   let spaces = 0;

@@ -5,7 +5,7 @@ import { startPostgresDatabase } from '../../src/faults/databases.ts';
 const database = await startPostgresDatabase({ durable: false });
 
 if (database === undefined) {
-  if (process.env['CI'] !== undefined) test('there is PostgreSQL', (t) => t.fail('no PostgreSQL on this machine'));
+  if (process.env['CI'] !== undefined) test('PostgreSQL is available', (t) => t.fail('no PostgreSQL on this machine'));
   else test.skip('clients on PostgreSQL [not run: no PostgreSQL on this machine]', () => {});
 } else {
   let spaces = 0;

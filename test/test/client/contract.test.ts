@@ -52,7 +52,7 @@ interface Connected {
   close(): void;
 }
 
-// One after the other: cases measure themselves against time limits.
+// Serial: cases have time limits.
 const serial = Object.assign(test.serial, { skip: test.skip });
 
 registerClientConformance(

@@ -7,7 +7,7 @@ import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
 import { eventually, startTestPlane } from '@keelson/testing';
 import test from 'ava';
 
-test('the controllers do their work over HTTP as they do in process', async (t) => {
+test('controllers work over HTTP as they do in process', async (t) => {
   const plane = await startTestPlane({ controllers: false });
   t.teardown(() => plane.close());
   const { url } = await plane.listen();

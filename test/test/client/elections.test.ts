@@ -15,7 +15,7 @@ test.before(async () => {
 
 test.after.always(() => plane.close());
 
-/** Candidates of one lease, and a count of those who lead at the same time. */
+/** Candidates of one lease, and the number of concurrent leaders. */
 function election(t: ExecutionContext, name: string) {
   let leading = 0;
   let most = 0;
@@ -51,7 +51,7 @@ function election(t: ExecutionContext, name: string) {
   return { candidate, terms, most: () => most };
 }
 
-test('two candidates over HTTP: one leads, and when it stops or vanishes the other does', async (t) => {
+test('one of two candidates over HTTP leads, and the other takes over when it stops or fails', async (t) => {
   const { candidate, terms, most } = election(t, 'two');
   const a = candidate('a');
   await eventually(() => a.elector.isLeader);
@@ -61,7 +61,7 @@ test('two candidates over HTTP: one leads, and when it stops or vanishes the oth
   await eventually(() => b.elector.isLeader);
   const c = candidate('c');
   await eventually(() => c.elector.leader === 'b');
-  // Its connections gone, b can neither renew nor give the lease back: c has to wait for the lease to run out.
+  // Without connections, b can neither renew nor release the lease: c has to wait until the lease expires.
   b.client.close();
   await eventually(() => c.elector.isLeader);
   t.false(b.elector.isLeader);
@@ -73,7 +73,7 @@ test('two candidates over HTTP: one leads, and when it stops or vanishes the oth
   t.like(lease.spec, { holderIdentity: 'c', leaseTransitions: 2, leaseDurationSeconds: 1 });
 });
 
-test('many candidates that begin together: never two leaders', async (t) => {
+test('many concurrent candidates never have two leaders', async (t) => {
   const { candidate, terms, most } = election(t, 'many');
   const all = Array.from({ length: 6 }, (_, at) => candidate(`c${at}`));
   for (let left = all.length; left > 0; left -= 1) {

@@ -8,7 +8,7 @@ import { removeDirectory, startKeelson, temporaryDirectory } from '../../src/kee
 
 const readme = fileURLToPath(new URL('../../../../packages/client/README.md', import.meta.url));
 
-test('the example of the README does what it says', async (t) => {
+test('the example of the README runs as described', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const server = await startKeelson(data);

@@ -6,7 +6,7 @@ import { eventually } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';
 import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
-/** A server that can be started again where it was. */
+/** A server that can be restarted at the same address. */
 async function restartable(t: ExecutionContext, storage: readonly string[]) {
   t.timeout(120_000);
   const data = await temporaryDirectory();
@@ -29,7 +29,7 @@ async function restartable(t: ExecutionContext, storage: readonly string[]) {
 function followed(t: ExecutionContext, server: string) {
   const client = createHttpClient({ server });
   const maps = client.resource(ConfigMap).namespace('default');
-  const told: string[] = [];
+  const notified: string[] = [];
   let lists = 0;
   const counted = new Proxy(maps, {
     get: (target, name) => {
@@ -37,7 +37,7 @@ function followed(t: ExecutionContext, server: string) {
       if (typeof member !== 'function') return member;
       if (name !== 'list') return member.bind(target);
       return (options: ListOptions) => {
-        // A list of one object is a question of how far the server is.
+        // A list of one object only asks for the current revision.
         if (options.limit !== 1) lists += 1;
         return target.list(options);
       };
@@ -49,33 +49,33 @@ function followed(t: ExecutionContext, server: string) {
     clock: systemClock,
     logger: silentLogger,
     handlers: {
-      added: (_object, key) => told.push(`+${key}`),
-      updated: (_object, _before, key) => told.push(`~${key}`),
-      deleted: (_object, key) => told.push(`-${key}`),
+      added: (_object, key) => notified.push(`+${key}`),
+      updated: (_object, _before, key) => notified.push(`~${key}`),
+      deleted: (_object, key) => notified.push(`-${key}`),
     },
   });
   t.teardown(async () => {
     await informer.stop();
     client.close();
   });
-  return { client, maps, informer, told, lists: () => lists };
+  return { client, maps, informer, notified, lists: () => lists };
 }
 
-test('an informer resumes after the death of the server: each change is told once, and nothing is listed again', async (t) => {
+test('an informer resumes after a crash of the server: each change is delivered once, without another list', async (t) => {
   const server = await restartable(t, []);
-  const { maps, informer, told, lists } = followed(t, server.url);
+  const { maps, informer, notified, lists } = followed(t, server.url);
   await maps.create({ metadata: { name: 'before' } } as never);
   await informer.start();
   for (let at = 0; at < 5; at += 1) await maps.create({ metadata: { name: `live-${at}` } } as never);
   await eventually(() => informer.size === 6);
-  // These are stored, but may not have been delivered before the end.
+  // These are stored, but may not have been delivered before the crash.
   await Promise.all([0, 1, 2].map((at) => maps.create({ metadata: { name: `late-${at}` } } as never)));
   await server.kill();
   await server.start();
   await eventually(() => maps.create({ metadata: { name: 'after' } } as never).then(() => true));
   await maps.delete('before');
   await eventually(() => informer.size === 9 && informer.get('default/after') !== undefined);
-  t.deepEqual(told.toSorted(), [
+  t.deepEqual(notified.toSorted(), [
     '+default/after',
     '+default/before',
     ...[0, 1, 2].map((at) => `+default/late-${at}`),
@@ -86,16 +86,16 @@ test('an informer resumes after the death of the server: each change is told onc
   t.deepEqual((await maps.list()).items.map(keyOf), [...informer.values()].map(keyOf).toSorted());
 });
 
-test('an informer of a server that came back without its data shows what is there now', async (t) => {
+test('an informer of a server that was restarted without its data shows the current state', async (t) => {
   const server = await restartable(t, ['--storage', 'memory:']);
-  const { maps, informer, told } = followed(t, server.url);
+  const { maps, informer, notified } = followed(t, server.url);
   for (let at = 0; at < 30; at += 1) await maps.create({ metadata: { name: `lost-${at}` } } as never);
   await informer.start();
   t.is(informer.size, 30);
-  told.length = 0;
+  notified.length = 0;
   await server.stop();
   await server.start();
   await eventually(() => maps.create({ metadata: { name: 'new' } } as never).then(() => true));
   await eventually(() => informer.size === 1 && informer.get('default/new') !== undefined, 20_000);
-  t.is(told.filter((line) => line.startsWith('-default/lost-')).length, 30);
+  t.is(notified.filter((line) => line.startsWith('-default/lost-')).length, 30);
 });

@@ -9,7 +9,7 @@ import { createControlPlane } from 'keelson';
 type Client = ResourceClient<KubeObject>;
 type Event = ClientWatchEvent<KubeObject>;
 
-/** What a client does wrong; everything else passes through to a good one. */
+/** The fault of a client; all other calls are forwarded to a correct one. */
 type Fault = (good: Client) => Partial<Client>;
 
 function withFault(good: Client, fault: Fault): Client {
@@ -40,11 +40,11 @@ const without =
   <T extends object>(options: T | undefined): T =>
     Object.fromEntries(Object.entries(options ?? {}).filter(([name]) => !names.includes(name))) as T;
 
-/** Faults by the case that must find them. */
+/** Faults by the case that must detect them. */
 const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[] = [
   [
     'create.dry-run',
-    'dry runs are carried out',
+    'dry runs are executed',
     (good) => ({ create: (object, options) => good.create(object, without('dryRun')(options)) }),
   ],
   [
@@ -54,7 +54,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'create.answers-the-stored-object',
-    'the answer is what was sent',
+    'the response is the sent object',
     (good) => ({
       create: async (object, options) => {
         await good.create(object, options);
@@ -64,7 +64,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'create.existing-name',
-    'errors are plain',
+    'errors have no reason',
     (good) => ({
       create: (object, options) =>
         good.create(object, options).catch((error: Error) => {
@@ -74,7 +74,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'create.any-text',
-    'texts are read as latin1',
+    'texts are decoded as latin1',
     (good) => ({
       get: async (name, options) =>
         JSON.parse(Buffer.from(JSON.stringify(await good.get(name, options))).toString('latin1')) as Stored,
@@ -97,7 +97,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'read.version-of-the-future',
-    'a version of the future is waited for again and again',
+    'a future version is retried endlessly',
     (good) => ({ get: async (name, options) => good.get(name, options).catch(() => good.get(name, options)) }),
   ],
   [
@@ -117,7 +117,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'list.envelope',
-    'items do not know their kind',
+    'items lack their kind',
     (good) => ({
       list: async (options) => {
         const list = await good.list(options);
@@ -141,7 +141,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'update.dry-run',
-    'dry runs of updates are carried out',
+    'dry runs of updates are executed',
     (good) => ({ update: (object, options) => good.update(object, without('dryRun')(options)) }),
   ],
   [
@@ -153,7 +153,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'patch.merge',
-    'null is left out of patches',
+    'null is omitted from patches',
     (good) => ({
       patch: (name, type, patch, options) =>
         good.patch(
@@ -181,7 +181,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'delete.dry-run',
-    'dry runs of deletions are carried out',
+    'dry runs of deletions are executed',
     (good) => ({ deleteCollection: (options) => good.deleteCollection(without('dryRun')(options)) }),
   ],
   [
@@ -191,7 +191,7 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'subresource.action',
-    'dry runs of actions are carried out',
+    'dry runs of actions are executed',
     (good) => ({ createSubresource: (name, subresource, body) => good.createSubresource(name, subresource, body) }),
   ],
   [
@@ -219,12 +219,12 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'watch.resumes-without-gap',
-    'an event is told twice',
+    'an event is delivered twice',
     (good) => mappedWatch(good, (event, at) => (at === 3 ? [event, event] : [event])),
   ],
   [
     'watch.deletions-have-a-version',
-    'deletions show the version before',
+    'deletions have the previous version',
     (good) =>
       mappedWatch(good, (event) =>
         event.type === 'DELETED'
@@ -234,12 +234,12 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
   ],
   [
     'watch.initial-events',
-    'bookmarks are swallowed',
+    'bookmarks are dropped',
     (good) => mappedWatch(good, (event) => (event.type === 'BOOKMARK' ? [] : [event])),
   ],
   [
     'watch.history-gone',
-    'a watch whose history is gone begins now',
+    'a watch whose history has expired begins at the current version',
     (good) => ({
       watch: (options) => ({
         async *[Symbol.asyncIterator]() {
@@ -325,9 +325,9 @@ function harnessOf(fault: Fault) {
 const known = new Map(clientCases.map((clientCase) => [clientCase.id, clientCase]));
 
 for (const [caseId, what, fault] of faults) {
-  test.serial(`${caseId} finds that ${what}`, async (t) => {
+  test.serial(`${caseId} detects that ${what}`, async (t) => {
     const clientCase = known.get(caseId) as ClientCase;
-    // Some faults make a case wait for ever; with a good client it takes a fraction of this.
+    // Some faults block a case indefinitely; with a correct client it takes a fraction of this.
     const timeoutMs = caseId === 'read.version-of-the-future' ? 20_000 : 1_500;
     const found = await runClientCase(harnessOf(fault), clientCase, { timeoutMs }).then(
       () => false,
@@ -337,7 +337,7 @@ for (const [caseId, what, fault] of faults) {
   });
 }
 
-test('ids of cases are unique, and there are as many as the documentation says', (t) => {
+test('ids of cases are unique, and there are at least as many as documented', (t) => {
   t.is(known.size, clientCases.length);
   t.true(known.size >= 90, `${known.size}`);
 });

@@ -68,7 +68,7 @@ function method(api: object, name: string): Method {
   return found.bind(api) as Method;
 }
 
-/** Selects config maps but the one that the server adds to every namespace. */
+/** Selects config maps except the one that the server adds to every namespace. */
 const ownMaps = 'metadata.name!=kube-root-ca.crt';
 
 let namespaces = 0;
@@ -231,7 +231,7 @@ for (const server of ['secure', 'insecure'] as const) {
       await api.replace({ ...read, metadata: { ...read.metadata, annotations: { a: 'b' } } } as KubernetesObject);
       const listed = await api.list('extensions/v1beta1', String(manifest['kind']), namespace);
       t.is(listed.items.length, 1);
-      // Left to itself, this version orphans: the object stays until the collector has seen to its dependents.
+      // This version orphans by default: the object remains until the garbage collector has released its dependents.
       await api.delete(body, undefined, undefined, undefined, undefined, 'Background');
       t.is(await codeOf(api.read(body)), 404);
     }
@@ -299,7 +299,7 @@ test('access reviews are answered', async (t) => {
   t.falsy(token.status?.authenticated);
 });
 
-test('failures carry code, reason and message', async (t) => {
+test('errors contain code, reason and message', async (t) => {
   const core = t.context.secure.makeApiClient(CoreV1Api);
   const error = await t.throwsAsync(core.readNamespacedConfigMap({ namespace: 'default', name: 'absent' }), {
     instanceOf: ApiException,
@@ -341,7 +341,7 @@ test('a list is read in pages of one state', async (t) => {
   t.is(versions.size, 1);
 });
 
-test('a watch sees every change in order and goes on from a resourceVersion', async (t) => {
+test('a watch receives every change in order and continues from a resourceVersion', async (t) => {
   const config = t.context.secure;
   const core = config.makeApiClient(CoreV1Api);
   const namespace = await newNamespace(config);
@@ -384,7 +384,7 @@ test('a watch sees every change in order and goes on from a resourceVersion', as
   t.deepEqual(rest.events, all.events.slice(2));
 });
 
-test('an informer keeps its store right through a restart of the server', async (t) => {
+test('an informer keeps its store correct across a restart of the server', async (t) => {
   t.timeout(90_000);
   const folder = await temporaryDirectory();
   let server = await startKeelson(`${folder}/data`);
@@ -415,7 +415,7 @@ test('an informer keeps its store right through a restart of the server', async 
       look();
     });
   }
-  // The client stops after an error and leaves it to its user to start again.
+  // The client stops after an error, and its user has to restart it.
   const startAgain = () => {
     if (!stopped) informer.start().catch(() => {});
   };

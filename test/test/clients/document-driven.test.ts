@@ -13,8 +13,9 @@ import { manifestsOf } from '../../src/manifests.ts';
 import { kindOfSchema, misfits, type SwaggerDocument, type SwaggerOperation } from '../../src/swagger-check.ts';
 
 /*
- * The npm package `kubernetes-client` makes its methods out of a published OpenAPI document of 1.10. Every operation of
- * that document on the kinds of the specification is called through it, and the answers are held against the document.
+ * The npm package `kubernetes-client` generates its methods from a published OpenAPI document of 1.10. Every operation
+ * of that document on the kinds of the specification is called through it, and the responses are compared with the
+ * document.
  */
 
 const require = createRequire(import.meta.url);
@@ -121,7 +122,7 @@ function manifestOf(resource: string, name: string, namespace: string): Readonly
   return found;
 }
 
-/** The body that an operation needs; changes are made to what the server has. */
+/** The body that an operation requires; changes are based on the object of the server. */
 async function bodyFor(
   { method, path, resource }: Operation,
   place: Place,
@@ -155,7 +156,7 @@ async function firstEvent(place: Place): Promise<Record<string, unknown>> {
   });
 }
 
-/** What is wrong with the answer to one operation; empty when it is as documented. */
+/** The errors of the response to one operation; empty when it is as documented. */
 async function tryOperation(client: Place, operation: Operation, index: number): Promise<string[]> {
   const { path, method, resource, responses } = operation;
   const namespace = resource === 'namespaces' ? '' : `doc-${index}`;
@@ -202,7 +203,7 @@ async function tryOperation(client: Place, operation: Operation, index: number):
   ];
 }
 
-test('every operation of the 1.10 document on the nine kinds answers as the document says', async (t) => {
+test('every operation of the 1.10 document on the nine kinds responds as documented', async (t) => {
   t.timeout(300_000);
   t.is(document.info.version, 'v1.10.5');
   t.true(operations.length > 110, `only ${operations.length} operations`);
@@ -218,7 +219,7 @@ test('every operation of the 1.10 document on the nine kinds answers as the docu
   t.deepEqual(failures, []);
 });
 
-test('the client also works from the document that the server itself serves', async (t) => {
+test('the client also works with the document that the server itself serves', async (t) => {
   const client = await new Client({ backend: requestBackend(t.context.server) }).loadSpec();
   const created = await call(
     placeOf(client, '/api/v1/namespaces/{namespace}/configmaps', { namespace: 'default' }),

@@ -27,7 +27,7 @@ async function damage(data: string, text: string): Promise<void> {
   await writeFile(file, bytes);
 }
 
-test('one damaged object fails reads of its collection by name, everything else works, and it can be removed through the API', async (t) => {
+test('reads of a collection with a damaged object fail with its name, others succeed, and the API can remove it', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const maps = (namespace: string) => `/api/v1/namespaces/${namespace}/configmaps`;
@@ -76,7 +76,7 @@ test('one damaged object fails reads of its collection by name, everything else 
   t.regex(server.output().stderr, /"resource":"configmaps".*"msg":"a collection cannot be followed"/);
 });
 
-test('verify reports a sound store, a missing one, one in use and a truncated one, which is refused by the server as well', async (t) => {
+test('verify reports an intact store, a missing one, one in use and a truncated one, which the server also rejects', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const missing = await runKeelson(['verify', '--data', data]);

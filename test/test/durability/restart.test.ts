@@ -19,7 +19,7 @@ async function list(server: KeelsonProcess): Promise<KubeList> {
   return (await (await fetch(`${server.url}${path}`)).json()) as KubeList;
 }
 
-test('after kill -9 everything is still there and a watch resumes from its last resourceVersion without loss or repeat', async (t) => {
+test('after kill -9 all objects remain, and a watch resumes from its last resourceVersion without loss or repetition', async (t) => {
   t.timeout(120_000);
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
@@ -59,7 +59,7 @@ test('after kill -9 everything is still there and a watch resumes from its last 
   );
 });
 
-test('SIGTERM ends watches cleanly, lets writes finish and exits with 0', async (t) => {
+test('SIGTERM ends watches cleanly, completes running writes and exits with 0', async (t) => {
   t.timeout(60_000);
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
@@ -73,7 +73,7 @@ test('SIGTERM ends watches cleanly, lets writes finish and exits with 0', async 
   t.is(server.output().stdout.trim().split('\n').length, 1);
 });
 
-test('a continue token from before a restart with another configuration is void', async (t) => {
+test('a continue token is invalid after a restart with another configuration', async (t) => {
   t.timeout(60_000);
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));

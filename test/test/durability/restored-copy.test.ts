@@ -6,7 +6,7 @@ import { directoryFor } from '../../src/faults/fault-run.ts';
 import { startKeelson } from '../../src/keelson-process.ts';
 import { RestoredStore } from '../../src/restored-store.ts';
 
-/** A store of which an older copy can be put in its place. */
+/** A store that can be replaced by an older copy. */
 interface Copied {
   readonly storage: readonly string[];
   keepCopy(): Promise<void>;
@@ -33,14 +33,14 @@ async function restored(
   const first = await start();
   const kept = await first.api.create('kept');
   t.is(await first.server.stop(), 0);
-  t.true(((await recordOf(data))?.revision ?? 0) >= kept, 'the revision is written down at the end');
+  t.true(((await recordOf(data))?.revision ?? 0) >= kept, 'the revision is recorded at the end');
   await keepCopy();
 
   const second = await start();
-  t.is((await second.api.watchStatus(kept)).code, 200, 'what is not restored goes on');
+  t.is((await second.api.watchStatus(kept)).code, 200, 'watches of a store that was not restored continue');
   let last = 0;
   for (let i = 0; i < 30; i++) last = await second.api.create(`lost-${i}`);
-  // The revision is written down while the server runs.
+  // The revision is recorded while the server runs.
   await until(async () => ((await recordOf(data))?.revision ?? 0) >= last);
   await second.server.kill();
   await putBack();
@@ -48,7 +48,7 @@ async function restored(
   const third = await start();
   const next = await third.api.create('next');
   t.true(next > last, `${next} after ${last}`);
-  t.is((await third.api.watchStatus(last - 10)).code, 410, 'a revision that means something else now is gone');
+  t.is((await third.api.watchStatus(last - 10)).code, 410, 'a revision with another meaning is expired');
   t.is((await third.api.watchStatus(kept)).code, survivor);
   t.is((await third.api.watchStatus(next)).code, 200);
   t.deepEqual(await third.api.names(), ['kept', 'next']);
@@ -57,12 +57,12 @@ async function restored(
   t.is(await third.server.stop(), 0);
 
   const fourth = await start();
-  t.is((await fourth.api.watchStatus(next)).code, 200, 'nothing is passed over twice');
+  t.is((await fourth.api.watchStatus(next)).code, 200, 'revisions are not skipped twice');
   t.is((await recordOf(data))?.epoch, 2);
   t.is(await fourth.server.stop(), 0);
 }
 
-test('lmdb: an older copy put in place of the store while no server runs repeats no revision, and old ones are gone', async (t) => {
+test('lmdb: an older copy restored while no server runs repeats no revision, and old revisions are expired', async (t) => {
   t.timeout(120_000);
   const data = await directoryFor(t);
   const copy = `${await directoryFor(t)}/copy`;
@@ -77,7 +77,7 @@ test('lmdb: an older copy put in place of the store while no server runs repeats
   });
 });
 
-test('a server that is killed right after it passed over lost revisions has recorded that: another restore repeats none', async (t) => {
+test('a server that is killed right after it skipped lost revisions has recorded them: another restore repeats none', async (t) => {
   t.timeout(120_000);
   const data = await directoryFor(t);
   const copy = `${await directoryFor(t)}/copy`;
@@ -114,7 +114,7 @@ const databases: Readonly<Record<string, { start(): Promise<OwnDatabase | undefi
   };
 
 for (const [name, { start, survivor }] of Object.entries(databases)) {
-  test(`${name}: an older copy put in place of the store while no server runs repeats no revision, and old ones are gone`, async (t) => {
+  test(`${name}: an older copy restored while no server runs repeats no revision, and old revisions are expired`, async (t) => {
     t.timeout(120_000);
     const database = await start();
     if (database === undefined) {
@@ -133,7 +133,7 @@ for (const [name, { start, survivor }] of Object.entries(databases)) {
   });
 }
 
-test('etcd: an older copy put in place of the store under two running servers repeats no revision, and old ones are gone', async (t) => {
+test('etcd: an older copy restored under two running servers repeats no revision, and old revisions are expired', async (t) => {
   t.timeout(120_000);
   const database = await startEtcdDatabase();
   if (database === undefined) {
@@ -158,7 +158,7 @@ test('etcd: an older copy put in place of the store under two running servers re
   const next = await until(() => first.create(`next-${attempts++}`), 'a create succeeds', 60_000);
   t.true(next > last, `${next} after ${last}`);
   for (const { api, server } of servers) {
-    t.is((await api.watchStatus(last - 2)).code, 410, 'a client that was away meanwhile has to list again');
+    t.is((await api.watchStatus(last - 2)).code, 410, 'a client that was disconnected has to list again');
     t.is((await api.watchStatus(next)).code, 200);
     t.deepEqual(
       (await api.names()).filter((name) => !name.startsWith('next')),

@@ -74,7 +74,7 @@ async function sendAll(
 
 const randomOf = (name: string): Random => new Random(seed ^ Buffer.from(name).readUInt16BE());
 
-test('hostile requests and connections: every reply is a precise error, and the server loses nothing by them', async (t) => {
+test('hostile requests and connections: every response is a precise error, and the server loses nothing', async (t) => {
   t.timeout(3_600_000);
   t.log(`KEELSON_SEED=${seed}`);
   const server = await AbusedServer.start(await directoryFor(t));
@@ -154,7 +154,7 @@ test('hostile requests to the ports of an agent: nothing outside its log directo
   t.is(await agent.stop(), 0);
 });
 
-test('tokens and revisions of before a restored store are refused, edited ones too', async (t) => {
+test('tokens and revisions from before a restore are rejected, also modified ones', async (t) => {
   t.timeout(600_000);
   t.log(`KEELSON_SEED=${seed}`);
   const random = randomOf('restores');

@@ -39,6 +39,6 @@ test(`two servers on an etcd of three members whose leader is killed ${kills} ti
   await compaction.stop();
   const { counts } = await run.judge({ faults: kills, minWrites: kills * 100, minEvents: kills * 200 });
   t.log(
-    `writes went on ${Math.round(slowest)} ms after a kill at most; ${compaction.taken} compactions, ${counts.gone} watches were told 410`,
+    `writes continued ${Math.round(slowest)} ms after a kill at most; ${compaction.taken} compactions, ${counts.gone} watches ended with 410`,
   );
 });

@@ -24,7 +24,7 @@ async function caller(server: KeelsonProcess) {
   return { tls, get };
 }
 
-/** Connections that are opened without pause and used for nothing. */
+/** Connections that are opened continuously and not used. */
 function flood(t: ExecutionContext, open: () => Socket): Promise<unknown> {
   return Promise.all(
     Array.from({ length: hostile }, () => {
@@ -42,7 +42,7 @@ for (const [what, protocols] of [
   ['HTTP/2 connections', ['h2']],
 ] as const) {
   test.serial(
-    `${hostile} ${what} that are not used lock nobody out of a server with ${descriptors} descriptors`,
+    `${hostile} unused ${what} do not block other clients of a server with ${descriptors} descriptors`,
     async (t) => {
       const args = ['--storage', 'memory:', '--log-level', 'error'];
       const server = await startKeelson(await directoryFor(t), args, 'serve', { descriptors });
@@ -78,7 +78,7 @@ for (const [what, protocols] of [
       await flooding;
       t.is(await get('/readyz'), 200);
       t.is(await get('/api/v1/namespaces'), 200);
-      t.false(watchEnded, 'a watch goes on');
+      t.false(watchEnded, 'a watch continues');
     },
   );
 }

@@ -69,7 +69,7 @@ for (const [place, start] of [
               `${failures.length} of ${requests} with ${bytes} bytes on ${connections}`,
             );
             const { 429: refused = 0, ...served } = answers;
-            // A machine that is slow enough refuses some for overload, which is an answer.
+            // A slow machine rejects some requests because of overload, which is a response.
             t.is(
               (served[200] ?? 0) + (served[201] ?? 0) + refused,
               requests,

@@ -8,7 +8,7 @@ for (const [title, workers, kills] of [
   ['the server', 0, faults(8, 200)],
   ['the server with workers', 2, faults(4, 200)],
 ] as const)
-  test(`kill -9 of ${title} at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
+  test(`kill -9 of ${title} at ${kills} random points under load: no lost write, no repeated revision, no incomplete watch`, async (t) => {
     t.timeout(120_000 + kills * 10_000);
     const data = await directoryFor(t);
     const server = await FaultServer.start({ data, adapter: compactedLmdb(data), workers });
@@ -31,12 +31,12 @@ for (const [title, workers, kills] of [
       minWrites: kills * 10,
       minEvents: kills * 20,
     });
-    t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches were told 410`);
+    t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches ended with 410`);
     t.true(counts.resumed > kills, 'watches were resumed');
-    t.true(counts.unknown > 0, 'kills met writes under way');
+    t.true(counts.unknown > 0, 'kills interrupted running writes');
   });
 
-test('the same run finds out a server that forgets', async (t) => {
+test('the same run detects a server that loses its data', async (t) => {
   t.timeout(60_000);
   const server = await FaultServer.start({ data: await directoryFor(t), storage: 'memory:' });
   t.teardown(() => server.stop());

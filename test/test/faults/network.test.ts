@@ -15,7 +15,7 @@ test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets be
   const proxies = [await FaultProxy.open({ target, seed: 1 }), await FaultProxy.open({ target, seed: 2 })];
   t.teardown(() => Promise.all(proxies.map((proxy) => proxy.close())));
   const servers = proxies.map(({ port }) => `http://127.0.0.1:${port}`);
-  // Some clients never meet a fault: what they see must agree with what the others see.
+  // Some clients have no faults: their observations must agree with those of the others.
   const run = await startRun(t, { servers: [...servers, server.url], callTimeoutMs: 1500 });
   const { random, workload } = run;
   const inject: Readonly<Record<string, (proxy: FaultProxy, direction: Direction) => void>> = {
@@ -27,7 +27,7 @@ test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets be
     'black hole': (proxy, direction) => proxy.blackHole(direction),
     'half-open': (proxy, direction) => {
       proxy.blackHole(direction);
-      // What was under way is dropped for good, and neither side hears of it while the hole lasts.
+      // Bytes in transit are lost, and neither side is notified while the fault lasts.
       setTimeout(() => proxy.cut(), 300);
     },
     delay: (proxy, direction) => proxy.delay(200, 300, direction),
@@ -52,5 +52,5 @@ test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets be
     minWrites: rounds * 10,
     minEvents: rounds * 20,
   });
-  t.true(counts.resumed > 0 && counts.unknown > 0, 'faults met calls under way');
+  t.true(counts.resumed > 0 && counts.unknown > 0, 'faults interrupted running calls');
 });

@@ -7,7 +7,7 @@ import { SlowWatcher } from '../../src/faults/slow-watcher.ts';
 
 const pauses = faults(4, 50);
 
-test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watch with a hole`, async (t) => {
+test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no gap in a watch`, async (t) => {
   t.timeout(120_000 + pauses * 10_000);
   const data = await directoryFor(t);
   const server = await FaultServer.start({ data, adapter: compactedLmdb(data) });
@@ -43,7 +43,7 @@ async function residentMiB(pid: number): Promise<number> {
 const slow = 40;
 
 test.serial(
-  `${slow} watchers that read one byte a second or nothing cost the others no event and the server no memory`,
+  `${slow} watchers that read one byte a second or nothing cause neither lost events of others nor memory growth`,
   async (t) => {
     t.timeout(120_000);
     const server = await FaultServer.start({ data: await directoryFor(t) });
@@ -74,7 +74,7 @@ test.serial(
     t.log(
       `resident ${before.toFixed(0)} MiB before, ${after.toFixed(0)} MiB after; ${queued.toFixed(0)} MiB were due to slow watchers`,
     );
-    t.true(after - before < Math.max(200, queued / 2), 'what slow watchers do not read is not kept for them');
+    t.true(after - before < Math.max(200, queued / 2), 'unread events of slow watchers are not buffered');
     await run.judge({ faults: slow, minWrites: 100, minEvents: 200 });
   },
 );

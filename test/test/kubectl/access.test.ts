@@ -11,7 +11,7 @@ type Context = ExecutionContext<KubectlContext>;
 
 const keelson = (t: Context, ...args: string[]) => runKeelson([...args, '--data', t.context.server.data]);
 
-/** A user made by `keelson user add`, and a kubectl with its kubeconfig. */
+/** A user created by `keelson user add`, and a kubectl with its kubeconfig. */
 async function userOf(t: Context, name: string, ...args: string[]): Promise<Kubectl> {
   const { folder, server } = t.context;
   const { code, stderr } = await keelson(t, 'user', 'add', name, ...args);
@@ -26,7 +26,7 @@ async function eventually(kubectl: Kubectl, args: readonly string[]): Promise<vo
     if (performance.now() > end) throw new Error(`failed: ${args.join(' ')}`);
 }
 
-test('keelson user add --role edit --namespace makes a kubeconfig that can do exactly that', async (t) => {
+test('keelson user add --role edit --namespace creates a kubeconfig with exactly these permissions', async (t) => {
   const { kubectl } = t.context;
   t.regex(
     (await keelson(t, 'user', 'add', 'bob', '--role', 'edit', '--namespace', 'team-a')).stderr,
@@ -102,7 +102,7 @@ test('auth whoami, can-i and can-i --list report the rules of a user', async (t)
   );
 });
 
-test('create role, rolebinding and serviceaccount grant what their author has, and nothing else', async (t) => {
+test('create role, rolebinding and serviceaccount grant permissions of their author, and nothing else', async (t) => {
   const { kubectl } = t.context;
   await kubectl.run(['create', 'namespace', 'team-b']);
   const dora = await userOf(t, 'dora', '--role', 'admin', '--namespace', 'team-b');
@@ -183,31 +183,31 @@ test('clusterroles and auth reconcile: rules and subjects are added, the role of
   await eventually(kubectl, ['wait', '--for=jsonpath={.rules[1].verbs[0]}=list', '--timeout=1s', 'clusterrole/all']);
 });
 
-test('keelson can-i --why names the rule that allows, or the smallest that would', async (t) => {
+test('keelson can-i --why names the rule that allows a request, or the smallest rule that would', async (t) => {
   const { kubectl } = t.context;
   await kubectl.run(['create', 'clusterrole', 'lister', '--verb=get,list', '--resource=configmaps,secrets']);
   await kubectl.run(['create', 'rolebinding', 'gus-lists', '--clusterrole=lister', '--user=gus', '-n', 'default']);
-  const ask = (...args: string[]) => keelson(t, 'can-i', '--as', 'gus', ...args, '--why');
+  const canI = (...args: string[]) => keelson(t, 'can-i', '--as', 'gus', ...args, '--why');
   await eventually(kubectl, ['get', 'secrets', '--as', 'gus', '-n', 'default']);
-  t.deepEqual(await ask('list', 'secrets', '-n', 'default'), {
+  t.deepEqual(await canI('list', 'secrets', '-n', 'default'), {
     code: 0,
     stdout:
       'yes\nRoleBinding gus-lists in default grants ClusterRole lister to User gus\n' +
       'rule: {"verbs":["get","list"],"apiGroups":[""],"resources":["configmaps","secrets"]}\n',
     stderr: '',
   });
-  const refused = await ask('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system');
+  const refused = await canI('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system');
   t.is(refused.code, 1);
   const rule = '{"verbs":["update"],"apiGroups":["apps"],"resources":["deployments/scale"],"resourceNames":["web"]}';
   const [answer, smallest, ...commands] = refused.stdout.trimEnd().split('\n');
   t.deepEqual([answer, smallest], ['no', `no rule allows it; the smallest rule that would: ${rule}`]);
   for (const command of commands) await kubectl.run(command.trim().split(' ').slice(1));
   const end = performance.now() + 30_000;
-  while ((await ask('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system')).code !== 0)
+  while ((await canI('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system')).code !== 0)
     if (performance.now() > end) return t.fail('the commands do not grant the permission');
-  t.regex((await ask('get', '/metrics')).stdout, /^no\n.*"nonResourceURLs":\["\/metrics"\]/);
+  t.regex((await canI('get', '/metrics')).stdout, /^no\n.*"nonResourceURLs":\["\/metrics"\]/);
   t.regex(
-    (await ask('get', 'node/n1')).stdout,
+    (await canI('get', 'node/n1')).stdout,
     /kubectl create clusterrole get-nodes --verb=get --resource=nodes --resource-name=n1/,
   );
   t.is((await keelson(t, 'can-i', 'delete', 'nodes')).stdout, 'yes\n');

@@ -5,7 +5,7 @@ const test = await kubectlTest();
 
 const page = new URL('../../../../docs/how-to/write-admission-policies.md', import.meta.url);
 
-test('the policy of the how-to page denies, warns, and is shown', async (t) => {
+test('the policy of the how-to page denies, warns, and is listed', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, 'admission policies');
   const manifest = /```yaml\n(# policy\.yaml\n[\s\S]*?)```/.exec(await readFile(page, 'utf8'))?.[1] ?? '';
@@ -49,7 +49,7 @@ test('the policy of the how-to page denies, warns, and is shown', async (t) => {
   await kubectl.run(['delete', 'validatingadmissionpolicybinding', 'replicas']);
 });
 
-test('a policy with errors in an expression is rejected with the place of the error', async (t) => {
+test('a policy with errors in an expression is rejected with the position of the error', async (t) => {
   const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }];
   const policy = {
     apiVersion: 'admissionregistration.k8s.io/v1',

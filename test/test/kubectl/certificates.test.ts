@@ -23,7 +23,7 @@ const manifest = (name: string) => ({
   }),
 });
 
-test('certificate approve issues what was asked for, certificate deny does not, and tables tell', async (t) => {
+test('certificate approve issues the requested certificate, certificate deny does not, and tables show both', async (t) => {
   const { kubectl } = t.context;
   await kubectl.run(['create', '-f', '-'], manifest('jane'));
   await kubectl.run(['create', '-f', '-'], manifest('joe'));
@@ -45,7 +45,7 @@ test('certificate approve issues what was asked for, certificate deny does not, 
   t.regex((await kubectl.try(['certificate', 'approve', 'joe'])).stderr, /already Denied/);
 });
 
-test('auth whoami and auth can-i tell what the bootstrap file of the data directory is good for', async (t) => {
+test('auth whoami and auth can-i report the identity and permissions of the bootstrap file', async (t) => {
   const { folder } = t.context;
   const joining = new Kubectl(findKubectl() ?? '', join(folder, 'data', 'bootstrap.kubeconfig'), folder);
   const whoami = await joining.run(['auth', 'whoami']);

@@ -71,7 +71,7 @@ withKubectl('kubectl creates a job from a cron job', async (t) => {
   await eventually(async () => (await run('get', 'jobs', '-o', 'name')) === '', waitMs);
 });
 
-withKubectl('an autoscaler states the load, and keeps the number of pods within its limits', async (t) => {
+withKubectl('an autoscaler reports the load, and keeps the number of pods within its limits', async (t) => {
   t.timeout(200_000);
   const labels = { app: 'busy' };
   // Far more than the request, and little for the machine.

@@ -107,7 +107,7 @@ const definition = (kind: string, group: string) => ({
   },
 });
 
-test('apply --prune and diff --prune delete and show what is left out: of listed kinds, and of an ApplySet', async (t) => {
+test('apply --prune and diff --prune delete and show omitted objects: of listed kinds, and of an ApplySet', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, 'prune');
   const metadata = (name: string) => ({ name, labels: { app: 'web', set: 'one' } });

@@ -23,7 +23,7 @@ function withoutZeros(value: unknown): unknown {
 }
 
 for (const [resource, args] of Object.entries(creates)) {
-  test(`create ${resource}: the protobuf answer that kubectl decodes is the object that JSON shows`, async (t) => {
+  test(`create ${resource}: the protobuf response that kubectl decodes equals the object in JSON`, async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, `typed create of ${resource}`);
     const inNamespace = ['-n', namespace];
@@ -58,7 +58,7 @@ test('create namespace, dry runs on the server', async (t) => {
   t.is((await kubectl.try(['get', 'configmap', 'x', '-n', 'typed'])).code, 1);
 });
 
-test('drain lists pods as protobuf, sends options of deletes as protobuf, and sees the pods go', async (t) => {
+test('drain lists pods as protobuf, sends delete options as protobuf, and waits until the pods are deleted', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, 'typed drain');
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'typed-drain' } };
@@ -115,7 +115,7 @@ test('describe reads lists of events as protobuf', async (t) => {
   t.regex(text, /Normal +Tested .*seen by describe/);
 });
 
-test('questions about permissions', async (t) => {
+test('auth can-i and auth can-i --list report the permissions of the user', async (t) => {
   const { kubectl } = t.context;
   t.is((await kubectl.run(['auth', 'can-i', 'create', 'pods'])).trim(), 'yes');
   t.regex(await kubectl.run(['auth', 'can-i', '--list']), /\*/);

@@ -50,7 +50,7 @@ test('create of a v1 List validates its items by the Swagger document and create
   t.not((await kubectl.try(['get', 'cm', 'c', '-n', namespace])).code, 0);
 });
 
-test('numbers stand for quantities and ports in client-side validation', async (t) => {
+test('client-side validation accepts numbers for quantities and ports', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
   const container = {
@@ -180,7 +180,7 @@ test('an ingress is the same object in both groups', async (t) => {
   t.regex(await kubectl.run(['describe', 'ing', 'front', ...inNamespace]), /\/path +web:80/);
 });
 
-test('run makes a pod, expose makes services of pods and deployments', async (t) => {
+test('run creates a pod, expose creates services of pods and deployments', async (t) => {
   const { kubectl } = t.context;
   const inNamespace = ['-n', await namespaceFor(kubectl, t.title)];
   t.regex(
@@ -234,7 +234,7 @@ test('set changes images, environments, resources, selectors and service account
   t.like((await kubectl.json<Loaded>(['get', 'svc', 'web', ...inNamespace])).spec, { selector: { app: 'other' } });
 });
 
-/** A deployment as its controller would leave it: a replica set for each revision. */
+/** A deployment in the state that its controller creates: a replica set for each revision. */
 async function withHistory(kubectl: Kubectl, namespace: string): Promise<void> {
   const revision = 'deployment.kubernetes.io/revision';
   await kubectl.run(['create', 'deployment', 'web', '--image=nginx:2', '-n', namespace]);
@@ -262,7 +262,7 @@ async function withHistory(kubectl: Kubectl, namespace: string): Promise<void> {
   }
 }
 
-test('rollout history reads revisions, undo goes back to them', async (t) => {
+test('rollout history lists revisions, and undo returns to them', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
   const inNamespace = ['-n', namespace];
@@ -294,7 +294,7 @@ test('rollout restart, pause and resume change the deployment', async (t) => {
   t.falsy((await deployment()).spec['paused']);
 });
 
-test('rollout status waits until the status says that all is done', async (t) => {
+test('rollout status waits until the rollout is complete', async (t) => {
   const { kubectl } = t.context;
   const inNamespace = ['-n', await namespaceFor(kubectl, t.title)];
   await kubectl.run(['create', 'deployment', 'web', '--image=nginx:1', '--replicas=2', ...inNamespace]);
@@ -327,7 +327,7 @@ test('rollout status waits until the status says that all is done', async (t) =>
   t.pass();
 });
 
-test('wait sees conditions, fields and deletions', async (t) => {
+test('wait returns for conditions, fields and deletions', async (t) => {
   const { kubectl } = t.context;
   const inNamespace = ['-n', await namespaceFor(kubectl, t.title)];
   await kubectl.run(['run', 'one', '--image=i', ...inNamespace]);
@@ -405,7 +405,7 @@ test('nodes are cordoned, uncordoned, tainted, labelled and drained by eviction'
   t.regex((await kubectl.try(['get', 'pod', 'one', '-n', namespace])).stderr, /NotFound/);
 });
 
-test('auth tells who one is and what one may do', async (t) => {
+test('auth reports the identity and the permissions of the user', async (t) => {
   const { kubectl } = t.context;
   t.regex(await kubectl.run(['auth', 'whoami']), /Groups +\[system:masters system:authenticated\]/);
   const canI = async (...words: string[]) => (await kubectl.try(['auth', 'can-i', ...words])).stdout.trim();
@@ -414,7 +414,7 @@ test('auth tells who one is and what one may do', async (t) => {
   t.regex(await kubectl.run(['auth', 'can-i', '--list']), /\*\.\* +\[\] +\[\] +\[\*\]\n +\[\*\] +\[\] +\[\*\]/);
 });
 
-test('auth and requests agree about other people', async (t) => {
+test('auth and requests agree about impersonated users', async (t) => {
   const { kubectl } = t.context;
   const asJane = ['--as=jane', '--as-group=dev', '--as-uid=77'];
   const who = await kubectl.run(['auth', 'whoami', ...asJane]);
@@ -436,19 +436,21 @@ test('auth and requests agree about other people', async (t) => {
   t.notRegex(rules, /\*\.\*/);
 });
 
-test('questions about somebody, written by hand', async (t) => {
+test('a SubjectAccessReview can be created from a manifest', async (t) => {
   const { kubectl } = t.context;
-  // Kinds without PATCH make kubectl look for a custom resource definition, and there are none to ask for.
+  // Kinds without PATCH make kubectl search for a custom resource definition, and this server has none.
   const create = ['create', '--validate=false', '-f', '-'];
-  const ask = async (spec: object) => {
-    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-    return JSON.parse(await kubectl.run([...create, '-o', 'json'], { input: JSON.stringify(review) })) as {
+  const review = async (spec: object) => {
+    const manifest = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+    return JSON.parse(await kubectl.run([...create, '-o', 'json'], { input: JSON.stringify(manifest) })) as {
       status: { allowed: boolean };
     };
   };
   const resourceAttributes = { verb: 'list', resource: 'secrets', namespace: 'default' };
-  t.deepEqual((await ask({ user: 'bob', resourceAttributes })).status, { allowed: false });
-  t.deepEqual((await ask({ user: 'bob', groups: ['system:masters'], resourceAttributes })).status, { allowed: true });
+  t.deepEqual((await review({ user: 'bob', resourceAttributes })).status, { allowed: false });
+  t.deepEqual((await review({ user: 'bob', groups: ['system:masters'], resourceAttributes })).status, {
+    allowed: true,
+  });
   const wrong = await kubectl.try(create, {
     input: JSON.stringify({
       apiVersion: 'authorization.k8s.io/v1',

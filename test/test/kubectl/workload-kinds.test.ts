@@ -87,7 +87,7 @@ test('kubectl creates, shows, explains and describes the kinds of workloads', as
   }
 });
 
-test('kubectl commands for workloads reach the new kinds', async (t) => {
+test('kubectl commands for workloads support the new kinds', async (t) => {
   const { kubectl } = t.context;
   await kubectl.run(['create', 'cronjob', 'tick', '--image=busybox', '--schedule=*/5 * * * *', '--', 'date']);
   await kubectl.run(['create', 'job', 'tick-now', '--from=cronjob/tick']);

@@ -141,7 +141,7 @@ for (const compiler of Object.keys(compilers)) {
 }
 
 withRegistry(
-  'the commands work right after the installation, and a server with the default store starts',
+  'the commands work immediately after the installation, and a server with the default store starts',
   async (t) => {
     const { stdout } = await run('npx', ['--no-install', 'keelson', '--version'], { cwd: project });
     t.regex(stdout, /^keelson \d/);
@@ -174,7 +174,7 @@ console.log((await parts.get('bolt')).spec.size);
 await plane.close();
 `;
 
-withRegistry('a test plane runs without the drivers of databases; a missing adapter is one sentence', async (t) => {
+withRegistry('a test plane runs without database drivers; a missing adapter is reported in one sentence', async (t) => {
   const small = join(home, 'small');
   const drivers = ['pg', '@grpc/grpc-js'].map((name) => join('node_modules', name));
   const isInstalled = (folder: string) => Promise.all(drivers.map((path) => exists(join(folder, path))));

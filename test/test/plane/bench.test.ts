@@ -66,7 +66,7 @@ test('a server of the user is measured by its URL', async (t) => {
   t.is(report.subjects.length, 1);
 });
 
-test('a storage that cannot be served is one sentence with the reason of the server', async (t) => {
+test('a storage that cannot be served is reported in one sentence with the reason of the server', async (t) => {
   const { code, stderr } = await runKeelson([
     'bench',
     '--storage',

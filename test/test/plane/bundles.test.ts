@@ -25,7 +25,7 @@ const bundled = [
   '@keelson/testing',
 ];
 
-/** Runs a module beside this one under the given conditions, and answers what it printed as JSON. */
+/** Runs a module beside this one under the given conditions, and returns its JSON output. */
 async function printed(source: string, conditions: readonly string[]): Promise<unknown> {
   const words = [...conditions.map((each) => `--conditions=${each}`), '--input-type=module', '-e', source];
   const cwd = fileURLToPath(new URL('../../..', import.meta.url));
@@ -33,7 +33,7 @@ async function printed(source: string, conditions: readonly string[]): Promise<u
   return JSON.parse(stdout);
 }
 
-test('whoever imports a package gets its bundle, which exports what the modules do', async (t) => {
+test('an imported package is its bundle, which exports the same names as its modules', async (t) => {
   const source = `
     const all = [];
     for (const name of ${JSON.stringify(bundled)})
@@ -47,7 +47,7 @@ test('whoever imports a package gets its bundle, which exports what the modules 
   t.deepEqual(names(bundles), names(modules));
 });
 
-test('the classes of core are the same for a plane, an adapter and whoever embeds them', async (t) => {
+test('the classes of core are identical for a plane, an adapter and an embedding program', async (t) => {
   const source = `
     const { StatusError, StorageError } = await import('@keelson/core');
     const { createControlPlane } = await import('keelson');

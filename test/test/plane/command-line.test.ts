@@ -27,7 +27,7 @@ const mistakes: readonly (readonly [title: string, args: readonly string[], mess
   ],
 ];
 
-test('where Node can keep compiled code, the command uses a folder of the user, and none without a home', async (t) => {
+test('compiled code is cached in a folder of the user, and not without a home directory', async (t) => {
   const directory = await temporaryDirectory();
   t.teardown(() => removeDirectory(directory));
   // Node has this function from version 22.1 on.
@@ -42,7 +42,7 @@ test('where Node can keep compiled code, the command uses a folder of the user, 
 });
 
 for (const [title, args, message] of mistakes) {
-  test(`${title} is one sentence on stderr and exit code 2`, async (t) => {
+  test(`${title} is reported in one sentence on stderr, with exit code 2`, async (t) => {
     const data = await temporaryDirectory();
     t.teardown(() => removeDirectory(data));
     const { code, stdout, stderr } = await runKeelson(args, { KEELSON_DATA: data });
@@ -53,7 +53,7 @@ for (const [title, args, message] of mistakes) {
   });
 }
 
-test('help lists every option and version prints one', async (t) => {
+test('help lists every option, and version prints a version', async (t) => {
   const help = await runKeelson(['help']);
   t.is(help.code, 0);
   for (const option of [
@@ -114,7 +114,7 @@ test('by default the server uses TLS, and clients without a certificate have acc
   t.is(await status('/apis'), 401);
 });
 
-test('a reader that closes the output early is no error', async (t) => {
+test('a reader that closes the output early causes no error', async (t) => {
   const bundle = new URL('../../../../packages/keelson/dist/bundle/keelson.js', import.meta.url);
   const child = spawn(process.execPath, [fileURLToPath(bundle), 'help'], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.destroy();
@@ -127,7 +127,7 @@ test('a reader that closes the output early is no error', async (t) => {
   t.is(code, 0);
 });
 
-test('flowControl of the config file limits what a server runs', async (t) => {
+test('flowControl of the config file limits the requests of a server', async (t) => {
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const config = join(data, 'config.yaml');

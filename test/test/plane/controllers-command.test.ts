@@ -14,7 +14,7 @@ import {
 
 const binary = fileURLToPath(new URL('../../../../packages/keelson/dist/bundle/keelson.js', import.meta.url));
 
-test('of several keelson controllers one works, and another takes over when it is killed or ends', async (t) => {
+test('one of several keelson controllers works, and another takes over when it is killed or ends', async (t) => {
   const data = await memoryDirectory();
   t.teardown(() => removeDirectory(data));
   const server = await startKeelson(data, ['--insecure', '--storage=memory:']);
@@ -61,7 +61,7 @@ test('of several keelson controllers one works, and another takes over when it i
   await isBound('c');
 });
 
-test('keelson controllers rejects names that are unknown or belong to servers', async (t) => {
+test('keelson controllers rejects names that are unknown or reserved for servers', async (t) => {
   const rejected = async (names: string) => {
     const { code, stderr } = await runKeelson(['controllers', `--controllers=${names}`]);
     return [code, stderr];

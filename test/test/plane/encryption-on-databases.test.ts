@@ -14,7 +14,7 @@ const config = (...names: readonly (keyof typeof keys)[]) =>
   'apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n' +
   `  providers:\n  - aesgcm: {keys: [${names.map((name) => keys[name]).join(', ')}]}\n`;
 const data = { key: Buffer.from('canary-2718-value').toString('base64') };
-/** Changed files are noticed at once. */
+/** Changed files are detected immediately. */
 const clock = {
   ...systemClock,
   after: (ms: number, callback: () => void) => systemClock.after(ms === 10_000 ? 20 : ms, callback),

@@ -14,14 +14,14 @@ for (const [name, least] of [
   ['run-benchmarks', 1],
   ['trace-requests', 1],
 ] as const)
-  test(`every program on the page ${name} runs as it is and prints what the page says`, async (t) => {
+  test(`every program on the page ${name} runs unchanged and prints the documented output`, async (t) => {
     t.timeout(120_000);
     const page = fileURLToPath(new URL(`../../../../docs/how-to/${name}.md`, import.meta.url));
     const text = await readFile(page, 'utf8');
     const programs = [...text.matchAll(/```js\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs)];
     t.true(programs.length >= least);
     for (const [i, [, source = '', output]] of programs.entries()) {
-      t.not(output, undefined, `program ${i} says what it prints`);
+      t.not(output, undefined, `program ${i} has a documented output`);
       // Beside this file, so that packages are found.
       const file = fileURLToPath(new URL(`${name}-${process.pid}-${i}.mjs`, import.meta.url));
       t.teardown(() => removeDirectory(file));
@@ -36,12 +36,12 @@ for (const [name, least] of [
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Codes of errors about names that an excerpt does not declare; other errors may follow from them. */
+/** Codes of errors about undeclared names of an excerpt; other errors may follow from them. */
 const unresolved = /error TS(?:2304|2503|2552|2593|18004|7006|4112): |error TS2307: .*'\.{1,2}\//;
 /** Errors of imports, which an excerpt must not have either. */
 const ofImports = /error TS(?:2305|2307|2724|2614): (?!.*'\.{1,2}\/)/;
 
-test('the TypeScript of all pages compiles, as far as it is complete', async (t) => {
+test('the TypeScript of all pages compiles, where it is complete', async (t) => {
   t.timeout(180_000);
   const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
   const folder = join(root, 'test/dist', `blocks-${process.pid}`);

@@ -69,7 +69,7 @@ test('many requests and watches share one HTTP/2 connection, each with the ident
   }
 });
 
-test('a connection without a certificate is anonymous in HTTP/2 too, which is for few paths', async (t) => {
+test('a connection without a certificate is anonymous in HTTP/2 as well, with access to few paths', async (t) => {
   const { authority } = await readKubeconfig(server.kubeconfig);
   const session = connect(server.url, { ca: authority });
   t.teardown(() => session.close());
@@ -77,7 +77,7 @@ test('a connection without a certificate is anonymous in HTTP/2 too, which is fo
   t.is((await overHttp2(session, { ':path': '/readyz' })).status, 200);
 });
 
-test('a client that knows only HTTP/1.1 is served over the same port', async (t) => {
+test('an HTTP/1.1 client is served on the same port', async (t) => {
   const { authority, certificate, key } = await readKubeconfig(server.kubeconfig);
   const agent = new Agent({ ca: authority, cert: certificate, key });
   t.teardown(() => agent.destroy());
@@ -93,7 +93,7 @@ test('a client that knows only HTTP/1.1 is served over the same port', async (t)
   t.is(version, '1.1');
 });
 
-test('a certificate of another authority is refused with 401', async (t) => {
+test('a certificate of another authority is rejected with 401', async (t) => {
   const otherData = await temporaryDirectory();
   const other = await startKeelson(otherData, ['--storage', 'memory:']);
   const { certificate, key } = await readKubeconfig(other.kubeconfig);

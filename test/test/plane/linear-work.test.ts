@@ -79,7 +79,7 @@ async function measure(workOf: (count: number) => Work, smallCount = few): Promi
 const shown = ({ few: small, many: large }: Cost) =>
   `${few} items ${small.toFixed(1)} ms, ${many} items ${large.toFixed(1)} ms`;
 
-/** Refusals are results as good as any other; every other failure is a defect. */
+/** A rejection is a valid result; every other error is a defect. */
 async function refusable(work: Work): Promise<void> {
   try {
     await work();
@@ -275,7 +275,7 @@ const documents: Record<string, (count: number) => Work> = {
     const bytes = Buffer.from(`a: "${'word\\n '.repeat(count)}"\nb: >\n${'  word\n\n'.repeat(count)}`);
     return () => parseYaml(bytes);
   },
-  'YAML answer': (count) => {
+  'YAML response': (count) => {
     const value = { a: numbers(count).map((i) => ({ name: `x${i}` })) };
     return () => toYaml(value);
   },

@@ -40,17 +40,17 @@ onNetwork('keelson proxy serves the address of a service as a client of a server
       endpoints: [{ addresses: [address ?? ''] }],
       ports: [{ name: '', port: (pod.address() as AddressInfo).port, protocol: 'TCP' }],
     });
-  const ask = () =>
+  const request = () =>
     text(connect({ host: spec.clusterIP ?? '', port: 8080 })).catch(({ code }: NodeJS.ErrnoException) => code);
-  t.is(await ask(), 'ECONNREFUSED');
+  t.is(await request(), 'ECONNREFUSED');
   const proxy = spawn(process.execPath, [binary, 'proxy', '--data', data], {
     env: cleanEnvironment(),
     stdio: 'ignore',
   });
   t.teardown(() => proxy.kill('SIGKILL'));
-  await eventually(async () => (await ask()) === 'pod', 60_000);
+  await eventually(async () => (await request()) === 'pod', 60_000);
   const ended = once(proxy, 'exit');
   proxy.kill('SIGTERM');
   t.deepEqual((await ended)[0], 0);
-  t.is(await ask(), 'ECONNREFUSED');
+  t.is(await request(), 'ECONNREFUSED');
 });

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createControlPlane, type ReadMode } from 'keelson';
 import { shareStore } from '../../src/shared-store.ts';
 
-/** Two servers on one store; the stream of the first stands still, so that its cache is behind. */
+/** Two servers on one store; the stream of the first is paused, so that its cache is behind. */
 async function behind(t: ExecutionContext, reads: ReadMode) {
   const shared = shareStore(new MemoryStore());
   const connection = shared.connect();
@@ -35,7 +35,7 @@ async function behind(t: ExecutionContext, reads: ReadMode) {
   return { connection, names, status, slow, newest: newest.metadata?.resourceVersion ?? '' };
 }
 
-test('consistent: a list or get without resourceVersion waits for what was written elsewhere before', async (t) => {
+test('consistent: a list or get without resourceVersion includes earlier writes of other servers', async (t) => {
   const { connection, names, status } = await behind(t, 'consistent');
   t.deepEqual((await names('?resourceVersion=0')).names, ['old']);
   const waiting = Promise.all([names(), status('/new')]);
@@ -45,7 +45,7 @@ test('consistent: a list or get without resourceVersion waits for what was writt
   t.is(get, 200);
 });
 
-test('any: a list or get without resourceVersion shows the cache as it is', async (t) => {
+test('any: a list or get without resourceVersion returns the state of the cache', async (t) => {
   const { connection, names, status } = await behind(t, 'any');
   t.deepEqual((await names()).names, ['old']);
   t.is(await status('/new'), 404);
@@ -54,7 +54,7 @@ test('any: a list or get without resourceVersion shows the cache as it is', asyn
   t.is(await status('/old'), 200);
 });
 
-test('any: who names a resourceVersion or asks for an exact one gets that', async (t) => {
+test('any: a request for a resourceVersion or an exact state returns that state', async (t) => {
   const { connection, names, newest } = await behind(t, 'any');
   const waiting = names(`?resourceVersion=${newest}`);
   setTimeout(() => connection.holdStream(false), 50);
@@ -65,7 +65,7 @@ test('any: who names a resourceVersion or asks for an exact one gets that', asyn
   t.deepEqual((await names(`?limit=1&continue=${page.token}`)).names, ['old']);
 });
 
-test('any: deleting a collection and code inside the server see everything', async (t) => {
+test('any: deletions of collections and clients inside the server read the latest state', async (t) => {
   const { connection, status, slow } = await behind(t, 'any');
   const inside = slow.client(ConfigMap).namespace('default').get('new');
   const deleted = status('', 'DELETE');

@@ -31,28 +31,28 @@ interface List {
 
 const path = '/api/v1/namespaces/default/configmaps';
 
-async function ask<T>(url: string, init: RequestInit = {}): Promise<{ readonly status: number; readonly body: T }> {
+async function request<T>(url: string, init: RequestInit = {}): Promise<{ readonly status: number; readonly body: T }> {
   const answer = await fetch(url, { ...init, headers: { 'content-type': 'application/json' } });
   return { status: answer.status, body: (await answer.json()) as T };
 }
 
 const send = (method: string, body: unknown): RequestInit => ({ method, body: JSON.stringify(body) });
 
-test('a client that goes from server to server never sees time go back', async (t) => {
+test('a client that changes servers never observes an older state', async (t) => {
   const [a, b] = await servers(t, 2, { controllers: false });
   if (a === undefined || b === undefined) return t.fail();
   const client = async (id: number) => {
     const name = `counter-${id}`;
-    await ask(`${a.url}${path}`, send('POST', { metadata: { name }, data: { n: '0' } }));
+    await request(`${a.url}${path}`, send('POST', { metadata: { name }, data: { n: '0' } }));
     let seen = 0;
     for (let n = 1; n <= 25; n += 1) {
       const [one, other] = n % 2 === 0 ? [a, b] : [b, a];
-      const put = await ask<KubeObject>(
+      const put = await request<KubeObject>(
         `${one.url}${path}/${name}`,
         send('PUT', { metadata: { name }, data: { n: String(n) } }),
       );
-      const read = await ask<KubeObject & { data: { n: string } }>(`${other.url}${path}/${name}`);
-      const list = await ask<List>(`${(n % 3 === 0 ? one : other).url}${path}`);
+      const read = await request<KubeObject & { data: { n: string } }>(`${other.url}${path}/${name}`);
+      const list = await request<List>(`${(n % 3 === 0 ? one : other).url}${path}`);
       const revision = Number(list.body.metadata.resourceVersion);
       t.is(read.body.data.n, String(n));
       t.is(read.body.metadata?.resourceVersion, put.body.metadata?.resourceVersion);
@@ -63,7 +63,7 @@ test('a client that goes from server to server never sees time go back', async (
   await Promise.all(Array.from({ length: 8 }, (_, id) => client(id)));
 });
 
-test('a watch that is broken off goes on at the other server without loss or repeat', async (t) => {
+test('an interrupted watch continues at another server without loss or repetition', async (t) => {
   const [a, b] = await servers(t, 2, { controllers: false });
   if (a === undefined || b === undefined) return t.fail();
   const maps = a.plane.client(ConfigMap).namespace('default');
@@ -100,7 +100,7 @@ test('a watch that is broken off goes on at the other server without loss or rep
   );
 });
 
-test('the pages of a list may come from different servers and show one state, while others write', async (t) => {
+test('pages of a list from different servers show one state during writes', async (t) => {
   const [a, b] = await servers(t, 2, { controllers: false });
   if (a === undefined || b === undefined) return t.fail();
   const maps = a.plane.client(ConfigMap).namespace('default');
@@ -111,7 +111,7 @@ test('the pages of a list may come from different servers and show one state, wh
   let token = '';
   for (let page = 0; page === 0 || token !== ''; page += 1) {
     const { url } = page % 2 === 0 ? a : b;
-    const { status, body } = await ask<List>(`${url}${path}?limit=4&continue=${token}`);
+    const { status, body } = await request<List>(`${url}${path}?limit=4&continue=${token}`);
     t.is(status, 200);
     found.push(...body.items.map(({ metadata }) => metadata?.name ?? ''));
     revisions.add(body.metadata.resourceVersion);
@@ -123,7 +123,7 @@ test('the pages of a list may come from different servers and show one state, wh
   t.is(revisions.size, 1);
 });
 
-test('a server with other kinds does not take the tokens of these', async (t) => {
+test('a server with other kinds rejects continue tokens', async (t) => {
   const shared = shareStore(new MemoryStore());
   const one = await createControlPlane({ storage: shared.connect().store, controllers: false });
   const other = await createControlPlane({ storage: shared.connect().store, builtinKinds: false, kinds: [ConfigMap] });
@@ -151,7 +151,7 @@ const namespaceEnds = async (plane: ControlPlane, name: string, timeoutMs?: numb
   );
 };
 
-test('controllers run on one server; when it dies the other takes over within 15 seconds', async (t) => {
+test('controllers run on one server; when it fails another takes over within 15 seconds', async (t) => {
   t.timeout(60_000);
   const [a, b] = await servers(t, 2);
   if (a === undefined || b === undefined) return t.fail();
@@ -166,7 +166,7 @@ test('controllers run on one server; when it dies the other takes over within 15
   t.log(`takeover after ${Math.round(tookMs)} ms`);
 });
 
-test('a server that is closed hands its controllers over at once', async (t) => {
+test('a server that is closed releases its controllers immediately', async (t) => {
   const [a, b] = await servers(t, 2);
   if (a === undefined || b === undefined) return t.fail();
   const first = await eventually(() => holder(b.plane));
@@ -175,7 +175,7 @@ test('a server that is closed hands its controllers over at once', async (t) => 
   t.not(await holder(b.plane), first);
 });
 
-test('a store that one process has for itself needs no election', async (t) => {
+test('a store that a single process uses needs no election', async (t) => {
   const plane = await createControlPlane({ storage: new MemoryStore() });
   t.teardown(() => plane.close());
   await namespaceEnds(plane, 'short');

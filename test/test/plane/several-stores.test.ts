@@ -31,7 +31,7 @@ const secretsApart = (main: Store, apart: Store): StorageChoice => ({
   routes: [{ group: '', resources: ['secrets'], storage: apart }],
 });
 
-test('each kind is in its store and nowhere else, and revisions of one store do not move the other', async (t) => {
+test('each kind is stored in its own store only, and revisions of the stores are independent', async (t) => {
   const [main, apart] = [new MemoryStore(), new MemoryStore()];
   const plane = await start(t, secretsApart(main, apart));
   const secrets = plane.client(Secret).namespace('default');
@@ -52,7 +52,7 @@ test('discovery shows the same kinds as with one store', async (t) => {
   t.deepEqual(await several.api.discover(), await single.api.discover());
 });
 
-test('both views of a kind are in the store that one of them is routed to', async (t) => {
+test('both versions of a kind are in the store that one of them is routed to', async (t) => {
   const [main, apart] = [new MemoryStore(), new MemoryStore()];
   const plane = await start(t, {
     default: main,
@@ -76,7 +76,7 @@ test('both views of a kind are in the store that one of them is routed to', asyn
   t.is((await keysOf(apart)).length, 1);
 });
 
-test('deleting a namespace empties it in every store', async (t) => {
+test('deleting a namespace deletes its objects in every store', async (t) => {
   const [main, apart] = [new MemoryStore(), new MemoryStore()];
   const plane = await start(t, secretsApart(main, apart));
   await plane.client(Namespace).create({ metadata: { name: 'full' } });
@@ -98,7 +98,7 @@ test('deleting a namespace empties it in every store', async (t) => {
   t.true((await keysOf(main)).every((key) => !key.includes('/full')));
 });
 
-test('objects go with their owner, and stay with it, when the owner is in another store', async (t) => {
+test('objects are deleted with an owner in another store, and remain while the owner exists', async (t) => {
   const plane = await start(t, secretsApart(new MemoryStore(), new MemoryStore()));
   const maps = plane.client(ConfigMap).namespace('default');
   const secrets = plane.client(Secret).namespace('default');
@@ -120,7 +120,7 @@ test('objects go with their owner, and stay with it, when the owner is in anothe
   t.is((await secrets.get('of-kept')).metadata?.name, 'of-kept');
 });
 
-test('a continue token is void when its kind has moved to another store, also one at the same revision', async (t) => {
+test('a continue token is invalid when its kind has moved to another store, also at the same revision', async (t) => {
   const [main, first, second] = [new MemoryStore(), new MemoryStore(), new MemoryStore()];
   const fill = async (store: Store) => {
     const plane = await createControlPlane({
@@ -143,7 +143,7 @@ test('a continue token is void when its kind has moved to another store, also on
   });
 });
 
-test('a store that cannot be followed is told by its own health check, while kinds of the others are served', async (t) => {
+test('a store whose changes cannot be read fails its own health check, and kinds of other stores are served', async (t) => {
   const apart = shareStore(new MemoryStore()).connect();
   const plane = await start(t, {
     default: new MemoryStore(),
@@ -170,7 +170,7 @@ test('a store that cannot be followed is told by its own health check, while kin
   t.false(plane.ready());
 });
 
-test('when one of several stores cannot be opened the others are closed again', async (t) => {
+test('when one of several stores cannot be opened the others are closed', async (t) => {
   const main = new MemoryStore();
   const broken = new MemoryStore();
   broken.ready = () => Promise.reject(new Error('no such database'));

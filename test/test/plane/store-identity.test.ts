@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import test from 'ava';
 import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
-test('a store that was swapped is refused with both ids and the way out, and taken when told to', async (t) => {
+test('a replaced store is rejected with both ids and the option to accept it, and accepted with that option', async (t) => {
   const folder = await temporaryDirectory();
   t.teardown(() => removeDirectory(folder));
   const data = `${folder}/data`;
@@ -40,7 +40,7 @@ test('a store that was swapped is refused with both ids and the way out, and tak
   t.is(await later.stop(), 0);
 });
 
-test('a config file sends kinds to other stores, and its mistakes are one sentence', async (t) => {
+test('a config file routes kinds to other stores, and its errors are reported in one sentence', async (t) => {
   const folder = await temporaryDirectory();
   t.teardown(() => removeDirectory(folder));
   const file = `${folder}/keelson.yaml`;

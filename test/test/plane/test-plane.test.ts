@@ -5,7 +5,7 @@ import { startTestPlane } from '@keelson/testing';
 import test from 'ava';
 import { removeDirectory, temporaryDirectory } from '../../src/keelson-process.ts';
 
-test('startTestPlane uses the given storage: objects outlive the plane on LMDB, and a store can be an instance', async (t) => {
+test('startTestPlane uses the given storage: objects remain after the plane closes on LMDB, and a store can be an instance', async (t) => {
   const home = await temporaryDirectory();
   t.teardown(() => removeDirectory(home));
   const storage = `lmdb:${join(home, 'store')}`;

@@ -82,7 +82,7 @@ const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', meta
 const wide = 12;
 
 for (const storage of ['memory:', 'lmdb'] as const) {
-  test(`${storage} with workers: a write is visible at once on every connection, and metrics are those of all workers`, async (t) => {
+  test(`${storage} with workers: a write is visible immediately on every connection, and metrics cover all workers`, async (t) => {
     const { server, call } = await started(t, storage === 'lmdb' ? [] : ['--storage', storage]);
     for (let i = 0; i < 20; i++) {
       const created = await call(i % wide, 'POST', path, configMap(`c-${i}`));
@@ -208,7 +208,7 @@ for (const [title, args, message] of [
     /^keelson: --audit-log-mode blocking excludes --workers; use batch\n$/,
   ],
 ] as const) {
-  test(`workers exclude ${title}, in one sentence`, async (t) => {
+  test(`--workers is rejected with ${title}, in one sentence`, async (t) => {
     const data = await memoryDirectory();
     t.teardown(() => removeDirectory(data));
     const policy = join(data, 'policy.yaml');

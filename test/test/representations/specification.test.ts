@@ -41,7 +41,7 @@ async function newNamespace(): Promise<string> {
   return name;
 }
 
-/** Sends a document in one medium and asks for the answer in the same. */
+/** Sends a document in one media type and requests the response in the same. */
 function send(method: string, path: string, document?: object, as: WireMedia = json, extra: PlainRequest = {}) {
   const body = document === undefined ? {} : { body: as.encode(document) };
   const type = document === undefined ? {} : { 'content-type': as.type };
@@ -54,7 +54,7 @@ function read(reply: PlainReply, as: WireMedia, what: string): Document {
   return as.decode(reply.body);
 }
 
-/** Sends and requires the status; answers the document. */
+/** Sends a request, requires the status, and returns the document. */
 async function ok(status: number, method: string, path: string, document?: object, as = json, extra?: PlainRequest) {
   const reply = await send(method, path, document, as, extra);
   const what = `${method} ${path} in ${as.name}`;
@@ -65,7 +65,7 @@ async function ok(status: number, method: string, path: string, document?: objec
 
 const patch = (type: string) => ({ headers: { 'content-type': type } });
 
-/** A patch of each type that sets an annotation; answers in `as`. */
+/** A patch of each type that sets an annotation; the response is in `as`. */
 async function patchAll(t: ExecutionContext, path: string, as: WireMedia): Promise<void> {
   for (const [i, type] of patchTypes.entries()) {
     const annotations = { patched: `p${i}` };
@@ -80,7 +80,7 @@ async function patchAll(t: ExecutionContext, path: string, as: WireMedia): Promi
 const named = (document: Document, name: string) =>
   (document['items'] as Document[]).find(({ metadata }) => metadata?.name === name);
 
-/** What JSON shows, without what a list in protobuf has once for all its items. */
+/** The object in JSON, without the fields that a list in protobuf has once for all items. */
 function bare({ kind: _kind, apiVersion: _apiVersion, ...rest }: Document): object {
   return rest;
 }
@@ -187,7 +187,7 @@ for (const kind of specifiedKinds) {
   }
 }
 
-/** Opens a watch and collects what it brings of one object until that is deleted. */
+/** Opens a watch and collects the events of one object until it is deleted. */
 async function watched(path: string, accept: string, as: WireMedia, name: string): Promise<() => Promise<WireEvent[]>> {
   const response: IncomingMessage = await http.open('GET', path, { headers: { accept, 'accept-encoding': 'gzip' } });
   if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
@@ -242,7 +242,7 @@ for (const as of media) {
         for (const [i, stream] of (await Promise.all(streams.map((collect) => collect()))).entries()) {
           t.deepEqual(stream[0], { type: 'ADDED', object: created }, paths[i]);
           t.deepEqual(stream[1], { type: 'MODIFIED', object: changed }, paths[i]);
-          // Namespaces are emptied before they go.
+          // Namespaces are emptied before they are removed.
           t.is(stream.at(-1)?.type, 'DELETED');
           t.true(stream.slice(2, -1).every(({ type }) => type === 'MODIFIED'));
         }
@@ -251,7 +251,7 @@ for (const as of media) {
   }
 }
 
-test('scopes: names are unique, namespaces separate, what is deleted with its namespace', async (t) => {
+test('scopes: names are unique, namespaces are separate, and objects are deleted with their namespace', async (t) => {
   const [here, there] = [await newNamespace(), await newNamespace()];
   const contents = specifiedKinds.filter(({ namespaced }) => namespaced);
   for (const namespace of [here, there]) {
@@ -268,7 +268,7 @@ test('scopes: names are unique, namespaces separate, what is deleted with its na
   t.is(refused['reason'], 'NotFound');
 });
 
-test('subresources: those of the table and no others', async (t) => {
+test('subresources: exactly those of the table', async (t) => {
   const namespace = await newNamespace();
   for (const kind of specifiedKinds) {
     const path = kind.namespaced ? `${collectionPath(kind, namespace)}/x` : `${core}/namespaces/${namespace}`;
@@ -281,10 +281,10 @@ test('subresources: those of the table and no others', async (t) => {
   }
 });
 
-/** What leads out of the server, and has no representation of its own. */
+/** Subresources that are forwarded, and have no representation of their own. */
 const passedOn = /\/(attach|exec|log|portforward|proxy)$/;
 
-test('discovery: resources of both group versions, in every representation, with and without the slash', async (t) => {
+test('discovery: resources of both group versions, in every representation, with and without a trailing slash', async (t) => {
   for (const [prefix, groupVersion] of [
     [core, 'v1'],
     [extensions, 'extensions/v1beta1'],
@@ -437,7 +437,7 @@ test('reads with export and exact', async (t) => {
   }
 });
 
-test('deletes: every option, in the query and in bodies of every kind, and what excludes what', async (t) => {
+test('deletes: every option, in the query and in bodies of every format, and excluded combinations', async (t) => {
   const namespace = await newNamespace();
   const sets = `${extensions}/namespaces/${namespace}/replicasets`;
   const kind = specifiedKinds.find(({ plural }) => plural === 'replicasets') as SpecifiedKind;
@@ -449,7 +449,7 @@ test('deletes: every option, in the query and in bodies of every kind, and what 
     for (let gone = false; !gone; ) gone = (await send('GET', `${sets}/r`)).status === 404;
     return left.join();
   };
-  // Without a word of the client these kinds let their dependents live.
+  // These kinds orphan their dependents by default.
   t.is(await finalizersAfter(''), 'orphan');
   t.is(await finalizersAfter('?propagationPolicy=Background'), '');
   t.is(await finalizersAfter('?propagationPolicy=Orphan'), 'orphan');
@@ -475,7 +475,7 @@ test('deletes: every option, in the query and in bodies of every kind, and what 
   t.is((await send('DELETE', `${sets}/r`)).status, 404);
 });
 
-test('content negotiation: every body format with every answer format, on POST and PUT', async (t) => {
+test('content negotiation: every body format with every response format, on POST and PUT', async (t) => {
   const namespace = await newNamespace();
   for (const kind of specifiedKinds) {
     const collection = collectionPath(kind, namespace);
@@ -550,7 +550,7 @@ test('content negotiation: default, fallback, Table, 406 and 415', async (t) => 
   t.is(watch.status, 406);
 });
 
-test('chunked lists: one snapshot in pages whatever happens meanwhile, in every representation', async (t) => {
+test('chunked lists: one snapshot in pages regardless of concurrent writes, in every representation', async (t) => {
   for (const as of media) {
     const namespace = await newNamespace();
     const maps = `${core}/namespaces/${namespace}/configmaps`;
@@ -586,7 +586,7 @@ test('chunked lists: one snapshot in pages whatever happens meanwhile, in every 
     );
     t.true(seen.every((each) => (each['data'] as { v: string }).v === '1'));
     t.is(versions.size, 1);
-    // The consistent state is also one to watch from: what happened meanwhile is what comes.
+    // A watch can begin at the consistent state: it receives the changes since then.
     const response = await http.open('GET', `${maps}?watch=1&timeoutSeconds=1&resourceVersion=${[...versions][0]}`);
     const types: string[] = [];
     for await (const { type } of json.events(response)) types.push(type);
@@ -604,7 +604,7 @@ test('chunked lists: one snapshot in pages whatever happens meanwhile, in every 
   }
 });
 
-test('large lists are compressed when asked, in every representation', async (t) => {
+test('large lists are compressed on request, in every representation', async (t) => {
   const namespace = await newNamespace();
   const maps = `${core}/namespaces/${namespace}/configmaps`;
   for (let i = 0; i < 20; i += 1)
@@ -619,7 +619,7 @@ test('large lists are compressed when asked, in every representation', async (t)
   }
 });
 
-test('a watch resumes after a disconnect from the last version it saw', async (t) => {
+test('a watch resumes after a disconnect from the last version that it received', async (t) => {
   for (const as of media) {
     const namespace = await newNamespace();
     const maps = `${core}/namespaces/${namespace}/configmaps`;
@@ -633,7 +633,7 @@ test('a watch resumes after a disconnect from the last version it saw', async (t
       for await (const { object } of as.events(response)) {
         seen.push(object.metadata?.name);
         from = object.metadata?.resourceVersion;
-        // One event of each connection, whatever else it has brought.
+        // One event of each connection, also when it has sent more.
         break;
       }
       response.destroy();

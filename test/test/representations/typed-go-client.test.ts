@@ -82,10 +82,10 @@ async function inTurn<T>(values: Iterable<T>, act: (value: T) => Promise<unknown
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-/** What Go shows of an object, in our own canonical form. */
+/** An object as decoded by Go, in the canonical form of this project. */
 const complete = (object: object): KubeObject => decoderOf(Pod.schema)(object).value as KubeObject;
 
-/** Our JSON without what lists and Go leave out. */
+/** The JSON of this server without the fields that lists and Go omit. */
 function bare({ kind: _kind, apiVersion: _apiVersion, ...rest }: KubeObject): KubeObject {
   return rest;
 }
@@ -115,7 +115,7 @@ anyTest.after.always(async () => {
   await removeDirectory(server.data);
 });
 
-withGo(`a list of ${many} pods in protobuf, whole and in pages, is the list in JSON${suffix}`, async (t) => {
+withGo(`a list of ${many} pods in protobuf, complete and in pages, equals the list in JSON${suffix}`, async (t) => {
   t.timeout(240_000);
   const list = (await send('GET', pods)) as { items: KubeObject[]; metadata: { resourceVersion: string } };
   const read = (mediaType: string, limit?: number) =>
@@ -135,7 +135,7 @@ withGo(`a list of ${many} pods in protobuf, whole and in pages, is the list in J
 });
 
 withGo(
-  `a watch in protobuf from any state shows ${many} pods and every change as the watch in JSON does${suffix}`,
+  `a watch in protobuf from any state receives ${many} pods and every change like the watch in JSON${suffix}`,
   async (t) => {
     t.timeout(240_000);
     const list = (await send('GET', `${pods}?limit=1`)) as { metadata: { resourceVersion: string } };
@@ -176,8 +176,8 @@ withGo(
       seen.map(({ type }) => type),
     );
 
-    // From 0: the present state as ADDED events, which a list in protobuf shows too. The last one made is not the last
-    // one shown.
+    // From 0: the present state as ADDED events, like a list in protobuf. The last created object is not the last
+    // event.
     const now = (await send('GET', pods)) as { items: KubeObject[] };
     const final = now.items.at(-1)?.metadata?.resourceVersion ?? '';
     const initial = await runTypedList(command as string, {
