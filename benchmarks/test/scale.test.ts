@@ -11,13 +11,13 @@ import type { PartResult } from '../src/scale/scale-report.ts';
 const run = promisify(execFile);
 const program = fileURLToPath(new URL('../src/scale/scale.js', import.meta.url));
 
-test('the line of points on a line is that line', (t) => {
+test('the line fitted to collinear points is exact', (t) => {
   const points = [1, 2, 5].map((x) => ({ x, figures: { a: 3 + 2 * x } }));
   const { base, slope, r2 } = fitOf(points, 'a');
   t.deepEqual([base, slope, r2].map(Math.round), [3, 2, 1]);
 });
 
-test('every part grows to its last step, and gives finite figures at each', async (t) => {
+test('every part grows to its last step, and returns finite figures at each step', async (t) => {
   t.timeout(120_000);
   const out = await mkdtemp(join(tmpdir(), 'keelson-scale-test-'));
   t.teardown(() => rm(out, { recursive: true, force: true }));

@@ -11,7 +11,7 @@ import type { Scenario } from '../src/scenarios/scenario.ts';
 
 const tiny = ['--rounds', '1', '--slice', '40', '--objects', '50', '--watchers', '10', '--events', '4'];
 
-test('every scenario runs and gives figures', async (t) => {
+test('every scenario runs and returns figures', async (t) => {
   t.timeout(300_000);
   const out = await mkdtemp(join(tmpdir(), 'keelson-bench-smoke-'));
   t.teardown(() => rm(out, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ test('every scenario runs and gives figures', async (t) => {
   for (const { name } of scenarios) t.true(report.includes(`| ${name} |`), name);
 });
 
-test('every scenario beside other servers gives figures over both versions of HTTP', async (t) => {
+test('every scenario beside other servers returns figures over both versions of HTTP', async (t) => {
   t.timeout(120_000);
   const sizes = ['--rounds', '1', '--slice', '40', '--objects', '300', '--watchers', '20', '--events', '4'];
   const options = parseOptions(['--peers', '--adapters', 'memory', ...sizes], '');
@@ -67,7 +67,7 @@ const scenario: Scenario = {
   run: () => Promise.reject(new Error('not run')),
 };
 
-test('rounds with a disturbed floor do not count', (t) => {
+test('rounds with a disturbed floor are not counted', (t) => {
   const good = Array.from({ length: 5 }, () => ({ floor: 10, subject: 20 }));
   const row = toRow(scenario, 'memory', {
     unit: 'µs',
@@ -76,7 +76,7 @@ test('rounds with a disturbed floor do not count', (t) => {
   t.like(row, { ratio: 0.5, rounds: 5, verdict: 'reached' });
 });
 
-test('fewer than five good rounds are no verdict', (t) => {
+test('fewer than five valid rounds give no verdict', (t) => {
   const row = toRow(scenario, 'memory', {
     unit: 'µs',
     rounds: Array.from({ length: 4 }, () => ({ floor: 10, subject: 10 })),
@@ -84,7 +84,7 @@ test('fewer than five good rounds are no verdict', (t) => {
   t.like(row, { rounds: 4, verdict: 'no verdict' });
 });
 
-test('adapters that write to disk before they answer are judged by their own mark, where there is one', (t) => {
+test('adapters that write to disk before they respond have a target of their own, where one is defined', (t) => {
   const rounds = Array.from({ length: 5 }, () => ({ floor: 45, subject: 100 }));
   const durable = { ...scenario, goal: { ...scenario.goal, durableMark: 0.4 } };
   t.like(toRow(durable, 'lmdb', { unit: 'µs', rounds }), { mark: '>= 0.4', verdict: 'reached' });
@@ -92,13 +92,13 @@ test('adapters that write to disk before they answer are judged by their own mar
   t.like(toRow(scenario, 'lmdb', { unit: 'µs', rounds }), { mark: '>= 0.5', verdict: 'missed' });
 });
 
-test('a failure is a row with its sentence', (t) => {
+test('a failure is reported as a row with its message', (t) => {
   const row = failedRow(scenario, 'memory', new Error('not finished within 3 s'));
   t.true(markdown([row], 'test').includes('| failed |'));
   t.true(markdown([row], 'test').includes('not finished within 3 s'));
 });
 
-test('unknown adapters, scenarios and sizes are refused in words', async (t) => {
+test('unknown adapters, scenarios and sizes are rejected with a message', async (t) => {
   t.throws(() => parseOptions(['--adapters', 'oracle'], ''), {
     message: /knows memory, lmdb, etcd, postgres, not oracle/,
   });

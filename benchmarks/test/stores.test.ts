@@ -8,7 +8,7 @@ import { failedStoreRow, notMeasured, type StoreRow, storeRow } from '../src/sto
 import type { StoreScenario } from '../src/stores/store-scenario.ts';
 
 const tiny = ['--rounds', '1', '--slice', '30', '--objects', '600'];
-/** Without those that start processes or only wait; `idle` stands for them on one adapter. */
+/** Without those that start processes or only wait; `idle` represents them on one adapter. */
 const quick = storeScenarios.map(({ name }) => name).filter((name) => !/start|memory|idle/.test(name));
 
 const circumstances = { runs: [{ commit: 'test', words: tiny, load: [0, 0] }], missing: {} } as const;
@@ -63,7 +63,7 @@ const measurement = {
   notes: { 'writes/s': 1, 'raw writes/s': 2, 'p50 ms': 1, 'p90 ms': 2, 'p99 ms': 3, 'raw p50 ms': 1 },
 };
 
-test('a figure without a promise is shown and not judged, one below its mark is a miss that the report lists', (t) => {
+test('a figure without a target is shown and not judged, one below its target is a miss that the report lists', (t) => {
   t.like(storeRow(scenario(), 'etcd', measurement), { verdict: 'no mark', mark: '', ratio: 0.5 });
   const missed = storeRow(scenario(0.95), 'etcd', measurement);
   t.is(missed.verdict, 'missed');
@@ -72,7 +72,7 @@ test('a figure without a promise is shown and not judged, one below its mark is 
   t.true(report.includes('1 of 1 figures with a verdict miss their mark'));
 });
 
-test('figures measured again take the place of those before, the others stay', (t) => {
+test('repeated measurements replace the earlier figures, the others remain', (t) => {
   const row = (adapter: string, mark: number) => storeRow(scenario(mark), adapter, measurement);
   const before = { rows: [], stores: [row('etcd', 0.4), row('lmdb', 0.4)], circumstances };
   const now = { rows: [], stores: [row('lmdb', 0.9), row('postgres', 0.9)], circumstances };
@@ -84,7 +84,7 @@ test('figures measured again take the place of those before, the others stay', (
   t.is(both.runs.length, 2);
 });
 
-test('what was not measured and what failed say why', (t) => {
+test('missing and failed measurements state the reason', (t) => {
   const stores = [
     notMeasured(scenario(0.95), 'etcd', 'no etcd on this machine'),
     failedStoreRow(scenario(), 'postgres', new Error('it broke <here>')),
