@@ -7,7 +7,7 @@ import test from 'ava';
 import { Rollout, Site } from '../src/rollout.ts';
 import { RolloutController } from '../src/rollout-controller.ts';
 
-test('settings reach the selected sites, and a site that does not answer is reported and made up for', async (t) => {
+test('settings reach the selected sites, and a site that does not respond is reported and updated later', async (t) => {
   const controller = new RolloutController();
   await using hub = await startTestPlane({ kinds: [Site, Rollout], controllers: ['api', controller] });
   await using north = await startTestPlane();

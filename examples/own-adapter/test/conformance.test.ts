@@ -36,7 +36,7 @@ const harness: StoreHarness<OpenedLines> = {
     return openAt(folder, file, clock);
   },
   async killAndReopen({ store, folder, file, clock }) {
-    // What is on the disk right after the last acknowledgement, with nothing closed.
+    // The state on disk right after the last acknowledgement, without closing anything.
     const left = `left-${file}`;
     copyFileSync(join(folder, file), join(folder, left));
     const again = await openAt(folder, left, clock);
@@ -45,5 +45,5 @@ const harness: StoreHarness<OpenedLines> = {
   },
 };
 
-// One after the other: each waits for the disk.
+// Serial: each case waits for the disk.
 registerStoreConformance(test.serial, harness);

@@ -15,7 +15,7 @@ test.beforeEach(async (t) => {
 
 test.afterEach.always((t) => rm(t.context.folder, { recursive: true, force: true }));
 
-test('a control plane on the adapter keeps its objects over a restart and a torn last line', async (t) => {
+test('a control plane on the adapter keeps its objects across a restart and a truncated last line', async (t) => {
   const path = join(t.context.folder, 'store.jsonl');
   const storage = { adapter, path, history: { minChanges: 10, minAge: '1m' } };
   const first = await createControlPlane({ storage });
@@ -31,7 +31,7 @@ test('a control plane on the adapter keeps its objects over a restart and a torn
   t.deepEqual(maps.items, [made]);
 });
 
-test('the file is made of lines that people can read', async (t) => {
+test('the file consists of readable lines', async (t) => {
   const path = join(t.context.folder, 'store.jsonl');
   const plane = await createControlPlane({ storage: { adapter, path } });
   await plane
@@ -50,14 +50,14 @@ test('the file is made of lines that people can read', async (t) => {
   );
 });
 
-test('mistakes in its options are told by name', async (t) => {
+test('invalid options are reported by name', async (t) => {
   await t.throwsAsync(createControlPlane({ storage: { adapter } }), { message: /path: Required value/ });
   await t.throwsAsync(createControlPlane({ storage: { adapter, path: 'x', shards: 1 } }), {
     message: /lines has no option shards/,
   });
 });
 
-test('a file that is no store is left as it is', async (t) => {
+test('a file that is no store is left unchanged', async (t) => {
   const path = join(t.context.folder, 'notes.txt');
   await writeFile(path, 'dear diary\n');
   await t.throwsAsync(createControlPlane({ storage: { adapter, path } }));

@@ -81,7 +81,7 @@ test('keelson serve --config runs the controller', async (t) => {
   t.deepEqual(page.data, { 'index.html': '<h1>Hi</h1>\n' });
 });
 
-test('the guide shows these files as they are', async (t) => {
+test('the guide shows these files unchanged', async (t) => {
   const guide = await readFile(path('../../../../docs/how-to/write-a-controller.md'), 'utf8');
   for (const name of ['src/website.ts', 'src/website-controller.ts', 'keelson.yaml']) {
     const source = await readFile(path(`../../${name}`), 'utf8');

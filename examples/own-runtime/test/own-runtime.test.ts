@@ -19,7 +19,7 @@ interface Agent {
   stderr(): string;
 }
 
-/** The command with this runtime, which nothing but its configuration names. */
+/** The command with this runtime, which only its configuration names. */
 async function start(t: ExecutionContext, options: object): Promise<Agent> {
   const folder = await mkdtemp(join(tmpdir(), 'own-runtime-'));
   await mkdir(join(folder, 'manifests'));
@@ -112,7 +112,7 @@ onLinux('keelson-agent runs pods with this runtime, which only the configuration
   t.false(isAlive(Number(pid)), 'this runtime declares that containers end with the agent');
 });
 
-onLinux('containers of an agent that was killed are ended by the next one', async (t) => {
+onLinux('containers of a killed agent are ended by the next one', async (t) => {
   t.timeout(90_000);
   const { child, folder, ended } = await start(t, {});
   await writeFile(join(folder, 'manifests', 'web.yaml'), pod('echo pid $$$$; exec sleep 600'));
@@ -134,7 +134,7 @@ onLinux('containers of an agent that was killed are ended by the next one', asyn
   await runtime[Symbol.asyncDispose]();
 });
 
-onLinux('an option that the runtime does not have ends the agent with exit code 2 and one sentence', async (t) => {
+onLinux('an unknown option of the runtime ends the agent with exit code 2 and one sentence', async (t) => {
   const { ended, stderr } = await start(t, { shards: 1 });
   t.is(await ended, 2);
   const last = stderr().trim().split('\n').at(-1);
