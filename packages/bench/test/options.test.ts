@@ -11,7 +11,7 @@ test.after.always(() => rmSync(folder, { recursive: true }));
 
 const usage = (message: string | RegExp) => ({ name: 'UsageError', message });
 
-test('without options the storages in memory and on disk are measured; with a server only that one', async (t) => {
+test('without options the storages in memory and on disk are measured; with server URLs only those servers', async (t) => {
   t.deepEqual(benchPlan({}).storages, ['memory:', 'lmdb:']);
   t.deepEqual(benchPlan({ urls: ['http://127.0.0.1:1'] }).storages, []);
   t.true(benchPlan({ quick: true }).roundMs < benchPlan({}).roundMs);
@@ -21,7 +21,7 @@ test('without options the storages in memory and on disk are measured; with a se
   t.true(out.endsWith('/keelson-bench'));
 });
 
-test('wrong options are one sentence that names the option', async (t) => {
+test('an invalid option is rejected with one sentence that names the option', async (t) => {
   const list = join(folder, 'list.yaml');
   writeFileSync(list, 'data: {}\n');
   await t.throwsAsync(
@@ -45,7 +45,7 @@ test('wrong options are one sentence that names the option', async (t) => {
   await t.throwsAsync(runBench({ storages: ['{"path":1}'] }, { serve: ['false'] }), usage(/must contain "adapter"/));
 });
 
-test('the page loads nothing, and texts of servers are text', (t) => {
+test('the report page loads no resources, and texts from servers are escaped', (t) => {
   const result = {
     ...{ scenario: 'get', what: 'GET', subject: '<script>x</script>', p50Ms: 1, p99Ms: 2, failed: 'a & b' },
     perSecond: { median: 1000, least: 900, most: 1100 },

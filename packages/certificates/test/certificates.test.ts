@@ -18,7 +18,7 @@ const requestForNode = (name: string) =>
   createRequest({ organizations: ['system:nodes'], commonName: `system:node:${name}` });
 const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2027-01-01T00:00:00Z') };
 
-test('a request contains the name of the node and its public key, and is signed by that key', async (t) => {
+test('a certificate request contains the name of the node and its public key, and is signed with its private key', async (t) => {
   for (const name of ['n1', `long-${'x'.repeat(240)}`]) {
     const { key, request } = await requestForNode(name);
     const read = readCertificateRequest(request);
@@ -38,7 +38,7 @@ openssl('openssl parses the request and verifies its signature', async (t) => {
   t.regex(String(stdout), /O ?= ?system:nodes, CN ?= ?system:node:n1/);
 });
 
-test('an authority issues certificates with the names, usages and validity of the order', async (t) => {
+test('an authority issues certificates with the requested names, usages and validity', async (t) => {
   const authority = await createAuthority('test-ca', validity);
   const root = new X509Certificate(authority.certificate);
   t.true(root.ca);
@@ -107,7 +107,7 @@ openssl(
   },
 );
 
-test('what is no revocation list is refused', async (t) => {
+test('data that is not a revocation list is rejected', async (t) => {
   const { certificate } = await createAuthority('test-ca', validity);
   const list = createRevocationList(await createAuthority('test-ca', validity), [certificate], validity);
   const der = Buffer.from(list.replace(/-----[^-]+-----/g, ''), 'base64');
@@ -117,7 +117,7 @@ test('what is no revocation list is refused', async (t) => {
   t.throws(() => parseRevocationLists(Buffer.from(certificate)), { message: /no revocation list in PEM/ });
 });
 
-test('times from 2050 on have four digits of the year, and long names and lists have long lengths', async (t) => {
+test('dates from 2050 on are encoded as GeneralizedTime, and long names and lists have multi-byte lengths', async (t) => {
   const later = { notBefore: new Date('2049-12-31T23:59:59Z'), notAfter: new Date('2050-01-01T00:00:00Z') };
   const authority = await createAuthority(`long ${'x'.repeat(300)}`, later);
   const parsed = new X509Certificate(authority.certificate);
@@ -129,7 +129,7 @@ test('times from 2050 on have four digits of the year, and long names and lists 
   t.true(parseRevocationLists(Buffer.from(lists)).revokes(parsed.raw));
 });
 
-test('an IP address has its octets in the certificate, and other texts are refused', async (t) => {
+test('an IP address is encoded as octets in the certificate, and texts that are not IP addresses are rejected', async (t) => {
   const create = (ip: string) =>
     createSelfSigned({ subject: { commonName: 'n' }, usages: [], names: { dns: [], ips: [ip] }, ...validity });
   for (const ip of ['::', '::1', 'fe80::', '1:2:3:4:5:6:7:8', '64:ff9b::192.0.2.33', '::ffff:192.0.2.1', '0.0.0.0'])

@@ -167,7 +167,7 @@ test('a durable file is replaced in a folder that is created, and only its owner
   t.deepEqual(readdirSync(join(path, '..')), ['file'], 'no temporary file is left');
 });
 
-test('programs of the machine are found and run', async (t) => {
+test('programs of the host are found and run', async (t) => {
   t.is(findTool('keelson-no-such-program'), undefined);
   t.throws(() => tool('keelson-no-such-program'), { code: 'Unsupported' });
   t.regex(tool('sh'), /^\/.*\/sh$/);

@@ -24,7 +24,7 @@ withRegistry('images of both formats are pulled from the reference implementatio
   }
 });
 
-withRegistry('what the reference implementation refuses is told apart', async (t) => {
+withRegistry('rejections by the reference implementation have distinct errors', async (t) => {
   t.timeout(60_000);
   const host = await startDistribution(t);
   await push(host, 'app', '1', { layers: [layerOf([{ name: 'b' }])] });

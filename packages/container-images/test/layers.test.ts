@@ -31,7 +31,7 @@ function tree(root: string): string[] {
     .sort();
 }
 
-test('marks of removal take away what is below, wherever they are in their own layer', async (t) => {
+test('whiteouts remove files of the layers below, wherever they are in their own layer', async (t) => {
   const root = await rootOf(
     t,
     [
@@ -57,7 +57,7 @@ test('marks of removal take away what is below, wherever they are in their own l
   t.is(text(root, 'again'), '2');
 });
 
-test('an opaque folder has nothing from below, and all from its own layer', async (t) => {
+test('an opaque folder contains nothing from below, and everything from its own layer', async (t) => {
   const root = await rootOf(
     t,
     [folder('dir/'), file('dir/a'), file('dir/sub/b'), file('other')],
@@ -67,7 +67,7 @@ test('an opaque folder has nothing from below, and all from its own layer', asyn
   t.deepEqual(tree(root), ['dir/', 'dir/above', 'dir/first', 'dir/last', 'other']);
 });
 
-test('marks whose name is made of dots, and reserved names, change nothing', async (t) => {
+test('whiteouts with names of dots, and reserved names, have no effect', async (t) => {
   const marks = ['.wh.', '.wh..', '.wh...', 'dir/.wh..', '.wh..wh.plnk', '.wh..wh.aufs/inner'].map((name) =>
     file(name, ''),
   );
@@ -75,7 +75,7 @@ test('marks whose name is made of dots, and reserved names, change nothing', asy
   t.deepEqual(tree(root), ['dir/', 'dir/kept', 'kept']);
 });
 
-test('files, folders and links take the place of each other', async (t) => {
+test('files, folders and links replace each other', async (t) => {
   const root = await rootOf(
     t,
     [file('a'), folder('b/'), file('b/x'), symlink('c', 'b'), file('d')],
@@ -85,7 +85,7 @@ test('files, folders and links take the place of each other', async (t) => {
   t.is(readlinkSync(join(root, 'd')), 'b');
 });
 
-test('a folder that is only on the way to a file does not replace a link, nor change the folder below', async (t) => {
+test('an implied parent folder neither replaces a link nor changes the folder below', async (t) => {
   const below = [
     folder('usr/'),
     folder('usr/lib/'),
@@ -104,7 +104,7 @@ test('a folder that is only on the way to a file does not replace a link, nor ch
   t.is(statSync(join(root, 'fresh/deep')).mode & 0o7777, 0o755);
 });
 
-test('a link to a folder that its own layer replaces is not followed by marks of removal', async (t) => {
+test('whiteouts do not follow a link to a folder that their own layer replaces', async (t) => {
   const root = await rootOf(
     t,
     [folder('real/'), file('real/kept'), symlink('way', 'real')],
@@ -113,7 +113,7 @@ test('a link to a folder that its own layer replaces is not followed by marks of
   t.deepEqual(tree(root), ['real/', 'real/kept', 'way/']);
 });
 
-test('hard links share a file within a layer and with the layers below, also with what this layer removes', async (t) => {
+test('hard links share a file within a layer and with layers below, also with files that the layer removes', async (t) => {
   const root = await rootOf(
     t,
     [
@@ -221,7 +221,7 @@ asRoot('extended attributes are kept', async (t) => {
   t.true(again.includes('SCHILY.xattr.security.capability'));
 });
 
-test('long names, names of other encodings and long links are right, in headers of both kinds', async (t) => {
+test('long names, names in other encodings and long links are extracted from headers of both formats', async (t) => {
   const long = `${'d'.repeat(120)}/${'n'.repeat(200)}`;
   const target = 't'.repeat(300);
   const root = await rootOf(
@@ -282,7 +282,7 @@ const attacks: Record<string, (outside: string) => TarEntry[][]> = {
 };
 
 for (const [name, layersOf] of Object.entries(attacks)) {
-  test(`layers cannot lead out of the root: ${name}`, async (t) => {
+  test(`layers cannot write outside the root: ${name}`, async (t) => {
     const registry = await openRegistry(t);
     const store = await openStore(t);
     const outside = mkdtempSync('/tmp/keelson-outside-');
@@ -324,7 +324,7 @@ const damaged: Record<string, Buffer> = {
 };
 
 for (const [name, bytes] of Object.entries(damaged)) {
-  test(`a layer that cannot be right is refused, and leaves nothing: ${name}`, async (t) => {
+  test(`an invalid layer is rejected and leaves no files: ${name}`, async (t) => {
     const registry = await openRegistry(t);
     registry.add('app:1', { layers: [layerOf(bytes)] });
     const store = await openStore(t);
@@ -333,7 +333,7 @@ for (const [name, bytes] of Object.entries(damaged)) {
   });
 }
 
-test('a layer that is larger than allowed when it is unpacked is refused', async (t) => {
+test('a layer that exceeds the size limit when it is unpacked is rejected', async (t) => {
   const registry = await openRegistry(t);
   const folder = mkdtempSync('/tmp/keelson-bomb-');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

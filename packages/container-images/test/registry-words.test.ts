@@ -20,13 +20,13 @@ const places: Record<string, [path: string, version: string, base: string]> = {
 };
 
 for (const [reference, [path, version, base]] of Object.entries(places)) {
-  test(`"${reference}" is asked for at ${base}`, (t) => {
+  test(`"${reference}" is requested from ${base}`, (t) => {
     const found = repositoryOf(reference, { insecureHosts: ['plain.example'] });
     t.deepEqual([found.path, found.version, found.endpoints], [path, version, [{ base, trusted: true }]]);
   });
 }
 
-test('challenges are read with and without quotes, in any order, and bearer goes first', (t) => {
+test('challenges are parsed with and without quotes, in any order, and Bearer is preferred', (t) => {
   t.deepEqual(parseChallenge('Bearer realm="https://a/t?x=1,2",service=s,scope="repository:a:pull,push"'), {
     ...{ scheme: 'bearer', realm: 'https://a/t?x=1,2', service: 's', scope: 'repository:a:pull,push' },
   });
@@ -36,7 +36,7 @@ test('challenges are read with and without quotes, in any order, and bearer goes
     t.is(parseChallenge(none), undefined, none);
 });
 
-test('of several variants the plain one is chosen, and other systems never', (t) => {
+test('of several platform variants the one without a variant is chosen, and never another operating system', (t) => {
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const entry = (os: string, variant?: string) => ({ platform: { os, architecture, ...(variant && { variant }) } });
   const entries = [{}, entry('windows'), entry('linux', 'v3'), entry('linux')];

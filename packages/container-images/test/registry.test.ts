@@ -17,7 +17,7 @@ const fails = (code: string, reason?: string, message?: RegExp) => ({
 });
 
 for (const format of ['oci', 'docker'] as const) {
-  test(`an image is pulled by tag and by digest, with what its configuration says: ${format}`, async (t) => {
+  test(`an image is pulled by tag and by digest, with the values of its configuration: ${format}`, async (t) => {
     const registry = await openRegistry(t);
     const store = await openStore(t);
     const config = {
@@ -65,7 +65,7 @@ for (const format of ['oci', 'docker'] as const) {
   });
 }
 
-test('what a registry does not have is not found, by tag, digest and repository', async (t) => {
+test('a missing tag, digest or repository is reported as not found', async (t) => {
   const registry = await openRegistry(t);
   const store = await openStore(t);
   registry.add('app:1', { layers: small() });
@@ -79,7 +79,7 @@ test('what a registry does not have is not found, by tag, digest and repository'
   await t.throwsAsync(store.pullImage('Not A Name'), { code: 'InvalidArgument' });
 });
 
-test('a tag that moves is followed, and the image that it named stays until it is removed', async (t) => {
+test('a tag that moves is pulled again, and the previous image stays until it is removed', async (t) => {
   const registry = await openRegistry(t);
   const store = await openStore(t);
   const reference = `${registry.host}/app:1`;
@@ -93,7 +93,7 @@ test('a tag that moves is followed, and the image that it named stays until it i
 
 const credentials = { username: 'user', password: 'pass:word' };
 
-test('basic credentials are sent to registries that ask for them, and wrong ones are refused as such', async (t) => {
+test('basic credentials are sent to registries that request them, and wrong credentials are reported as such', async (t) => {
   const registry = await openRegistry(t, { auth: { kind: 'basic', ...credentials } });
   const store = await openStore(t);
   registry.add('app:1', { layers: small() });
@@ -162,7 +162,7 @@ test('redirects to a storage service are followed, without the credentials', asy
   );
 });
 
-test('a storage service that asks for credentials does not get them', async (t) => {
+test('a storage service that requests credentials does not receive them', async (t) => {
   const registry = await openRegistry(t, { auth: { kind: 'basic', ...credentials }, redirect: true });
   registry.add('app:1', { layers: small() });
   registry.behave({ refuse: ({ storage }) => (storage ? { status: 401 } : undefined) });
@@ -173,7 +173,7 @@ test('a storage service that asks for credentials does not get them', async (t) 
   t.true(registry.requests.every(({ storage, authorization }) => !storage || authorization === undefined));
 });
 
-test('a registry that has moved is followed, with a token of its own and without the credentials of the old one', async (t) => {
+test('a redirect to another registry is followed, with a token of that registry and without the original credentials', async (t) => {
   const next = await openRegistry(t, { auth: { kind: 'token' } });
   const { id } = next.add('app:1', { layers: small() });
   const registry = await openRegistry(t, { auth: { kind: 'basic', ...credentials }, moved: `http://${next.host}` });
@@ -192,7 +192,7 @@ test('a registry that has moved is followed, with a token of its own and without
   );
 });
 
-test('contents of another digest are refused and not kept, and a good answer later is', async (t) => {
+test('content with a wrong digest is rejected and not stored, and a correct response later is accepted', async (t) => {
   const registry = await openRegistry(t, { wrongDigest: true });
   registry.add('app:1', { layers: small() });
   const folder = await scratchFolder(t);
@@ -204,7 +204,7 @@ test('contents of another digest are refused and not kept, and a good answer lat
   await store.pullImage(`${registry.host}/app:1`);
 });
 
-test('a layer that is right on the way and wrong without its compression is refused', async (t) => {
+test('a layer whose compressed digest matches and whose uncompressed digest does not is rejected', async (t) => {
   const registry = await openRegistry(t);
   const [layer] = small() as [Exclude<RegistryLayer, string>];
   registry.add('app:1', { layers: [{ ...layer, bytes: gzipSync(Buffer.alloc(2048)) }] });
@@ -214,7 +214,7 @@ test('a layer that is right on the way and wrong without its compression is refu
   });
 });
 
-test('answers that break off, are too long, or make no sense are failures of the pull, with their cause', async (t) => {
+test('responses that are interrupted, too long or invalid are failures of the pull, with their cause', async (t) => {
   const registry = await openRegistry(t, { cutAfter: 1000 });
   const { layers } = registry.add('app:1', { layers: [layerOf([fileOf('a', 9000)])] });
   const store = await openStore(t);
@@ -251,7 +251,7 @@ test('answers that break off, are too long, or make no sense are failures of the
   await t.throwsAsync(store.pullImage(`${registry.host}/old:1`), { code: 'Unsupported', message: /schema 1/ });
 });
 
-test('refusals of a registry name the status; a part that is missing is not a missing image', async (t) => {
+test('errors of a registry contain the status code; a missing blob is not a missing image', async (t) => {
   const registry = await openRegistry(t);
   registry.add('app:1', { layers: small() });
   const store = await openStore(t);
@@ -266,7 +266,7 @@ test('refusals of a registry name the status; a part that is missing is not a mi
   await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'invalid'));
 });
 
-test('a registry that does not answer, stops within a layer, or is not there is given up', async (t) => {
+test('a pull fails when the registry does not respond, stalls within a layer or is unreachable', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 0 });
   registry.add('app:1', { layers: [layerOf([fileOf('a', 9000)])] });
   const impatient = await openStore(t, { registries: { stallTimeoutMs: 300 } });
@@ -289,7 +289,7 @@ test('a registry that does not answer, stops within a layer, or is not there is 
   t.like(error?.cause, { code: 'ECONNREFUSED' });
 });
 
-test('https is spoken to registries that are not on loopback, with the authorities of the options', async (t) => {
+test('registries that are not on loopback are accessed over HTTPS, with the certificate authorities of the options', async (t) => {
   const folder = await scratchFolder(t);
   const command = [
     'req',
@@ -326,7 +326,7 @@ test('https is spoken to registries that are not on loopback, with the authoriti
   );
 });
 
-test('mirrors are asked in their order and without credentials; what none has comes from the registry itself', async (t) => {
+test('mirrors are tried in order and without credentials; what none has is pulled from the registry itself', async (t) => {
   const [empty, mirror, own] = [await openRegistry(t), await openRegistry(t), await openRegistry(t)];
   const { id } = mirror.add('app:1', { layers: small() });
   const { id: owned } = own.add('app:2', { layers: small(), config: { Cmd: ['own'] } });
@@ -343,7 +343,7 @@ test('mirrors are asked in their order and without credentials; what none has co
   await (await openStore(t, { registries: { mirrors } })).pullImage(`${own.host}/app:1`, { auth: credentials });
 });
 
-test('gzip and plain layers are unpacked, zstd where Node can, and other kinds are refused by name', async (t) => {
+test('gzip and plain layers are unpacked, zstd where Node supports it; other media types are rejected by name', async (t) => {
   const registry = await openRegistry(t);
   const [plain] = small() as [Exclude<RegistryLayer, string>];
   const zipped = { ...plain, bytes: gzipSync(plain.bytes), mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip' };

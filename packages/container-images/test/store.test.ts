@@ -17,7 +17,7 @@ const until = async (condition: () => boolean) => {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
 
-test('progress is told for every piece, up to the size of the image', async (t) => {
+test('progress is reported for every chunk, up to the size of the image', async (t) => {
   const registry = await openRegistry(t, { slow: { chunkBytes: 50_000, everyMs: 1 } });
   registry.add('app:1', { layers: [big('a'), big('b')] });
   const seen: PullProgress[] = [];
@@ -33,7 +33,7 @@ test('progress is told for every piece, up to the size of the image', async (t) 
   );
 });
 
-test('while an image is unpacked, and while its files are put in their place, something is heard', async (t) => {
+test('progress is reported while an image is unpacked and while its files are moved to their destination', async (t) => {
   const registry = await openRegistry(t);
   const files = Array.from({ length: 500 }, (_, position) => ({ name: `dir/f${position}`, content: '' }));
   registry.add('app:1', { layers: [layerOf([{ name: 'dir/', type: '5' }]), layerOf(files)] });
@@ -45,7 +45,7 @@ test('while an image is unpacked, and while its files are put in their place, so
   t.true(heard > 500, `${heard}`);
 });
 
-test('layers are fetched at the same time, as many as the options say', async (t) => {
+test('layers are fetched concurrently, up to the limit of the options', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 100 });
   registry.add('app:1', { layers: ['a', 'b', 'c', 'd', 'e'].map(big) });
   for (const parallelDownloads of [1, 2, 4]) {
@@ -59,7 +59,7 @@ test('layers are fetched at the same time, as many as the options say', async (t
   }
 });
 
-test('an image that several ask for at the same time is pulled once, and all hear of its progress', async (t) => {
+test('an image that several callers request concurrently is pulled once, and all of them receive its progress', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 1000 });
   registry.add('app:1', { layers: [big('a')] });
   const store = await openStore(t);
@@ -78,7 +78,7 @@ test('an image that several ask for at the same time is pulled once, and all hea
   t.true(heard.every((count) => count > 1));
 });
 
-test('layers that images share are fetched once, one after the other and at the same time', async (t) => {
+test('layers that images share are fetched once, sequentially and concurrently', async (t) => {
   const registry = await openRegistry(t);
   const shared = big('shared');
   const added = ['a', 'b', 'c'].map((name) => registry.add(`${name}:1`, { layers: [shared, big(name)] }));
@@ -92,7 +92,7 @@ test('layers that images share are fetched once, one after the other and at the 
   t.is(registry.count(new RegExp(digest)), 2);
 });
 
-test('a pull does not wait for a registry that stands still when its own has the same layer', async (t) => {
+test('a pull does not wait for a stalled registry when its own registry has the same layer', async (t) => {
   const image = { layers: [big('shared')] };
   const [still, good] = [await openRegistry(t, { stallAfter: 1000 }), await openRegistry(t)];
   for (const registry of [still, good]) registry.add('app:1', image);
@@ -106,7 +106,7 @@ test('a pull does not wait for a registry that stands still when its own has the
   await t.throwsAsync(stalled, { code: 'Aborted' });
 });
 
-test('who waits for a blob that another cannot get fetches it on its own', async (t) => {
+test('a caller that waits for a blob fetches it itself when the fetch of another caller fails', async (t) => {
   const content = new ContentStore(await scratchFolder(t));
   await content.load(new Set());
   const digest = `sha256:${'0'.repeat(64)}`;
@@ -126,7 +126,7 @@ test('who waits for a blob that another cannot get fetches it on its own', async
   t.is(readFileSync(content.pathOf(digest), 'utf8'), 'good');
 });
 
-test('a pull ends with its signal and leaves nothing; others that wait for the same image go on', async (t) => {
+test('an aborted pull ends and leaves no files; other callers that wait for the same image continue', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 1000 });
   registry.add('app:1', { layers: [big('a')] });
   const folder = await scratchFolder(t);
@@ -154,7 +154,7 @@ test('a pull ends with its signal and leaves nothing; others that wait for the s
   });
 });
 
-test('removal frees what no other image uses, and usage says so', async (t) => {
+test('removal frees what no other image uses, and the usage reflects it', async (t) => {
   const registry = await openRegistry(t);
   const shared = big('shared');
   registry.add('a:1', { layers: [shared, big('a')] });
@@ -178,7 +178,7 @@ test('removal frees what no other image uses, and usage says so', async (t) => {
   t.deepEqual([blobs(), await used(), readdirSync(folder).sort()], [0, 0, ['blobs', 'names.json']]);
 });
 
-test('an image that is removed while it is pulled again is there in the end', async (t) => {
+test('an image that is removed while it is pulled again exists in the end', async (t) => {
   const registry = await openRegistry(t);
   registry.add('app:1', { layers: [big('a')] });
   const store = await openStore(t);
@@ -194,7 +194,7 @@ test('an image that is removed while it is pulled again is there in the end', as
   }
 });
 
-test('sources are asked before registries', async (t) => {
+test('configured sources take precedence over registries', async (t) => {
   const registry = await openRegistry(t);
   const folder = await scratchFolder(t);
   writeFileSync(join(folder, 'layer.tar'), tarBytes([{ name: 'from', content: 'source' }]));
@@ -208,7 +208,7 @@ test('sources are asked before registries', async (t) => {
   t.is(await store.pullImage(`${registry.host}/app:2`), other);
 });
 
-test('images that are built in need no pull, are listed, and stay', async (t) => {
+test('built-in images need no pull, are listed, and cannot be removed', async (t) => {
   const image = { id: 'host', repoTags: ['host:latest'], repoDigests: [], sizeBytes: 0, pinned: true, config: {} };
   const refusal = (name: string) => `not here: ${name}`;
   const store = await openStore(t, { builtin: [{ image, root: '/' }], refusal });
@@ -239,7 +239,7 @@ async function pullAndKill(folder: string, reference: string, signs: number, lat
   return seen.length;
 }
 
-test('an image is there, or nothing of it, whenever its puller is killed', async (t) => {
+test('after the pulling process is killed at any time, an image is complete or absent', async (t) => {
   t.timeout(120_000);
   const registry = await openRegistry(t);
   const files = Array.from({ length: 200 }, (_, position) => ({ name: `f${position}`, content: 'x'.repeat(5000) }));

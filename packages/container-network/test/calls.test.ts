@@ -14,7 +14,7 @@ const result = (version: string) => ({
 });
 
 for (const version of ['0.3.1', '0.4.0', '1.0.0'] as const) {
-  test(`CNI ${version}: plugins are called in order with the result before, and in the opposite order to take it back`, async (t) => {
+  test(`CNI ${version}: plugins are called in order with the previous result, and for DEL in reverse order`, async (t) => {
     const bench = await scriptedPlugins(t);
     await bench.plugin('first', answers(version));
     await bench.plugin('second', answers(version));
@@ -44,7 +44,7 @@ for (const version of ['0.3.1', '0.4.0', '1.0.0'] as const) {
   });
 }
 
-test('a file of one plugin is a network too, and one without a version speaks the first', async (t) => {
+test('a file with a single plugin is a network, and one without a version uses the first version of CNI', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin(
     'old',
@@ -56,7 +56,7 @@ test('a file of one plugin is a network too, and one without a version speaks th
   t.deepEqual((await bench.calls())[1]?.stdin, { type: 'old', bridge: 'x', name: 'pods', cniVersion: '0.1.0' });
 });
 
-test('a network that switches CHECK off is not checked', async (t) => {
+test('a network that disables CHECK is not checked', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', `${answers('1.0.0')}; [ $CNI_COMMAND != CHECK ]`);
   await bench.network('a.conflist', { ...list('1.0.0', { type: 'one' }), disableCheck: true });
@@ -67,7 +67,7 @@ test('a network that switches CHECK off is not checked', async (t) => {
   await t.throwsAsync(network.check({ sandboxId: 's2', netnsPath }), { code: 'NotFound' });
 });
 
-test('plugins are told what they ask for, and nothing else', async (t) => {
+test('plugins receive the capability arguments that they declare, and no others', async (t) => {
   const bench = await scriptedPlugins(t);
   for (const name of ['ports', 'all', 'none']) await bench.plugin(name, answers('0.4.0'));
   await bench.network(
@@ -116,7 +116,7 @@ test('plugins are told what they ask for, and nothing else', async (t) => {
   t.true(calls.every(({ stdin }) => !('capabilities' in stdin)));
 });
 
-test('addresses of interfaces on the machine are not those of the sandbox', async (t) => {
+test('addresses of interfaces on the host are not addresses of the sandbox', async (t) => {
   const bench = await scriptedPlugins(t);
   const answer = {
     cniVersion: '1.0.0',

@@ -23,7 +23,7 @@ async function failureOf(t: ExecutionContext, network: NetworkPlugin): Promise<N
   return (await t.throwsAsync(network.add(request), { instanceOf: NetworkError })) as NetworkError;
 }
 
-test('what a plugin says when it fails is in the error, with its own code and a code of runtimes', async (t) => {
+test('the error contains the message of a failed plugin, its error code and an error code of runtimes', async (t) => {
   for (const [pluginCode, code] of [
     [1, 'InvalidArgument'],
     [7, 'InvalidArgument'],
@@ -58,7 +58,7 @@ for (const [what, script, message] of [
   ['gives no result', 'exit 0', 'plugin one returned no result (ADD)'],
   ['gives no address', 'echo "{}"', 'network pods assigned no address to the sandbox'],
 ] as const) {
-  test(`a plugin that ${what} is an error, and is told to take back what it did`, async (t) => {
+  test(`a plugin that ${what} is an error, and DEL is called to undo its changes`, async (t) => {
     const bench = await scriptedPlugins(t);
     await bench.plugin('one', `if [ $CNI_COMMAND = ADD ]; then ${script}; fi`);
     await bench.network('a.conflist', list('one'));
@@ -69,7 +69,7 @@ for (const [what, script, message] of [
   });
 }
 
-test('when one of several plugins fails, all of them take back, with no result to go by', async (t) => {
+test('when one of several plugins fails, DEL is called for all of them, without a previous result', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('first', answers('1.0.0'));
   await bench.plugin('second', '[ $CNI_COMMAND = DEL ]');
@@ -81,7 +81,7 @@ test('when one of several plugins fails, all of them take back, with no result t
   t.true(calls.slice(3).every(({ stdin }) => !('prevResult' in stdin)));
 });
 
-test('what could not be taken back is remembered, and taken back later, also by the next agent', async (t) => {
+test('a DEL that failed is recorded and retried later, also by the next agent', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', 'exit 1');
   await bench.network('a.conflist', list('one'));
@@ -96,7 +96,7 @@ test('what could not be taken back is remembered, and taken back later, also by 
   t.deepEqual(await records(bench), []);
 });
 
-test('after a restart a sandbox is disconnected as it was connected, whatever the configuration says now', async (t) => {
+test('after a restart a sandbox is disconnected with the configuration with which it was connected', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', {
@@ -121,7 +121,7 @@ test('after a restart a sandbox is disconnected as it was connected, whatever th
   });
 });
 
-test('plugins hear when the namespace is gone, and one that does not know the sandbox is done', async (t) => {
+test('DEL is called without a namespace when the namespace is gone, and succeeds when the sandbox is unknown', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin(
     'one',
@@ -141,7 +141,7 @@ test('plugins hear when the namespace is gone, and one that does not know the sa
   });
 });
 
-test('a path that leads to another namespace by now is not given to plugins', async (t) => {
+test('a path that no longer refers to the network namespace is not passed to plugins', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', list('one'));
@@ -151,7 +151,7 @@ test('a path that leads to another namespace by now is not given to plugins', as
   t.like((await bench.calls()).at(-1), { command: 'DEL', netns: '' });
 });
 
-test('what an agent had begun when it was killed is taken back by the next', async (t) => {
+test('an ADD that a killed agent had begun is undone by the next agent', async (t) => {
   t.timeout(30_000);
   const { bench, begun, pids } = await hanging(t);
   const { binDir, confDir, stateDir } = bench;
@@ -168,7 +168,7 @@ test('what an agent had begun when it was killed is taken back by the next', asy
   t.deepEqual(await records(bench), []);
 });
 
-test('a sandbox is connected once, and its calls are done one after another', async (t) => {
+test('a sandbox is connected once, and its operations are serialized', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', list('one'));
@@ -184,7 +184,7 @@ test('a sandbox is connected once, and its calls are done one after another', as
   await t.throwsAsync(network.add({ ...request, sandboxId: '../s1' }), { code: 'InvalidArgument' });
 });
 
-test('sandboxes that nobody knows any more are swept, and one that cannot be stays for the next time', async (t) => {
+test('unknown sandboxes are removed; one whose removal fails is retried at the next sweep', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', `${answers('1.0.0')}; [ "$CNI_COMMAND $CNI_CONTAINERID" != 'DEL s3' ]`);
   await bench.network('a.conflist', list('one'));
@@ -198,7 +198,7 @@ test('sandboxes that nobody knows any more are swept, and one that cannot be sta
   t.deepEqual((await records(bench)).sort(), ['s1.json', 's3.json']);
 });
 
-test('a record that cannot be understood is said, and does not stand in the way', async (t) => {
+test('an invalid record causes a warning and does not prevent the removal', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', list('one'));
@@ -250,7 +250,7 @@ async function gone(pids: readonly number[]): Promise<void> {
   while (pids.some(lives)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-test('a plugin that hangs is ended with all it started, and told to take back', async (t) => {
+test('a plugin that hangs is killed with all its child processes, and DEL is called', async (t) => {
   t.timeout(30_000);
   const { bench, pids, begun } = await hanging(t);
   const clock = new FakeClock();
@@ -263,7 +263,7 @@ test('a plugin that hangs is ended with all it started, and told to take back', 
   t.deepEqual(shape(await bench.calls()), ['loopback ADD', 'slow ADD', 'slow DEL']);
 });
 
-test('a caller may give up, or have less time', async (t) => {
+test('a caller may abort an operation or set a shorter deadline', async (t) => {
   t.timeout(30_000);
   const { bench, pids, begun } = await hanging(t);
   const giveUp = new AbortController();

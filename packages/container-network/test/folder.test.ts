@@ -6,7 +6,7 @@ import { answers, request, scriptedPlugins } from './support/scripted-plugins.ts
 const list = (name: string, type = 'one', cniVersion = '1.0.0') => ({ cniVersion, name, plugins: [{ type }] });
 const notReady = (message: string) => ({ ready: false, reason: 'NetworkPluginNotReady', message });
 
-test('the first usable file by name is the network; bad files beside it are passed over', async (t) => {
+test('the first valid file by name is the network; invalid files are skipped', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('00-readme.txt', 'not looked at');
@@ -20,7 +20,7 @@ test('the first usable file by name is the network; bad files beside it are pass
   t.is((await bench.calls()).at(-1)?.stdin['name'], 'good');
 });
 
-test('a network that is missing is not ready, and says precisely what is', async (t) => {
+test('a missing network is not ready, and the status states what is missing', async (t) => {
   const bench = await scriptedPlugins(t);
   const network = bench.open();
   t.deepEqual(await network.status(), notReady(`no network config found in ${bench.confDir}`));
@@ -73,7 +73,7 @@ for (const [what, content, problem] of [
     /"cniVersion" "9.9.9" is not one of 0.1.0, /,
   ],
 ] as const) {
-  test(`a file with ${what} is no network`, async (t) => {
+  test(`a file with ${what} is rejected as a network`, async (t) => {
     const bench = await scriptedPlugins(t);
     await bench.plugin('one');
     await bench.network('a.json', content);
@@ -83,7 +83,7 @@ for (const [what, content, problem] of [
   });
 }
 
-test('the configuration is read again when it changes, without a restart', async (t) => {
+test('a changed configuration is read again without a restart', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('b.conflist', list('second'));
@@ -103,7 +103,7 @@ test('the configuration is read again when it changes, without a restart', async
   t.is(await nameOfNext('s4'), 'second');
 });
 
-test('plugins are looked for in several folders, the first wins', async (t) => {
+test('plugins are searched in several folders, and the first match is used', async (t) => {
   const bench = await scriptedPlugins(t);
   const other = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0', '10.0.0.1/8'));

@@ -3,7 +3,7 @@ import { networkRequest } from '../src/index.ts';
 
 const metadata = { name: 'front-1', namespace: 'web', uid: 'u', attempt: 0 };
 
-test('what plugins need to know is taken from the sandbox', (t) => {
+test('a network request is derived from the configuration of the sandbox', (t) => {
   const dns = { servers: ['10.0.0.10'], searches: [], options: [] };
   const portMappings = [{ protocol: 'TCP' as const, containerPort: 80, hostPort: 8080 }];
   t.deepEqual(networkRequest('s1', '/run/netns/x', { metadata, dns, portMappings, hostname: 'h' }), {

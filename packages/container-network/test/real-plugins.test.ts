@@ -77,7 +77,7 @@ for (const [mode, hairpin, promiscuous] of [
   });
 }
 
-test(`a pod that publishes a port is reached through the node, until it is gone${needs}`, async (t) => {
+test(`a published port of a pod is reachable through the node until the pod is removed${needs}`, async (t) => {
   t.timeout(120_000);
   const bench = await openBench(t);
   const network = bridgeOf(bench, { portMarkBit: 11 });
@@ -96,7 +96,7 @@ const testFrames = seesFrames ? test : anyTest.skip;
 const needsFrames = seesFrames ? needs : ' (needs br_netfilter)';
 
 testFrames(
-  `a promiscuous bridge delivers what goes by way of a service once, also where packet filters see frames${needsFrames}`,
+  `a promiscuous bridge delivers packets to a service once, also where packet filters see bridged frames${needsFrames}`,
   async (t) => {
     t.timeout(120_000);
     const bench = await openBench(t);
@@ -124,7 +124,7 @@ testFrames(
   },
 );
 
-test(`what a pod sends to the outside comes from the node's address; bandwidth is limited where asked for${needs}`, async (t) => {
+test(`packets of a pod to the outside have the address of the node, and bandwidth limits apply${needs}`, async (t) => {
   t.timeout(120_000);
   const bench = await openBench(t);
   const outside = await bench.namespace('out');
@@ -156,7 +156,7 @@ test(`what a pod sends to the outside comes from the node's address; bandwidth i
   await network.remove(pod.request);
 });
 
-test(`addresses are given back when the namespace is gone, and by another agent${needs}`, async (t) => {
+test(`addresses are released after the namespace is gone, also by another agent${needs}`, async (t) => {
   t.timeout(120_000);
   const bench = await openBench(t);
   const [a, b] = [await bench.pod('a'), await bench.pod('b')];
@@ -173,7 +173,7 @@ test(`addresses are given back when the namespace is gone, and by another agent$
   await second.remove(b.request);
 });
 
-test(`a range that is used up is an error with the plugin's words, and leaves nothing behind${needs}`, async (t) => {
+test(`an exhausted address range fails with the message of the plugin and leaves no interface behind${needs}`, async (t) => {
   t.timeout(120_000);
   const bench = await openBench(t);
   // One address for the bridge, one for a pod.
@@ -188,7 +188,7 @@ test(`a range that is used up is an error with the plugin's words, and leaves no
   await network.add(b.request);
 });
 
-test(`without a range, or without plugins, the bridge is not ready${needs}`, async (t) => {
+test(`without an address range or without plugins the bridge is not ready${needs}`, async (t) => {
   const bench = await openBench(t);
   const { stateDirectory } = bench;
   const network = createBridgeNetwork({ ...common, stateDirectory });
@@ -263,7 +263,7 @@ for (const [family, podCidr, gateway, pattern] of [
   ['IPv4', '10.77.3.0/24', '10.77.3.1', /^10\.77\.3\.\d+$/],
   ['IPv6', 'fd00:77::/64', 'fd00:77::1', /^fd00:77::[0-9a-f]+$/],
 ] as const) {
-  test(`pods that come and go at once, with ${family} addresses, get one each and leave nothing${needs}`, async (t) => {
+  test(`pods that are added and removed concurrently, with ${family} addresses, get unique addresses and release them${needs}`, async (t) => {
     t.timeout(120_000);
     const bench = await openBench(t);
     const network = bridgeOf(bench, { podCidr });

@@ -40,7 +40,7 @@ function engineOf(signals: AbortSignal[] = []): ContainerEngine {
   return { runtime, images: { listImages: async () => [] } } as unknown as ContainerEngine;
 }
 
-test('a call ends by its own deadline or by the default one, and the callee learns of it', async (t) => {
+test('a call ends by its own deadline or by the default one, and the signal of the callee is aborted', async (t) => {
   const clock = new FakeClock();
   const signals: AbortSignal[] = [];
   const { runtime } = withDeadlines(engineOf(signals), { clock, defaultTimeoutMs: 5000 });
@@ -68,7 +68,7 @@ test('a graceful stop has no default deadline', async (t) => {
   t.is(winner, 'waiting');
 });
 
-test('the signal of a caller ends the call, before and on the way', async (t) => {
+test('the signal of a caller aborts the call, before it starts and while it runs', async (t) => {
   const clock = new FakeClock();
   const controller = new AbortController();
   const call = boundedCall(clock, 'status', { signal: controller.signal }, () => new Promise(() => {}));
@@ -82,7 +82,7 @@ test('the signal of a caller ends the call, before and on the way', async (t) =>
   t.false(ran);
 });
 
-test('whoever asks for the signal of a call late, or hands it on through more decorators, has the same one', async (t) => {
+test('the signal of a call is the same when it is read late or passed on through more decorators', async (t) => {
   const clock = new FakeClock();
   const caller = new AbortController();
   let given: CallOptions = {};
@@ -107,7 +107,7 @@ test('whoever asks for the signal of a call late, or hands it on through more de
   t.true(late.signal?.aborted);
 });
 
-test('decorating leaves absent what is absent', (t) => {
+test('a decorated runtime has only the optional methods of the original', (t) => {
   const { runtime } = decorateEngine(engineOf(), (_call, options, run) => run(options));
   t.false('events' in runtime);
   t.false('updateContainerResources' in runtime);
@@ -142,7 +142,7 @@ test('errors are recognised across copies of the package, and by code', (t) => {
   t.false(isRuntimeError(new Error('NotFound')));
 });
 
-test('a stream that falls too far behind is told to list again, instead of growing', async (t) => {
+test('an event stream that falls too far behind receives a resync instead of growing', async (t) => {
   const feed = new EventFeed(() => 42, 3);
   const stream = feed.stream()[Symbol.asyncIterator]();
   for (let index = 0; index < 10; index += 1) feed.publish(created(`c${index}`));

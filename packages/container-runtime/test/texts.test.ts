@@ -8,7 +8,7 @@ import {
   parseLogLine,
 } from '../src/index.ts';
 
-test('log lines come back as they were written', (t) => {
+test('log lines are parsed as they were written', (t) => {
   const text = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 0x0a)));
   const property = fc.property(
     text,
@@ -30,7 +30,7 @@ test('log lines come back as they were written', (t) => {
   t.notThrows(() => fc.assert(property));
 });
 
-test('lines that are no entries are told apart', (t) => {
+test('lines that are not log entries are recognized', (t) => {
   for (const text of [
     '',
     ' ',
@@ -63,7 +63,7 @@ test('references have a name, a tag, a digest', (t) => {
   }
 });
 
-test('hostile references are refused quickly', (t) => {
+test('malicious references are rejected in bounded time', (t) => {
   const begin = performance.now();
   for (const text of [
     `${'a-'.repeat(2000)}!`,
@@ -77,7 +77,7 @@ test('hostile references are refused quickly', (t) => {
   t.true(performance.now() - begin < 2000);
 });
 
-test('filters look at own labels only', (t) => {
+test('label filters ignore inherited properties', (t) => {
   const container = {
     id: 'c',
     sandboxId: 's',

@@ -40,7 +40,7 @@ function pair(onStream: (stream: SpdyStream) => void = () => {}) {
   return { connection, clock, client: new SpdyClient(far, Buffer.alloc(0), undefined), streams, active: () => active };
 }
 
-test('a stream is answered, carries content both ways, and each direction ends by itself', async (t) => {
+test('a stream is replied to, carries data in both directions, and each direction ends independently', async (t) => {
   const { client, streams } = pair((stream) => stream.pipe(stream));
   const stream = await client.open({ streamtype: 'data', port: '80' });
   await stream.answered;
@@ -51,7 +51,7 @@ test('a stream is answered, carries content both ways, and each direction ends b
   t.is(await text(stream.incoming), `hello ${much}`);
 });
 
-test('a stream may end with its beginning', async (t) => {
+test('a stream may be opened and finished with one frame', async (t) => {
   const { client, streams } = pair((stream) => stream.resume());
   const stream = await client.open({}, true);
   await stream.answered;
@@ -59,7 +59,7 @@ test('a stream may end with its beginning', async (t) => {
   t.is(await text(stream.incoming), 'answer');
 });
 
-test('streams that are refused, left or reset are reset, and the others go on', async (t) => {
+test('streams that are rejected, abandoned or reset send RST_STREAM, and the others continue', async (t) => {
   const { client, streams } = pair((stream) => {
     if (stream.headers.has('bad')) throw new Error('no');
     stream.on('data', (chunk) => stream.write(chunk));
@@ -83,7 +83,7 @@ test('streams that are refused, left or reset are reset, and the others go on', 
   t.is(other.incoming.read(), 'still here');
 });
 
-test('pings are answered, and are no activity; frames that mean nothing here are passed over', async (t) => {
+test('pings are answered and do not count as activity; unknown frames are skipped', async (t) => {
   const { client, connection, active } = pair();
   client.socket.write(numbersFrame(FrameType.settings, 0));
   client.socket.write(numbersFrame(FrameType.windowUpdate, 1, 1000));
@@ -97,7 +97,7 @@ test('pings are answered, and are no activity; frames that mean nothing here are
   t.is(active(), 0);
 });
 
-test('what a stream does not read is not read from the connection', async (t) => {
+test('a stream that is not read applies back pressure to the connection', async (t) => {
   const { client, streams } = pair();
   const stream = await client.open({});
   await stream.answered;
@@ -114,7 +114,7 @@ test('what a stream does not read is not read from the connection', async (t) =>
   t.is((await text(streams[0]!)).length, sent);
 });
 
-test('writes to a peer that does not read wait', async (t) => {
+test('writes to a peer that does not read are delayed', async (t) => {
   const { client, streams } = pair();
   const stream = await client.open({});
   await stream.answered;
@@ -133,7 +133,7 @@ test('writes to a peer that does not read wait', async (t) => {
   t.is((await text(stream.incoming)).length, 10_000_000);
 });
 
-test('the end: what was written comes before it, and a peer that does not leave is left after a while', async (t) => {
+test('pending data is sent before the close, and a peer that does not close is disconnected after a timeout', async (t) => {
   const { client, connection, clock, streams } = pair();
   const stream = await client.open({});
   await stream.answered;
@@ -158,7 +158,7 @@ const syn = (id: number, block: Buffer) => {
   return controlFrame(FrameType.synStream, Buffer.concat([content, block]));
 };
 
-test('a peer that breaks the protocol is told so, and its connection ends', async (t) => {
+test('a peer that violates the protocol receives GOAWAY, and its connection is closed', async (t) => {
   for (const [what, bytes] of [
     ['an even number', async (client: SpdyClient) => syn(2, await client.block({}))],
     ['number nought', async (client: SpdyClient) => syn(0, await client.block({}))],
@@ -191,7 +191,7 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
-test('whatever comes in, a connection goes on or ends, and nothing else does', async (t) => {
+test('arbitrary input continues or ends its connection, and has no other effect', async (t) => {
   const seed = Number(process.env['KEELSON_TEST_SEED'] ?? 20_261_122);
   t.log(`seed ${seed}`);
   const random = randomOf(seed);

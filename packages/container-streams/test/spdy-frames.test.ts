@@ -30,7 +30,7 @@ function joined(parts: readonly (ControlFrame | DataPiece)[]): (ControlFrame | D
 const data = (streamId: number, text: string, last = false) =>
   Buffer.concat([dataHeader(streamId, text.length, last), Buffer.from(text)]);
 
-test('frames are read as they were written, wherever they are cut', (t) => {
+test('frames are parsed as they were written, wherever the bytes are split', (t) => {
   const bytes = Buffer.concat([
     controlFrame(FrameType.synStream, Buffer.from('0123456789abc'), true),
     data(1, 'some content'),
@@ -60,7 +60,7 @@ test('frames are read as they were written, wherever they are cut', (t) => {
   t.deepEqual(joined(frames(new FrameReader(100), ...single)) as unknown[], expected);
 });
 
-test('a data frame of the greatest size is handed on in pieces and never kept', (t) => {
+test('a data frame of maximum size is forwarded in chunks and never buffered', (t) => {
   const reader = new FrameReader(100);
   const greatest = 0xff_ffff;
   t.is(frames(reader, dataHeader(1, greatest, true)).length, 0);
@@ -79,7 +79,7 @@ test('a data frame of the greatest size is handed on in pieces and never kept', 
   t.true(last);
 });
 
-test('control frames that are too long, or of another version, end the reading before anything is kept', (t) => {
+test('control frames that are too long or of another version are rejected before they are buffered', (t) => {
   const tooLong = controlFrame(FrameType.headers, Buffer.alloc(101)).subarray(0, 8);
   t.throws(() => frames(new FrameReader(100), tooLong), { instanceOf: SpdyProtocolError, message: /has 101 bytes/ });
   t.throws(() => frames(new FrameReader(100), Buffer.from('8002000600000004', 'hex')), { message: /another version/ });
@@ -101,7 +101,7 @@ async function compressed(...blocks: Buffer[]): Promise<Buffer[]> {
   return written;
 }
 
-test('blocks of headers are read, compressed with the dictionary or stored as we write them', async (t) => {
+test('header blocks are decoded, compressed with the dictionary or stored uncompressed', async (t) => {
   t.is(headerDictionary.length, 1423);
   const first = { streamtype: 'error', port: '8080', requestID: '0' };
   const second = { streamtype: 'data', text: 'ö€ '.repeat(50) };
@@ -118,7 +118,7 @@ test('blocks of headers are read, compressed with the dictionary or stored as we
   own.close();
 });
 
-test('a block of headers that is too long, cut off, repeated or rubbish is told from a good one, whatever it unfolds to', async (t) => {
+test('a header block that is too long, truncated, duplicated or invalid is rejected in bounded memory', async (t) => {
   const read = async (block: Buffer, limit = 1000) => {
     const reader = new HeaderReader(limit);
     try {

@@ -43,7 +43,7 @@ test('objects that exist, that change and that are deleted are reconciled; contr
   t.is(seen.length, count, 'nothing runs after the stop');
 });
 
-test('owns: a change of an owned object leads to a run for its owner, also when it loses the owner', async (t) => {
+test('owns: a change of an owned object reconciles its owner, also when the owner reference is removed', async (t) => {
   const plane = await KitPlane.start(t);
   const runs = new Map<string, number>();
   const count = (key: string) => runs.get(key) ?? 0;
@@ -154,7 +154,7 @@ test('an index function of a run is rejected after 32 indexes, so that closures 
   t.is(failure?.message, 'more than 32 index functions for configmaps; pass constants to by()');
 });
 
-test('select limits the copy of a kind by selectors and to metadata', async (t) => {
+test('select limits the informer of a kind by selectors and to metadata', async (t) => {
   const plane = await KitPlane.start(t);
   const seen: unknown[] = [];
   const controller: ControllerDefinition<ConfigMap> = {
@@ -187,7 +187,7 @@ test('names of controllers are unique, and one controller has one selection of a
   });
 });
 
-test('a kind that cannot be listed delays only its own controllers, and the manager says what it waits for', async (t) => {
+test('a kind that cannot be listed delays only its own controllers, and the manager reports what it waits for', async (t) => {
   const plane = await KitPlane.start(t);
   let broken = true;
   plane.intercept = async (request, run) => {
@@ -216,7 +216,7 @@ test('a kind that cannot be listed delays only its own controllers, and the mana
   t.is(manager.waitingFor(), undefined);
 });
 
-test('a controller that needs objects copies no other kind before the first of them exists', async (t) => {
+test('a controller that needs objects lists no other kind before the first of them exists', async (t) => {
   const plane = await KitPlane.start(t);
   const requests: string[] = [];
   plane.intercept = async (request, run) => {
@@ -274,7 +274,7 @@ test('stop aborts the signal of a running reconcile and waits for it', async (t)
   t.deepEqual(order, ['began', 'ended', 'stopped']);
 });
 
-test('a stop during the start ends it', async (t) => {
+test('a stop during the start aborts the start', async (t) => {
   const plane = await KitPlane.start(t);
   plane.intercept = async () => {
     throw new Error('no answer');
@@ -314,6 +314,6 @@ test('events are created with the name of the controller as their source, and re
   });
 });
 
-test('an object without controller is controlled by nobody', (t) => {
+test('an object without a controller reference has no controlling owner', (t) => {
   t.false(isControlledBy({ metadata: {} }, { metadata: {} }));
 });

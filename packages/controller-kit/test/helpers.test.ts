@@ -77,7 +77,7 @@ test('claim adopts matching pods without controller, releases others, and ignore
   t.is(plane.requests.filter((request) => request === 'patch pods').length, 3);
 });
 
-test('claim adopts nothing when the owner was replaced or is being deleted, also when the copy does not show it yet', async (t) => {
+test('claim adopts nothing when the owner was replaced or is being deleted, also when the informer is behind', async (t) => {
   for (const change of ['replace', 'remove', 'delete', 'deleteBefore'] as const) {
     const plane = await KitPlane.start(t);
     const sets = plane.api.resource(ReplicaSet).namespace('n');

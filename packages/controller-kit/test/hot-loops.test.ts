@@ -14,7 +14,7 @@ const turns = async () => {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('a controller that only its own writes trigger is delayed after 20 runs, and a warning names the writes', async (t) => {
+test('a controller that is triggered only by its own writes is delayed after 20 runs, and a warning names the writes', async (t) => {
   const plane = await KitPlane.start(t);
   const counted: string[] = [];
   const metrics = {
@@ -97,7 +97,7 @@ test('a controller that converges by its own writes in less than 20 runs is not 
   t.deepEqual(plane.logger.lines, []);
 });
 
-test('a run without writes, a long pause and a change by others end the sequence', (t) => {
+test('a run without writes, a long pause or a change by another client ends the sequence', (t) => {
   const clock = new FakeClock();
   const loops = new HotLoops(clock);
   const spin = () => Array.from({ length: 19 }, () => loops.ran('k', true, true)).every((hot) => hot === undefined);
@@ -120,7 +120,7 @@ test('a run without writes, a long pause and a change by others end the sequence
   t.is(loops.size, 0);
 });
 
-test('the trace keeps the last runs with triggers, writes, failures and the reason of a repetition', async (t) => {
+test('the trace contains the last runs with triggers, writes, failures and the reason of a repetition', async (t) => {
   const plane = await KitPlane.start(t);
   const controller: ControllerDefinition<ConfigMap> = {
     name: 'traced',
@@ -158,7 +158,7 @@ test('the trace keeps the last runs with triggers, writes, failures and the reas
   );
 });
 
-test('nothing is remembered about objects that were deleted', async (t) => {
+test('no state is kept for objects that were deleted', async (t) => {
   const plane = await KitPlane.start(t);
   const deleted = new Set<string>();
   const definition: ControllerDefinition<ConfigMap> = {

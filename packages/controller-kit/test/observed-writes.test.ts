@@ -72,7 +72,7 @@ test('many keys wait for their writes at the same time without a warning about l
   t.false(warnings.includes('MaxListenersExceededWarning'));
 });
 
-test('a controller without this would create twice: its own client is the difference', async (t) => {
+test('without observed writes a controller creates twice while the watch is behind', async (t) => {
   const plane = await KitPlane.start(t);
   const runs: number[] = [];
   const create = async (owner: ConfigMap, _run: ReconcileRun, secrets: Secret[]) => {
@@ -217,7 +217,7 @@ test('after a conflict the object is reconciled again with the new state, withou
   t.deepEqual(plane.logger.lines, []);
 });
 
-test('a create without answer is not repeated when it was executed', async (t) => {
+test('a create without a response is not repeated when it was executed', async (t) => {
   const plane = await KitPlane.start(t);
   const runs: number[] = [];
   const create = async (owner: ConfigMap, run: ReconcileRun, secrets: Secret[]) => {
@@ -249,7 +249,7 @@ test('a create without answer is not repeated when it was executed', async (t) =
   t.deepEqual(runs, [0, 1]);
 });
 
-test('a rejected write and a dry run are not waited for', async (t) => {
+test('the next run does not wait for a rejected write or a dry run', async (t) => {
   const plane = await KitPlane.start(t);
   plane.intercept = async (request, run) => {
     if (request === 'create secrets') throw statusErrors.badRequest('no');
@@ -279,7 +279,7 @@ test('a rejected write and a dry run are not waited for', async (t) => {
   );
 });
 
-test('a copy that never shows a write is reported after a minute, and the object is reconciled again', async (t) => {
+test('a write that the informer never observes is reported after a minute, and the object is reconciled again', async (t) => {
   const plane = await KitPlane.start(t);
   const runs: number[] = [];
   const create = async (owner: ConfigMap, run: ReconcileRun) => {

@@ -11,7 +11,7 @@ const controller = (name: string, seen: string[]): ControllerDefinition<ConfigMa
   reconcile: async (_object, { key }) => void seen.push(`${name} ${key}`),
 });
 
-test('of two candidates one runs the controllers; the other one begins when it stops', async (t) => {
+test('of two candidates one runs the controllers; the other starts when the first stops', async (t) => {
   const plane = await KitPlane.start(t);
   const { client, clock, logger } = plane;
   const host = { client, clock, logger, metrics: noMetrics };

@@ -45,7 +45,7 @@ for (const [words, message] of [
     await t.throwsAsync(readCommand([...words], undefined), { instanceOf: UsageError, message });
   });
 
-test('an invalid argument is one sentence and exit code 2, and a folder with content is left as it is', async (t) => {
+test('an invalid argument causes one sentence and exit code 2, and a folder that is not empty is not changed', async (t) => {
   await mkdir(join(home, 'used'));
   await writeFile(join(home, 'used', 'notes.txt'), 'mine');
   const { code, stdout, stderr } = await run('used', '--yes');
@@ -54,7 +54,7 @@ test('an invalid argument is one sentence and exit code 2, and a folder with con
   t.deepEqual(await readdir(join(home, 'used')), ['notes.txt']);
 });
 
-test('the command writes the files and names the next steps', async (t) => {
+test('the command writes the files and prints the next steps', async (t) => {
   const { code, stdout } = await run('plane', '--install=false');
   t.is(code, 0);
   t.regex(stdout, /^Created plane with 10 files\.\n\nNext:\n {2}cd plane\n {2}npm install\n/);
@@ -65,7 +65,7 @@ test('the command writes the files and names the next steps', async (t) => {
   t.regex((await run('--help')).stdout, /--storage STORE \(default lmdb\)/);
 });
 
-test('questions are asked for what the command line does not determine', async (t) => {
+test('the command prompts for choices that the command line does not determine', async (t) => {
   const asked: string[] = [];
   const answers: Readonly<Record<string, string>> = { Name: 'shop', Kinds: 'Order,Item', Store: 'etcd', A: 'no' };
   const read = await readCommand([], async (question, byDefault) => {
@@ -83,7 +83,7 @@ test('questions are asked for what the command line does not determine', async (
   t.like(quiet?.choices, { name: 'shop', storage: 'lmdb', controller: true });
 });
 
-test('files follow from the choices', async (t) => {
+test('the written files match the choices', async (t) => {
   const small = await filesOf('a', '--controller=false', '--storage=memory');
   t.false([...small.values()].some((text) => text.includes('controller-kit')));
   t.regex(small.get('keelson.yaml') ?? '', /^kinds: \[\.\/dist\/src\/widget\.js\]\nstorage: "memory:"$/m);
@@ -100,7 +100,7 @@ test('files follow from the choices', async (t) => {
 });
 
 for (const storage of ['lmdb', 'memory', 'postgres', 'etcd'])
-  test(`the Dockerfile for ${storage} copies what exists, and the services of the composition refer to each other`, async (t) => {
+  test(`the Dockerfile for ${storage} copies existing files, and services of the compose file refer to each other`, async (t) => {
     const files = await filesOf('plane', '--docker', '--storage', storage);
     const { outDir } = JSON.parse(files.get('tsconfig.json') ?? '').compilerOptions as { readonly outDir: string };
     const created = [...files.keys(), 'package-lock.json'];

@@ -55,7 +55,7 @@ function agent(t: ExecutionContext, launch: readonly string[], directory: string
   };
 }
 
-test(`keelson-agent as root keeps the chains of --make-iptables-util-chains${needs}`, async (t) => {
+test(`keelson-agent as root maintains the chains of --make-iptables-util-chains${needs}`, async (t) => {
   t.timeout(120_000);
   const [directory, namespace] = [await temporaryDirectory(t), await networkNamespace(t)];
   const words = ['--make-iptables-util-chains', '--iptables-drop-bit=9', '--iptables-masquerade-bit=8'];
@@ -70,7 +70,7 @@ test(`keelson-agent as root keeps the chains of --make-iptables-util-chains${nee
 });
 
 testNobody(
-  `keelson-agent without privileges starts, and says once that it cannot keep the chains${readable ? '' : ' (needs a checkout that others can read)'}`,
+  `keelson-agent without privileges starts and warns once that it cannot maintain the chains${readable ? '' : ' (needs a checkout that others can read)'}`,
   async (t) => {
     t.timeout(120_000);
     const [directory, namespace] = [await temporaryDirectory(t), await networkNamespace(t)];

@@ -48,14 +48,14 @@ function isAlive(pid: number): boolean {
 // The process runtime needs it.
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-test('--version prints one line, =raw everything, and both end with 0', async (t) => {
+test('--version prints one line, --version=raw prints all fields, and both exit with code 0', async (t) => {
   const line = await run(t, ['--version', '--no-such-thing=1'].slice(0, 1)).ended;
   t.deepEqual([line.code, line.stdout, line.stderr], [0, 'keelson-agent v0.1.0\n', '']);
   const raw = await run(t, ['--version=raw']).ended;
   t.is(JSON.parse(raw.stdout).name, 'keelson-agent');
 });
 
-test('--help prints every option and ends with 0', async (t) => {
+test('--help prints every option and exits with code 0', async (t) => {
   const { code, stdout } = await run(t, ['--help']).ended;
   t.is(code, 0);
   t.true(stdout.includes('--pod-manifest-path string (default none)'));
@@ -65,14 +65,14 @@ for (const [words, message] of [
   [['--pod-manifest-pth=/x'], 'keelson-agent: unknown option --pod-manifest-pth; did you mean --pod-manifest-path?\n'],
   [['--sync-frequency=0'], 'keelson-agent: --sync-frequency must be longer than 0\n'],
 ] as const) {
-  test(`called wrongly (${words.join(' ')}): one clear sentence and exit code 2`, async (t) => {
+  test(`a usage error (${words.join(' ')}): one sentence and exit code 2`, async (t) => {
     const directory = await temporaryDirectory(t);
     const { code, stdout, stderr } = await run(t, [...words, '--fail-swap-on=false', `--root-dir=${directory}`]).ended;
     t.deepEqual([code, stdout, stderr], [2, '', message]);
   });
 }
 
-test('--config: a file with a mistake is called wrongly as well, and named', async (t) => {
+test('--config: an error in the file is a usage error that names the file', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'agent.yaml');
   await writeFile(file, 'apiVersion: agentconfig/v1alpha1\nkind: AgentConfiguration\nmaxPod: 3\n');
@@ -80,7 +80,7 @@ test('--config: a file with a mistake is called wrongly as well, and named', asy
   t.deepEqual([code, stderr], [2, `keelson-agent: --config ${file}: unknown key maxPod; did you mean maxPods?\n`]);
 });
 
-test('--bootstrap-clusterconfig: without a config file, a bootstrap file that is not there is one clear sentence and exit code 2', async (t) => {
+test('--bootstrap-clusterconfig: a missing bootstrap file without a config file is one sentence and exit code 2', async (t) => {
   const directory = await temporaryDirectory(t);
   const [file, config] = [join(directory, 'bootstrap'), join(directory, 'clusterconfig')];
   const words = [
@@ -95,7 +95,7 @@ test('--bootstrap-clusterconfig: without a config file, a bootstrap file that is
 });
 
 onLinux(
-  'alone on a machine: a manifest is dropped and runs, and SIGTERM ends the agent but not the container',
+  'without an API server: a manifest starts a pod, and SIGTERM ends the agent but not the container',
   async (t) => {
     t.timeout(60_000);
     const directory = await temporaryDirectory(t);
@@ -160,7 +160,7 @@ spec:
   },
 );
 
-onLinux('--runonce starts the pods of manifests and ends with 0 when they run, with 1 when one fails', async (t) => {
+onLinux('--runonce starts the pods of manifests and exits with 0 when they run, with 1 when one fails', async (t) => {
   t.timeout(60_000);
   const pod = (name: string, script: string) =>
     `{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: host, command: [sh, -c, "${script}"]}]}}\n`;

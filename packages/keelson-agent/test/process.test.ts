@@ -68,7 +68,7 @@ onLinux('--max-open-files and --oom-score-adj become the limits of the process',
 });
 
 onLinux(
-  '--lock-file: a second agent waits for the first; --exit-on-lock-contention makes the first give way',
+  '--lock-file: a second agent waits for the first; with --exit-on-lock-contention the first exits',
   async (t) => {
     const lock = `--lock-file=${join(await temporaryDirectory(t), 'lock')}`;
     const first = await run(t, [lock, '--exit-on-lock-contention']);
@@ -110,7 +110,7 @@ const fault = `--import data:text/javascript,${encodeURIComponent(
 )}`;
 
 onLinux(
-  'an error that nobody caught is logged and the agent goes on; with --really-crash-for-testing it ends the process',
+  'an uncaught error is logged and the agent continues; with --really-crash-for-testing the process ends',
   async (t) => {
     const goesOn = await run(t, [], { NODE_OPTIONS: fault });
     await goesOn.said('made up');
@@ -124,7 +124,7 @@ onLinux(
 );
 
 onLinux(
-  '--protect-kernel-defaults: a kernel that differs ends the command with 1, otherwise it is set right',
+  '--protect-kernel-defaults: with different kernel settings the command exits with 1, without it they are set',
   async (t) => {
     const root = join(await temporaryDirectory(t), 'sysctl');
     await mkdir(join(root, 'vm'), { recursive: true });
@@ -146,7 +146,7 @@ onLinux(
   },
 );
 
-onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-qos was given', async (t) => {
+onLinux('without cgroups an agent starts with one warning, and fails when --cgroups-per-qos was given', async (t) => {
   const env = { KEELSON_AGENT_CGROUP_ROOT: '/nonexistent' };
   const first = await run(t, [], env);
   await first.said('agent started');
@@ -159,7 +159,7 @@ onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-
   );
 });
 
-onLinux('the groups of pods are made where KEELSON_AGENT_CGROUP_ROOT says', async (t) => {
+onLinux('cgroups of pods are created below KEELSON_AGENT_CGROUP_ROOT', async (t) => {
   const root = await temporaryDirectory(t);
   for (const name of ['cpu', 'memory']) {
     await mkdir(join(root, name));

@@ -11,7 +11,7 @@ function lines(level: 'debug' | 'info' | 'warn' | 'error', options: PinoLoggerOp
   return { logger, parsed: () => written.map((line) => JSON.parse(line) as Record<string, unknown>), written };
 }
 
-test('a line is one JSON object with the name of its level, its time, fields and message', (t) => {
+test('a log line is one JSON object with the name of its level, its time, fields and message', (t) => {
   const { logger, parsed, written } = lines('info');
   logger.child({ component: 'c' }).warn('it failed', { big: 5n });
   t.true(written[0]?.endsWith('}\n'));

@@ -7,7 +7,7 @@ const hex = (writer: WireWriter) => writer.finish().toString('hex');
 const reader = (digits: string) => new WireReader(Buffer.from(digits, 'hex'));
 const truncated = { instanceOf: RangeError, message: /ends within/ };
 
-test('fields are written as the format has them, zero and false not at all', (t) => {
+test('fields have the encoding of the format, and zero and false are omitted', (t) => {
   t.is(hex(new WireWriter().integer(1, 150)), '089601');
   t.is(hex(new WireWriter().integer(3, -1)), '18ffffffffffffffffff01');
   t.is(hex(new WireWriter().integer(1, 2n ** 64n - 1n)), '08ffffffffffffffffff01');
@@ -19,7 +19,7 @@ test('fields are written as the format has them, zero and false not at all', (t)
   t.is(hex(new WireWriter().message(3, new WireWriter().integer(1, 150))), '1a03089601');
 });
 
-test('what is written is read again, whatever the numbers, lengths and fields are', (t) => {
+test('encoded messages are decoded unchanged, with any numbers, lengths and fields', (t) => {
   const field = fc.integer({ min: 1, max: 2 ** 28 - 1 });
   const entry = fc.tuple(
     field,
@@ -51,7 +51,7 @@ test('what is written is read again, whatever the numbers, lengths and fields ar
   fc.assert(property, { seed, numRuns: 300 });
 });
 
-test('bytes are views, and a message that is left early does not disturb the one around it', (t) => {
+test('bytes are views, and a nested message that is not read to its end does not affect the enclosing one', (t) => {
   const buffer = new WireWriter()
     .message(1, new WireWriter().integer(1, 5).integer(2, 6))
     .bytes(2, Buffer.from('ab'))
@@ -66,7 +66,7 @@ test('bytes are views, and a message that is left early does not disturb the one
   t.is(read.bytes().buffer, buffer.buffer);
 });
 
-test('fields of every layout are skipped; groups and numbers without an end are refused', (t) => {
+test('unknown fields of every wire type are skipped; groups and unterminated numbers are rejected', (t) => {
   // Fields 1 to 4: number, eight bytes, delimited, four bytes; then field 5.
   const read = reader(`08ffff03${'11'}${'00'.repeat(8)}1a0261622500000000${'2801'}`);
   for (const field of [1, 2, 3, 4]) {
@@ -83,7 +83,7 @@ test('fields of every layout are skipped; groups and numbers without an end are 
   t.throws(() => endless.integer(), { instanceOf: RangeError, message: /more than ten bytes/ });
 });
 
-test('nothing is read beyond the end of the buffer or of the message around', (t) => {
+test('nothing is read beyond the end of the buffer or of the enclosing message', (t) => {
   t.throws(() => reader('80').next(), truncated);
   for (const cut of ['0a05616263', '0aff', '0a']) {
     const read = reader(cut);

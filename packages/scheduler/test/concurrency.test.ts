@@ -27,7 +27,7 @@ async function booked(cluster: TestCluster): Promise<Map<string, number>> {
   return counts;
 }
 
-test('a node is not booked twice while a binding is being written', async (t) => {
+test('resources of a node are not allocated twice while a binding is being written', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   const { open, opened } = latch();
@@ -44,7 +44,7 @@ test('a node is not booked twice while a binding is being written', async (t) =>
   t.is(await cluster.assigned('first'), 'n1');
 });
 
-test('the room of a pod that others have assigned meanwhile is free again', async (t) => {
+test('resources assumed for a pod are released when another scheduler has assigned it in the meantime', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   await cluster.addNode('n2', { spec: { unschedulable: true } });
@@ -62,7 +62,7 @@ test('the room of a pod that others have assigned meanwhile is free again', asyn
   t.is(scheduled?.status, 'True');
 });
 
-test('a binding that fails is repeated after a back-off, with a condition and an event', async (t) => {
+test('a binding that fails is retried after a back-off, with a condition and an event', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   let failures = 0;
@@ -82,7 +82,7 @@ test('a binding that fails is repeated after a back-off, with a condition and an
   t.is(await cluster.assigned('first'), 'n1');
 });
 
-test('a pod that is deleted and created again while its binding is written is assigned anew', async (t) => {
+test('a pod that is deleted and created again while its binding is written is scheduled again', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   let replaced = false;
@@ -101,7 +101,7 @@ test('a pod that is deleted and created again while its binding is written is as
   t.regex((await cluster.rejected('second')).message ?? '', /1 Insufficient cpu/);
 });
 
-test('a pod that was bound to a node which disappeared meanwhile counts when the node returns', async (t) => {
+test('a pod that is bound to a node that was deleted counts when the node is created again', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   const client = interceptBindings(cluster.client, async (pod, _node, bind) => {
@@ -119,7 +119,7 @@ test('a pod that was bound to a node which disappeared meanwhile counts when the
   t.regex(message, /1 Insufficient cpu/);
 });
 
-test('ended pods free their node, and so do deleted ones', async (t) => {
+test('finished and deleted pods release the resources of their node', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   await cluster.startScheduler();
@@ -137,7 +137,7 @@ test('ended pods free their node, and so do deleted ones', async (t) => {
   t.is(await cluster.assigned('c'), 'n1');
 });
 
-test('an assignment whose answer is lost counts, and is no failure', async (t) => {
+test('a binding without a response is assumed when it was executed, and is no failure', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   const client = interceptBindings(cluster.client, async (_pod, _node, bind) => {
@@ -152,7 +152,7 @@ test('an assignment whose answer is lost counts, and is no failure', async (t) =
   t.regex((await cluster.rejected('second')).message ?? '', /1 Insufficient cpu/);
 });
 
-test('with lost answers, failures and restarts no pod is bound twice and no node is overbooked', async (t) => {
+test('with lost responses, failures and restarts no pod is bound twice and no node is overcommitted', async (t) => {
   const seed = Number(process.env['KEELSON_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   const random = randomOf(seed);
   const cluster = await startTestCluster(t);
@@ -181,7 +181,7 @@ test('with lost answers, failures and restarts no pod is bound twice and no node
   );
 });
 
-test('filters, scores, weights and the order of users apply', async (t) => {
+test('configured filters, scores, weights and order of pods apply', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1', { labels: { licence: 'yes', rank: '1' } });
   await cluster.addNode('n2', { labels: { licence: 'yes', rank: '9' } });
@@ -205,7 +205,7 @@ test('filters, scores, weights and the order of users apply', async (t) => {
   t.regex((await cluster.rejected('d')).message ?? '', /^0\/3 nodes are available: 3 Insufficient cpu\./);
 });
 
-test('a filter that throws leads to an error about its pod only, and the pod is tried again', async (t) => {
+test('a filter that throws is reported for its pod only, and the pod is retried', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   let isBroken = true;
@@ -224,7 +224,7 @@ test('a filter that throws leads to an error about its pod only, and the pod is 
   t.is(await cluster.assigned('bad'), 'n1');
 });
 
-test('a server that does not answer at first is asked again', async (t) => {
+test('discovery is retried until the server responds', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   await cluster.addPod('first', large);
@@ -245,7 +245,7 @@ test('a server that does not answer at first is asked again', async (t) => {
   t.is(await cluster.assigned('first'), 'n1');
 });
 
-test('informers can be shared with others', async (t) => {
+test('the scheduler can use shared informers', async (t) => {
   const cluster = await startTestCluster(t);
   const { clock, logger } = cluster.options;
   const informer = new Informer({ client: cluster.client.resource(Pod), keep: (pod: Pod) => pod, clock, logger });

@@ -66,7 +66,7 @@ const cases: Case[] = [
     expected: 'n1',
   },
   {
-    title: 'each untolerated taint is named, with the number of nodes',
+    title: 'each untolerated taint is reported, with the number of nodes',
     nodes: {
       n1: taint('a', 'NoSchedule', 'b'),
       n2: taint('a', 'NoSchedule', 'b'),
@@ -198,7 +198,7 @@ const cases: Case[] = [
     }),
   ),
   {
-    title: 'all lacking resources of a node are reported',
+    title: 'all insufficient resources of a node are reported',
     nodes: { n1: { allocatable: { cpu: '1', memory: '1Gi', pods: '1', 'example.com/gpu': '1' } } },
     others: { a: { node: 'n1', requests: { cpu: '600m' } } },
     pod: { requests: { cpu: '500m', memory: '2Gi', 'ephemeral-storage': '1Gi', 'example.com/gpu': '2' } },
@@ -214,7 +214,7 @@ const cases: Case[] = [
     expected: 'n1',
   },
   {
-    title: 'the largest init container counts when it needs more than all containers',
+    title: 'the largest init container counts when it requests more than all containers',
     nodes: { n1: { allocatable: { cpu: '2' } } },
     pod: {
       requests: { cpu: '1' },
@@ -237,19 +237,19 @@ const cases: Case[] = [
     expected: '0/1 nodes are available: 1 Insufficient cpu.',
   },
   {
-    title: 'the overhead counts',
+    title: 'the overhead of the pod counts',
     nodes: { n1: { allocatable: { cpu: '1' } } },
     pod: { requests: { cpu: '900m' }, spec: { overhead: { cpu: '200m' } } },
     expected: '0/1 nodes are available: 1 Insufficient cpu.',
   },
   {
-    title: 'requests of the pod as a whole replace those of its containers',
+    title: 'requests of the whole pod replace those of its containers',
     nodes: { n1: { allocatable: { cpu: '1' } } },
     pod: { requests: { cpu: '100m' }, spec: { resources: { requests: { cpu: '2' } } } },
     expected: '0/1 nodes are available: 1 Insufficient cpu.',
   },
   {
-    title: 'a place with more pods than another one by more than maxSkew is rejected',
+    title: 'a topology domain that exceeds maxSkew is rejected',
     nodes: { n1: zone('a'), n2: zone('a'), n3: { ...zone('b'), spec: { unschedulable: true } } },
     others: { a: { ...web, node: 'n1' } },
     pod: { ...web, spec: spread('zone') },
@@ -257,28 +257,28 @@ const cases: Case[] = [
       "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match pod topology spread constraints.",
   },
   {
-    title: 'the place with fewer pods is chosen',
+    title: 'the topology domain with fewer pods is chosen',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: { a: { ...web, node: 'n1' }, b: { ...web, node: 'n1' }, c: { ...web, node: 'n2' } },
     pod: { ...web, spec: spread('zone') },
     expected: 'n2',
   },
   {
-    title: 'pods of other namespaces and pods in deletion are not counted for the spread',
+    title: 'pods of other namespaces and terminating pods do not count for topology spread',
     nodes: { n1: zone('a'), n2: { ...zone('b'), spec: { unschedulable: true } } },
     others: { a: { ...web, node: 'n1', namespace: 'other' }, b: { ...web, node: 'n1', deleting: true } },
     pod: { ...web, spec: spread('zone') },
     expected: 'n1',
   },
   {
-    title: 'a node without the label of the spread is reported as such',
+    title: 'a node without the topology label is reported as such',
     nodes: { n1: {}, n2: {} },
     pod: { ...web, spec: spread('zone') },
     expected:
       "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints (missing required label).",
   },
   {
-    title: 'with fewer places than minDomains the lowest count is 0',
+    title: 'with fewer domains than minDomains the lowest count is 0',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: { a: { ...web, node: 'n1' }, b: { ...web, node: 'n2' } },
     pod: { ...web, spec: spread('zone', { minDomains: 3 }) },
@@ -315,7 +315,7 @@ const cases: Case[] = [
     expected: 'n1',
   },
   {
-    title: 'required affinity selects places with such pods',
+    title: 'required affinity selects topology domains with such pods',
     nodes: { n1: zone('a'), n2: zone('b'), n3: { ...zone('b'), spec: { unschedulable: true } } },
     others: { a: { ...web, node: 'n3' } },
     pod: { spec: required('podAffinity', term('web', 'zone')) },
@@ -334,7 +334,7 @@ const cases: Case[] = [
     expected: 'n1',
   },
   {
-    title: 'the first of several pods with affinity still needs nodes with the label',
+    title: 'the first of several pods with affinity still requires nodes with the topology label',
     nodes: { n1: {} },
     pod: { ...web, spec: required('podAffinity', term('web', 'zone')) },
     expected: "0/1 nodes are available: 1 node(s) didn't match pod affinity rules.",
@@ -366,21 +366,21 @@ const cases: Case[] = [
     expected: 'n2',
   },
   {
-    title: 'required anti-affinity rejects places with such pods',
+    title: 'required anti-affinity rejects topology domains with such pods',
     nodes: { n1: zone('a'), n2: zone('a') },
     others: { a: { ...web, node: 'n1' } },
     pod: { spec: required('podAntiAffinity', term('web', 'zone')) },
     expected: "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.",
   },
   {
-    title: 'required anti-affinity of assigned pods holds for new pods',
+    title: 'required anti-affinity of assigned pods applies to new pods',
     nodes: { n1: zone('a'), n2: zone('a') },
     others: { a: { node: 'n1', spec: required('podAntiAffinity', term('web', 'zone')) } },
     pod: web,
     expected: "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules.",
   },
   {
-    title: 'mismatchLabelKeys keep tenants apart',
+    title: 'mismatchLabelKeys separate tenants',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: {
       a: { labels: { app: 'web', tenant: 'x' }, node: 'n1' },
@@ -453,7 +453,7 @@ function volumeOf(name: string, node?: string): PersistentVolume {
   };
 }
 
-test('a bound claim restricts its pod to the nodes that reach the volume', (t) => {
+test('a bound claim restricts its pod to the nodes that can access the volume', (t) => {
   const cluster = localCluster({ n1: {}, n2: {} });
   cluster.claims.set('default/data', claim);
   const expected = (what: string) => `0/2 nodes are available: 2 ${what}.`;
@@ -467,7 +467,7 @@ test('a bound claim restricts its pod to the nodes that reach the volume', (t) =
   t.is(place(pod('subject', claimPod), cluster), expected("node(s) didn't match PersistentVolume's node affinity"));
 });
 
-test('a claim that waits for its consumer allows nodes with a free volume, or those for which volumes are made', (t) => {
+test('a claim with WaitForFirstConsumer allows nodes with a free volume, or those where volumes are provisioned', (t) => {
   const cluster = localCluster({ n1: zone('a'), n2: zone('b') });
   const resources = { requests: { storage: '1Gi' } };
   const spec = { storageClassName: 'local', accessModes: ['ReadWriteOnce'], resources };
@@ -516,7 +516,7 @@ test('an ephemeral claim must have been created for the pod', (t) => {
   t.is(place(subject, cluster), 'n1');
 });
 
-test('labels of a namespace decide about assigned pods as soon as they change', (t) => {
+test('changed labels of a namespace affect assigned pods immediately', (t) => {
   const selector = { namespaceSelector: { matchLabels: { team: 'a' } } };
   const cluster = localCluster({ n1: zone('a') }, { a: { ...web, namespace: 'other', node: 'n1' } });
   const subject = pod('subject', { spec: required('podAntiAffinity', term('web', 'zone', selector)) });

@@ -9,7 +9,7 @@ import { RandomCluster, randomOf } from './support/random-cluster.ts';
 const clusters = process.env['KEELSON_TEST_FULL'] === '1' ? 3_000 : 150;
 const namespaces = { default: { team: 'a' }, other: { team: 'b' } };
 
-test('pods are assigned to exactly the nodes on which all rules hold, also after pods and nodes come, change and go', (t) => {
+test('pods are assigned to exactly the nodes that pass all filters, also after pods and nodes change', (t) => {
   const first = Number(process.env['KEELSON_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   let assigned = 0;
   let rejected = 0;

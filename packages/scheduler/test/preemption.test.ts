@@ -30,25 +30,25 @@ interface Case {
 
 const cases: Case[] = [
   {
-    title: 'pods of lower priority give way, and pods that fit beside the new one are kept',
+    title: 'pods of lower priority are preempted, and pods that fit beside the new one are kept',
     nodes: { n1: small },
     others: { a: half('n1', { priority: 1 }), b: { node: 'n1', requests: { cpu: '200m' } } },
     expected: ['n1', 'a'],
   },
   {
-    title: 'pods of the same priority are not displaced',
+    title: 'pods of the same priority are not preempted',
     nodes: { n1: small },
     others: { a: half('n1', { priority: 10 }) },
     expected: ['0/1 nodes are available: 1 No preemption victims found for incoming pod.'],
   },
   {
-    title: 'nodes that reject the pod for other reasons are not helped',
+    title: 'preemption does not consider nodes that reject the pod for other reasons',
     nodes: { n1: { ...small, spec: { unschedulable: true } }, n2: { allocatable: { cpu: '500m' } } },
     others: { a: half('n1'), b: half('n2') },
     expected: ['0/2 nodes are available: 2 Preemption is not helpful for scheduling.'],
   },
   {
-    title: 'a node stays unsuitable when important pods keep its resources',
+    title: 'a node remains unsuitable when pods of higher priority use its resources',
     nodes: { n1: small },
     others: { a: half('n1', { priority: 20 }), b: half('n1') },
     expected: ['0/1 nodes are available: 1 Insufficient cpu.'],
@@ -61,47 +61,47 @@ const cases: Case[] = [
     expected: ['not eligible due to preemptionPolicy=Never.'],
   },
   {
-    title: 'nothing more is displaced while victims on the nominated node are ending',
+    title: 'no more pods are preempted while victims on the nominated node are terminating',
     nodes: { n1: small, n2: small },
     others: { a: half('n1', { deleting: true }), b: half('n2') },
     pod: { ...important, nominatedNodeName: 'n1' },
     expected: ['not eligible due to a terminating pod on the nominated node.'],
   },
   {
-    title: 'the node with the fewest violations of budgets is chosen',
+    title: 'the node with the fewest violations of PodDisruptionBudgets is chosen',
     nodes: { n1: small, n2: small },
     others: { a: half('n1', { labels: { app: 'web' } }), b: half('n2', { priority: 5 }) },
     budgets: { web: budget('web', 0) },
     expected: ['n2', 'b'],
   },
   {
-    title: 'a pod whose disruption is already counted violates no budget',
+    title: 'a pod whose disruption is already counted violates no PodDisruptionBudget',
     nodes: { n1: small, n2: small },
     others: { a: half('n1', { labels: { app: 'web' } }), b: half('n2', { priority: 5 }) },
     budgets: { web: budget('web', 0, ['a']) },
     expected: ['n1', 'a'],
   },
   {
-    title: 'pods that a budget protects are kept before others',
+    title: 'pods that a PodDisruptionBudget protects are kept before others',
     nodes: { n1: { allocatable: { cpu: '1200m' } } },
     others: { a: { node: 'n1', requests: { cpu: '400m' }, labels: { app: 'web' } }, b: half('n1', { priority: 5 }) },
     budgets: { web: budget('web', 0) },
     expected: ['n1', 'b'],
   },
   {
-    title: 'the node whose most important victim is least important is chosen',
+    title: 'the node whose victim of highest priority has the lowest priority is chosen',
     nodes: { n1: small, n2: small },
     others: { a: half('n1', { priority: 5 }), b: half('n2', { priority: 4 }) },
     expected: ['n2', 'b'],
   },
   {
-    title: 'then the node with the fewest victims',
+    title: 'with equal priorities the node with the fewest victims is chosen',
     nodes: { n1: small, n2: small },
     others: { a: half('n1'), b: half('n1'), c: half('n2') },
     expected: ['n2', 'c'],
   },
   {
-    title: 'then the node whose victims have run for the shortest time',
+    title: 'with equal victims the node whose victims started last is chosen',
     nodes: { n1: small, n2: small },
     others: {
       a: half('n1', { startedAt: '2026-01-01T00:00:00Z' }),
@@ -110,14 +110,14 @@ const cases: Case[] = [
     expected: ['n2', 'b'],
   },
   {
-    title: 'a used host port is freed',
+    title: 'a pod that uses a required host port is preempted',
     nodes: { n1: {} },
     others: { a: { node: 'n1', ports: [{ containerPort: 80, hostPort: 80 }] }, b: { node: 'n1' } },
     pod: { priority: 10, ports: [{ containerPort: 80, hostPort: 80 }] },
     expected: ['n1', 'a'],
   },
   {
-    title: 'pods that exclude the new one give way',
+    title: 'pods with anti-affinity to the new pod are preempted',
     nodes: { n1: {} },
     others: {
       a: {
@@ -151,7 +151,7 @@ for (const { title, nodes, others, pod: subject = important, budgets = {}, expec
     );
   });
 
-test('after the deletion of the victims the pod fits, whatever the rules', (t) => {
+test('after the deletion of the victims the pod passes all filters', (t) => {
   const first = Number(process.env['KEELSON_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   const namespaces = { default: { team: 'a' }, other: { team: 'b' } };
   let found = 0;
@@ -228,7 +228,7 @@ test('a preemption deletes the victims with a condition and events, and nominate
   t.is((await cluster.pods.get('late')).spec.nodeName, undefined);
 });
 
-test('without a node that can be cleared, the event says so', async (t) => {
+test('when no preemption helps, the event reports it', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1', small);
   await cluster.startScheduler();

@@ -36,7 +36,7 @@ test('pods of higher priority come first, then those that have waited longer', (
   t.deepEqual([take(), take(), take(), take(), take()], ['b', 'd', 'a', 'c', undefined]);
 });
 
-test('a rejected pod waits for a change that concerns its filters', (t) => {
+test('an unschedulable pod waits for a change that concerns its filters', (t) => {
   const { add, take, fail, clock, queue, woken } = open();
   add('a');
   take();
@@ -50,7 +50,7 @@ test('a rejected pod waits for a change that concerns its filters', (t) => {
   t.is(take(), 'a');
 });
 
-test('changes before an attempt do not repeat it', (t) => {
+test('changes before an attempt do not cause another one', (t) => {
   const { add, take, fail, queue } = open();
   add('a');
   add('b');
@@ -79,7 +79,7 @@ test('the back-off grows from 1 s to 10 s with each attempt', (t) => {
   t.is(take(), 'a');
 });
 
-test('a pod whose decision could not be written is tried again after its back-off', (t) => {
+test('a pod whose binding could not be written is retried after its back-off', (t) => {
   const { add, take, clock, queue } = open();
   add('a');
   take();
@@ -89,7 +89,7 @@ test('a pod whose decision could not be written is tried again after its back-of
   t.is(take(), 'a');
 });
 
-test('an unschedulable pod is tried again after 5 minutes without any change', (t) => {
+test('an unschedulable pod is retried after 5 minutes without any change', (t) => {
   const { add, take, fail, clock } = open();
   add('a');
   take();
@@ -100,7 +100,7 @@ test('an unschedulable pod is tried again after 5 minutes without any change', (
   t.is(take(), 'a');
 });
 
-test('a gated pod waits until its gates are removed', (t) => {
+test('a pod with scheduling gates waits until its gates are removed', (t) => {
   const { add, take, queue } = open();
   add('a', { spec: { schedulingGates: [{ name: 'g' }] } });
   t.is(take(), undefined);
@@ -110,7 +110,7 @@ test('a gated pod waits until its gates are removed', (t) => {
   t.is(queue.size('attempted'), 1);
 });
 
-test('an update that can make a pod schedulable leads to an attempt, another one does not', (t) => {
+test('an update that can make a pod schedulable causes an attempt, another one does not', (t) => {
   const { add, take, fail, clock } = open();
   add('a');
   take();
@@ -122,7 +122,7 @@ test('an update that can make a pod schedulable leads to an attempt, another one
   t.is(take(), 'a');
 });
 
-test('deleted pods are never taken, and each pod is counted in one place', (t) => {
+test('deleted pods are never scheduled, and each pod is in one queue', (t) => {
   const { add, take, fail, queue } = open();
   for (const name of ['a', 'b', 'c', 'd']) add(name);
   take();

@@ -3,7 +3,7 @@ import { until } from '@keelson/test-support';
 import test from 'ava';
 import { startTestCluster } from './support/test-cluster.ts';
 
-test('pods are assigned through bindings to nodes with free resources, with an event', async (t) => {
+test('pods are bound to nodes with free resources, with an event', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1', { allocatable: { cpu: '1' } });
   await cluster.addPod('early', { requests: { cpu: '600m' } });
@@ -20,7 +20,7 @@ test('pods are assigned through bindings to nodes with free resources, with an e
   t.is(await cluster.assigned('large'), 'n2');
 });
 
-test('pods of other schedulers, with a node or with scheduling gates are left alone', async (t) => {
+test('pods of other schedulers, with a node or with scheduling gates are ignored', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1');
   await cluster.addPod('other', { spec: { schedulerName: 'mine' } });
@@ -36,7 +36,7 @@ test('pods of other schedulers, with a node or with scheduling gates are left al
   t.is(await cluster.assigned('gated'), 'n1');
 });
 
-test('pods wait without nodes', async (t) => {
+test('pods wait while there are no nodes', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.startScheduler();
   await cluster.addPod('waits');
@@ -46,7 +46,7 @@ test('pods wait without nodes', async (t) => {
   t.is(await cluster.assigned('waits'), 'n1');
 });
 
-test('a pod is assigned after its claims are bound on the selected node; when that fails it is tried again', async (t) => {
+test('a pod is bound after its claims are bound on the selected node; a failure to bind a claim is retried', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.addNode('n1', { allocatable: { cpu: '1' } });
   const { client } = cluster;

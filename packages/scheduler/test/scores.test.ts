@@ -28,7 +28,7 @@ const prefers = (kind: 'podAffinity' | 'podAntiAffinity', weight: number): Local
 
 const cases: Case[] = [
   {
-    title: 'unrequested cpu and memory count equally',
+    title: 'free CPU and memory have equal weight',
     score: 'NodeResourcesFit',
     nodes: { n1: size('4', '8Gi'), n2: size('2', '8Gi') },
     others: { a: { node: 'n1', requests: { cpu: '1', memory: '2Gi' } } },
@@ -44,21 +44,21 @@ const cases: Case[] = [
     expected: { n1: 80, n2: 90 },
   },
   {
-    title: 'equal parts of cpu and memory are best',
+    title: 'balanced usage of CPU and memory is preferred',
     score: 'NodeResourcesBalancedAllocation',
     nodes: { n1: size('4', '4Gi'), n2: size('4', '2Gi') },
     pod: { requests: { cpu: '1', memory: '1Gi' } },
     expected: { n1: 100, n2: 87 },
   },
   {
-    title: 'pods without requests have no preference for balance',
+    title: 'pods without requests have no preference for balanced usage',
     score: 'NodeResourcesBalancedAllocation',
     nodes: { n1: size('4', '4Gi'), n2: size('4', '2Gi') },
     pod: {},
     expected: { n1: 0, n2: 0 },
   },
   {
-    title: 'weights of met node preferences are added',
+    title: 'weights of matching node preferences are added',
     score: 'NodeAffinity',
     nodes: { n1: zone('a'), n2: zone('b'), n3: {} },
     pod: {
@@ -76,7 +76,7 @@ const cases: Case[] = [
     expected: { n1: 100, n2: 50, n3: 0 },
   },
   {
-    title: 'untolerated taints of effect PreferNoSchedule count',
+    title: 'untolerated taints of effect PreferNoSchedule lower the score',
     score: 'TaintToleration',
     nodes: {
       n1: { spec: { taints: ['a', 'b'].map((key) => ({ key, effect: 'PreferNoSchedule' })) } },
@@ -87,7 +87,7 @@ const cases: Case[] = [
     expected: { n1: 0, n2: 50, n3: 100 },
   },
   {
-    title: 'large images that are present count, less when few nodes have them',
+    title: 'large images that are present raise the score, less when few nodes have them',
     score: 'ImageLocality',
     nodes: {
       n1: { images: [{ names: ['app:1'], sizeBytes: 1000 * mebibytes }] },
@@ -97,7 +97,7 @@ const cases: Case[] = [
     expected: { n1: 48, n2: 0 },
   },
   {
-    title: 'preferred affinity to pods',
+    title: 'preferred affinity to pods raises the score',
     score: 'InterPodAffinity',
     nodes: { n1: zone('a'), n2: zone('b'), n3: zone('c') },
     others: { a: { ...web, node: 'n1' }, b: { ...web, node: 'n1' }, c: { ...web, node: 'n2' } },
@@ -105,7 +105,7 @@ const cases: Case[] = [
     expected: { n1: 100, n2: 50, n3: 0 },
   },
   {
-    title: 'preferred anti-affinity to pods',
+    title: 'preferred anti-affinity to pods lowers the score',
     score: 'InterPodAffinity',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: { a: { ...web, node: 'n1' } },
@@ -113,7 +113,7 @@ const cases: Case[] = [
     expected: { n1: 0, n2: 100 },
   },
   {
-    title: 'preferences of assigned pods count for new pods',
+    title: 'preferences of assigned pods apply to new pods',
     score: 'InterPodAffinity',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: { a: { ...prefers('podAffinity', 10), node: 'n2' } },
@@ -121,7 +121,7 @@ const cases: Case[] = [
     expected: { n1: 0, n2: 100 },
   },
   {
-    title: 'spread rules that may be violated prefer places with fewer pods',
+    title: 'soft topology spread constraints prefer domains with fewer pods',
     score: 'PodTopologySpread',
     nodes: { n1: zone('a'), n2: zone('b'), n3: {} },
     others: { a: { ...web, node: 'n1' }, b: { ...web, node: 'n1' }, c: { ...web, node: 'n2' } },
@@ -141,7 +141,7 @@ const cases: Case[] = [
     expected: { n1: 33, n2: 100, n3: 0 },
   },
   {
-    title: 'pods of one owner are distributed over nodes without any rule',
+    title: 'pods of one owner are distributed over nodes without any constraint',
     score: 'PodTopologySpread',
     nodes: { n1: {}, n2: {} },
     others: { a: { node: 'n1', ownerUid: 'o' }, b: { node: 'n1', ownerUid: 'o' }, c: { node: 'n2', ownerUid: 'x' } },
@@ -155,7 +155,7 @@ for (const { title, score, nodes, others, pod: subject, expected } of cases)
     t.deepEqual(scoresOf(score, pod('subject', subject), localCluster(nodes, others)), expected);
   });
 
-test('of nodes with equal scores each is chosen by the random function', (t) => {
+test('of nodes with equal scores the random function chooses one', (t) => {
   const cluster = localCluster({ n1: {}, n2: {}, n3: {} });
   const chosen = new Set<string>();
   for (const values of [
@@ -169,7 +169,7 @@ test('of nodes with equal scores each is chosen by the random function', (t) => 
   t.deepEqual([...chosen].sort(), ['n1', 'n2', 'n3']);
 });
 
-test('in large clusters a part of the nodes is examined, and the next pod continues there', (t) => {
+test('in large clusters only some of the nodes are examined, and the next pod continues after them', (t) => {
   const nodes = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`n${at}`, {}]));
   const cluster = localCluster(nodes);
   const seen = new Set<string>();

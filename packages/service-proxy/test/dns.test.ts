@@ -80,7 +80,7 @@ async function line(port: number, name: string, type: RecordType = 'A'): Promise
   return [rcode, ...texts.sort(), ...soa].join(' ');
 }
 
-test('names of services, endpoints and pods have the records of the specification', async (t) => {
+test('services, endpoints and pods have the DNS records of the specification', async (t) => {
   const { here, port } = await start(t);
   await addService(
     here,
@@ -133,13 +133,13 @@ test('names of services, endpoints and pods have the records of the specificatio
   t.deepEqual(await resolver.resolve4(`db-0.db.default.svc.${domain}`), ['192.0.2.1']);
 });
 
-test('other names are forwarded to the servers of the machine', async (t) => {
+test('other names are forwarded to the name servers of the host', async (t) => {
   const { port } = await start(t);
   t.is(await line(port, 'example.com'), 'NOERROR A 192.0.2.53');
   t.is(await line(port, 'notcluster.local'), 'NOERROR A 192.0.2.53');
 });
 
-test('long answers are cut over UDP and complete over TCP, where several queries share a connection', async (t) => {
+test('long responses are truncated over UDP and complete over TCP, where several queries share a connection', async (t) => {
   const { here, port } = await start(t);
   const addresses = Array.from({ length: 100 }, (_, i) => ({ port: 1, addresses: [`192.0.2.${i + 1}`] }));
   await addService(here, 'many', { clusterIP: 'None', ports: [{ port: 1 }] }, addresses);
@@ -167,7 +167,7 @@ test('long answers are cut over UDP and complete over TCP, where several queries
   t.is(streamDecode(received.subarray(size)).id, 4712);
 });
 
-test('malformed and unusual queries are refused, and answers are ignored', async (t) => {
+test('malformed and unusual queries are rejected, and responses are ignored', async (t) => {
   const { port } = await start(t);
   const valid = encode(query(`web.default.svc.${domain}`, 'A'));
   const code = async (bytes: Buffer) => (await exchange(port, bytes)).readUInt8(3) & 0xf;

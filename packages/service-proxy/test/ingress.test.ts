@@ -111,7 +111,7 @@ const echo = (name: string) =>
     void text(incoming).then((body) => response.end(JSON.stringify({ name, method, url, headers, body })));
   });
 
-onNetwork('requests reach the service with forwarded headers; errors are plain', async (t) => {
+onNetwork('requests reach the service with forwarded headers; error responses are plain text', async (t) => {
   const here = await cluster(t);
   const { port } = await start(t, here);
   t.deepEqual(await ask(port, 'a.example.com').then(({ code, body }) => [code, body]), [404, '404 not found\n']);

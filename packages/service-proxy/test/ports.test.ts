@@ -78,7 +78,7 @@ test('ready targets are used, and serving terminating ones only when none is rea
   t.deepEqual(usableTargets([far], local), []);
 });
 
-test('a client stays at its target until the time of its affinity is over or the target is gone', (t) => {
+test('a client keeps its target until its session affinity expires or the target is removed', (t) => {
   let now = 0;
   const choice = new TargetChoice({ affinityMs: 1000, now: () => now });
   const [a, b, c] = [target(1), target(2), target(3)];
@@ -102,7 +102,7 @@ test('a client stays at its target until the time of its affinity is over or the
   t.is(choice.choose('192.0.2.1'), undefined);
 });
 
-test('each direction of a connection is closed on its own, and nothing is lost', async (t) => {
+test('each direction of a connection is closed independently, without data loss', async (t) => {
   const received: string[] = [];
   const port = await backend(t, (socket) => {
     socket.write('welcome ');
@@ -119,7 +119,7 @@ test('each direction of a connection is closed on its own, and nothing is lost',
   t.is(received[0], body);
 });
 
-test('a slow reader holds the sender back instead of filling the memory of the proxy', async (t) => {
+test('a slow reader applies back pressure to the sender', async (t) => {
   const size = 64 * 1024 * 1024;
   let sent = 0;
   const chunk = Buffer.alloc(64 * 1024);
@@ -153,7 +153,7 @@ test('a slow reader holds the sender back instead of filling the memory of the p
   t.is(got, size);
 });
 
-test('changes of the targets under load reset no established connection', async (t) => {
+test('changes of the targets under load do not reset established connections', async (t) => {
   const echo = (socket: Socket) => void socket.pipe(socket);
   const ports = [await backend(t, echo), await backend(t, echo)];
   const { connect: open, choice, listener } = await proxy(t, [target(ports[0] ?? 0)]);
@@ -179,7 +179,7 @@ test('changes of the targets under load reset no established connection', async 
   t.deepEqual(failures, []);
 });
 
-test('a target that refuses is replaced by another; without one, and above the limit, the client is reset', async (t) => {
+test('a refused connection is retried at another target; without targets, and above the limit, the client is reset', async (t) => {
   const port = await backend(t, (socket) => socket.end('here'));
   const dead = target(await freePort());
   const { connect: open, choice } = await proxy(t, [dead, target(port)]);
@@ -206,7 +206,7 @@ test('a target that refuses is replaced by another; without one, and above the l
   });
 });
 
-test('datagrams are answered, flows follow their targets and end when they are idle', async (t) => {
+test('responses to datagrams are returned, and flows follow their targets and end when they are idle', async (t) => {
   const clock = new FakeClock();
   const server = async (name: string) => {
     const socket = createSocket('udp4');
@@ -252,7 +252,7 @@ test('datagrams are answered, flows follow their targets and end when they are i
   t.is(await ask(2, 'free'), 'b free');
 });
 
-test('an address in use is an error of the listener', async (t) => {
+test('an address in use is reported as an error of the listener', async (t) => {
   const { listener } = await proxy(t, []);
   t.truthy(listener);
   const port = await backend(t, () => {});

@@ -50,7 +50,7 @@ async function addServices(here: Cluster): Promise<void> {
   await addService(here, 'empty', { clusterIP: '10.96.0.6', ports: [{ port: 80 }] }, []);
 }
 
-test('rules lead addresses and node ports to the endpoints, and reject what has none', async (t) => {
+test('rules forward addresses and node ports to the endpoints, and reject services without endpoints', async (t) => {
   const here = await cluster(t);
   await addServices(here);
   const texts: string[] = [];

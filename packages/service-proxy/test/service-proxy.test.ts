@@ -43,7 +43,7 @@ async function read(address: string, port: number): Promise<string> {
 }
 
 onNetwork(
-  'cluster addresses, external addresses and node ports lead to the endpoints, and are free after the service is deleted',
+  'cluster IPs, external IPs and node ports are forwarded to the endpoints, and released with the service',
   async (t) => {
     const here = await cluster(t);
     const { proxy } = await start(t, here);
@@ -73,39 +73,42 @@ onNetwork(
   },
 );
 
-onNetwork('the policy Local uses endpoints of this machine only, and the health port counts them', async (t) => {
-  const here = await cluster(t);
-  const { proxy } = await start(t, here);
-  const [ip, nodePort, healthCheckNodePort] = [clusterIp(), await freePort(), await freePort()];
-  await addService(
-    here,
-    'local',
-    {
-      ...{ clusterIP: ip, type: 'LoadBalancer', healthCheckNodePort, externalTrafficPolicy: 'Local' },
-      internalTrafficPolicy: 'Cluster',
-      ports: [{ port: 8080, nodePort }],
-    },
-    [
-      { port: await listen(t, say('near')), nodeName: 'here' },
-      { port: await listen(t, say('far')), nodeName: 'there' },
-    ],
-  );
-  const health = async () => {
-    const [answer] = await once(get({ host: '127.0.0.1', port: healthCheckNodePort }), 'response');
-    return `${answer.statusCode} ${await text(answer)}`;
-  };
-  await until(() => proxy.addresses.length === 3);
-  await until(async () => (await health()).startsWith('200'));
-  t.is(await health(), '200 {"service":{"namespace":"default","name":"local"},"localEndpoints":1}');
-  for (let i = 0; i < 4; i++) t.is(await read('127.0.0.1', nodePort), 'near');
-  const inside = await Promise.all([read(ip, 8080), read(ip, 8080)]);
-  t.deepEqual(inside.sort(), ['far', 'near']);
-  await here.api.resource(EndpointSlice).namespace('default').delete('local-0');
-  await until(async () => (await health()).startsWith('503'));
-  await until(async () => (await read('127.0.0.1', nodePort)) === 'ECONNREFUSED');
-});
+onNetwork(
+  'the policy Local uses only endpoints of this node, and the health check port reports their number',
+  async (t) => {
+    const here = await cluster(t);
+    const { proxy } = await start(t, here);
+    const [ip, nodePort, healthCheckNodePort] = [clusterIp(), await freePort(), await freePort()];
+    await addService(
+      here,
+      'local',
+      {
+        ...{ clusterIP: ip, type: 'LoadBalancer', healthCheckNodePort, externalTrafficPolicy: 'Local' },
+        internalTrafficPolicy: 'Cluster',
+        ports: [{ port: 8080, nodePort }],
+      },
+      [
+        { port: await listen(t, say('near')), nodeName: 'here' },
+        { port: await listen(t, say('far')), nodeName: 'there' },
+      ],
+    );
+    const health = async () => {
+      const [answer] = await once(get({ host: '127.0.0.1', port: healthCheckNodePort }), 'response');
+      return `${answer.statusCode} ${await text(answer)}`;
+    };
+    await until(() => proxy.addresses.length === 3);
+    await until(async () => (await health()).startsWith('200'));
+    t.is(await health(), '200 {"service":{"namespace":"default","name":"local"},"localEndpoints":1}');
+    for (let i = 0; i < 4; i++) t.is(await read('127.0.0.1', nodePort), 'near');
+    const inside = await Promise.all([read(ip, 8080), read(ip, 8080)]);
+    t.deepEqual(inside.sort(), ['far', 'near']);
+    await here.api.resource(EndpointSlice).namespace('default').delete('local-0');
+    await until(async () => (await health()).startsWith('503'));
+    await until(async () => (await read('127.0.0.1', nodePort)) === 'ECONNREFUSED');
+  },
+);
 
-onNetwork('an address in use is reported once and served when it is free', async (t) => {
+onNetwork('an address in use is reported once, and served when it is released', async (t) => {
   const here = await cluster(t);
   const { proxy, clock } = await start(t, here);
   const ip = clusterIp();
@@ -125,7 +128,7 @@ onNetwork('an address in use is reported once and served when it is free', async
   t.deepEqual(here.recorded, [`web FailedToListen cannot listen on TCP ${ip}:8080: another process uses the address`]);
 });
 
-onNetwork('a proxy of several on the machine takes over when the other one ends, without an event', async (t) => {
+onNetwork('a shared proxy on the same machine takes over when the other one stops, without an event', async (t) => {
   const here = await cluster(t);
   const first = await start(t, here);
   const ip = clusterIp();
@@ -142,7 +145,7 @@ onNetwork('a proxy of several on the machine takes over when the other one ends,
   t.deepEqual(here.recorded, []);
 });
 
-onNetwork('services that are not selected have no address here', async (t) => {
+onNetwork('services that are not selected are not served', async (t) => {
   const here = await cluster(t);
   const { proxy } = await start(t, here, { serves: ({ name }) => name === 'web' });
   const targets = [{ port: await listen(t, say('a')) }];
@@ -187,7 +190,7 @@ onNetwork('a pod may listen at all addresses on the port of its service', async 
   t.deepEqual(here.recorded, []);
 });
 
-onNetwork('services without an address and the service of the servers are not served', async (t) => {
+onNetwork('headless services, ExternalName services and the service kubernetes are not served', async (t) => {
   const here = await cluster(t);
   const { proxy } = await start(t, here);
   const ports = [{ port: 8080 }];

@@ -53,7 +53,7 @@ function open({ qps = 0, burst = 10 } = {}) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('an event says what, about what, who says so and when', async (t) => {
+test('an event contains its reason, message, object, source and times', async (t) => {
   const { recorder, calls } = open();
   recorder.record(podSubject('web', 'spec.containers{main}'), 'Warning', 'BackOff', 'again');
   recorder.record(podSubject('web'), 'Normal', 'Started', 'on');
@@ -78,7 +78,7 @@ test('an event says what, about what, who says so and when', async (t) => {
   t.is(new Set(calls.map(({ name }) => name)).size, 3);
 });
 
-test('an exact repeat counts up the event that is there, and makes it anew when the server has forgotten it', async (t) => {
+test('a repeated event increments the count of the existing event, which is created again when it has expired', async (t) => {
   const { recorder, calls, clock, failures } = open();
   const tell = () => recorder.record(podSubject('web'), 'Warning', 'BackOff', 'again');
   tell();
@@ -92,7 +92,7 @@ test('an exact repeat counts up the event that is there, and makes it anew when 
   t.like(calls[2], { verb: 'create', name: calls[0]?.name, body: { count: 3 } });
 });
 
-test('more than ten messages of one kind within ten minutes become one combined event', (t) => {
+test('more than ten different messages of one reason within ten minutes become one combined event', (t) => {
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
   const tell = (message: string) =>
@@ -108,7 +108,7 @@ test('more than ten messages of one kind within ten minutes become one combined 
   t.is(tell('m12')?.message, 'm12');
 });
 
-test('a subject may tell 25 things at once, then one every five minutes; others are not affected', (t) => {
+test('an object may have 25 events at once, then one every five minutes; other objects are not affected', (t) => {
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
   const tell = (name: string) =>
@@ -120,7 +120,7 @@ test('a subject may tell 25 things at once, then one every five minutes; others 
   t.is(tell('web'), undefined);
 });
 
-test('--event-qps and --event-burst: so many at once, then so many per second, none lost', async (t) => {
+test('--event-qps and --event-burst limit the rate and the burst of events, and no event is lost', async (t) => {
   const { recorder, calls, clock } = open({ qps: 5, burst: 10 });
   for (let index = 0; index < 20; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');
   await until(() => calls.length === 10);
@@ -136,14 +136,14 @@ test('--event-qps and --event-burst: so many at once, then so many per second, n
   });
 });
 
-test('--event-qps=0 is no limit', async (t) => {
+test('--event-qps=0 disables the limit', async (t) => {
   const { recorder, calls } = open({ qps: 0, burst: 1 });
   for (let index = 0; index < 200; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');
   await until(() => calls.length === 200);
   t.pass();
 });
 
-test('without an answer an event is tried again every ten seconds, twelve times; a refused one is given up at once', async (t) => {
+test('an event without a response is retried every ten seconds, twelve times; a rejected event is dropped at once', async (t) => {
   const { recorder, calls, clock, failures, logger } = open();
   failures.push(...Array.from({ length: 3 }, () => new ConnectionError('Unreachable', 'gone')));
   recorder.record(podSubject('a'), 'Normal', 'R', 'm');
@@ -167,7 +167,7 @@ test('without an answer an event is tried again every ten seconds, twelve times;
   t.is(calls.length, 2);
 });
 
-test('a thousand events wait at most; the rest is dropped, and nobody who records waits', async (t) => {
+test('at most 1000 events are queued, further ones are dropped, and recording an event never blocks', async (t) => {
   const { recorder, calls, clock, failures, logger } = open();
   failures.push(new ConnectionError('Unreachable', 'gone'));
   for (let index = 0; index < 1500; index += 1) recorder.record(podSubject(`p${index}`), 'Normal', 'R', 'm');

@@ -60,7 +60,7 @@ const shortRows = (
       `${name}/${version}/${plural} in ${storage.group}/${storage.resource}`,
   );
 
-test('plain documents: preferred versions first, subresources left out, vanished groups passed over, shared storage found', async (t) => {
+test('plain documents: preferred versions first, subresources omitted, removed groups skipped, shared storage detected', async (t) => {
   const { client } = await fakeServer(t, ({ url }, response) => {
     const body = plain[url];
     if (body === undefined) sendJson(response, statusBody(404, 'NotFound'), 404);
@@ -107,7 +107,7 @@ const aggregated: Record<string, object> = {
   },
 };
 
-test('aggregated documents: two requests, and those of the group versions that may share storage', async (t) => {
+test('aggregated documents: two requests, and one for each group version that may share storage', async (t) => {
   const { client, seen } = await fakeServer(t, ({ url }, response) => {
     const body = aggregated[url];
     if (body !== undefined) sendJson(response, body, 200, { 'Content-Type': aggregatedType });
@@ -121,7 +121,7 @@ test('aggregated documents: two requests, and those of the group versions that m
   t.deepEqual(seen.map(({ url }) => url).sort(), ['/api', '/apis', '/apis/apps/v1', '/apis/extensions/v1beta1']);
 });
 
-test('one aggregated and one plain document: everything is read in the plain form', async (t) => {
+test('when only one document is aggregated, discovery uses the plain documents', async (t) => {
   const { client } = await fakeServer(t, ({ url, headers }, response) => {
     const wanted = headers.accept?.includes('APIGroupDiscoveryList');
     if (url === '/apis' && wanted) sendJson(response, aggregated[url], 200, { 'Content-Type': aggregatedType });
@@ -131,7 +131,7 @@ test('one aggregated and one plain document: everything is read in the plain for
   t.is((await client.discover()).length, 6);
 });
 
-test('a server without groups, and one that fails', async (t) => {
+test('discovery succeeds without permission to read groups, and fails when the server fails', async (t) => {
   let apis = 403;
   const { client } = await fakeServer(t, ({ url }, response) => {
     if (url === '/apis') sendJson(response, statusBody(apis, 'Forbidden'), apis);

@@ -16,7 +16,7 @@ async function serve(t: ExecutionContext, listener: RequestListener): Promise<{ 
 
 const common = { timeoutMs: 60_000, clock: systemClock };
 
-test('a request is sent again when the server has closed its kept connection', async (t) => {
+test('a request is retried when the server has closed its keep-alive connection', async (t) => {
   const connections = new Map<Socket, number>();
   const { port } = await serve(t, (request, response) => {
     const requests = (connections.get(request.socket) ?? 0) + 1;
@@ -31,7 +31,7 @@ test('a request is sent again when the server has closed its kept connection', a
   t.deepEqual(await requestJson(request), { connection: 2 });
 });
 
-test('a request whose own connection fails is not sent again', async (t) => {
+test('a request whose new connection fails is not retried', async (t) => {
   let requests = 0;
   const { port } = await serve(t, (request) => {
     requests += 1;
@@ -44,7 +44,7 @@ test('a request whose own connection fails is not sent again', async (t) => {
   t.is(requests, 1);
 });
 
-test('a request is sent to another address than that of its URL, with the host of the URL', async (t) => {
+test('a request can be sent to another address than that of its URL, with the host of the URL', async (t) => {
   const { port } = await serve(t, (request, response) => {
     response.end(JSON.stringify({ host: request.headers.host, url: request.url }));
   });
@@ -55,7 +55,7 @@ test('a request is sent to another address than that of its URL, with the host o
   });
 });
 
-test('a long answer is an error', async (t) => {
+test('a response that exceeds the size limit is an error', async (t) => {
   const { port } = await serve(t, (_request, response) => void response.end(JSON.stringify('x'.repeat(2000))));
   await t.throwsAsync(requestJson({ url: `http://127.0.0.1:${port}/`, answerBytes: 1000, ...common }), {
     message: `http://127.0.0.1:${port}/: the answer is longer than 1000 bytes`,

@@ -107,7 +107,7 @@ test('objects that do not match the kind, kinds without field numbers and resour
   t.is((JSON.parse(seen[0]?.body ?? '') as { count: string }).count, 'many');
 });
 
-test('a Status in protobuf is the same error or answer as one in JSON', async (t) => {
+test('a Status in protobuf is the same error or result as one in JSON', async (t) => {
   const refusal = { ...statusBody(409, 'Conflict'), details: { name: 'a', kind: 'things' } } as Status;
   let code = 409;
   const { url } = await fakeServer(t, (_request, response) => {
@@ -132,7 +132,7 @@ test('a Status in protobuf is the same error or answer as one in JSON', async (t
   t.is(decodeEnvelope(encodeProtobufStatus(refusal)).kind, 'Status');
 });
 
-test('watches in protobuf: frames cut anywhere, ERROR as a Status, nonsense as such', async (t) => {
+test('watches in protobuf: frames may be split anywhere, ERROR is a Status, and an invalid frame is an error', async (t) => {
   const expired = encodeProtobufStatus(statusBody(410, 'Expired') as Status);
   const ends: Record<string, Buffer> = {
     error: frame('ERROR', expired),

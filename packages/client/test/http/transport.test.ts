@@ -87,7 +87,7 @@ test('requests are sent with the settings of the options', async (t) => {
   }
 });
 
-test('a path of the server is put before every path, and connections are used again', async (t) => {
+test('the path of the server URL is prepended to every path, and connections are reused', async (t) => {
   const sockets = new Set<unknown>();
   const { url, seen } = await fakeServer(t, (_request, response, raw) => {
     sockets.add(raw.socket);
@@ -121,7 +121,7 @@ function clockWithPauses(without: number) {
   return { clock, pauses: { all, begun } };
 }
 
-test('429 and 5xx with Retry-After are repeated after the time they name, changes too', async (t) => {
+test('429 and 5xx with Retry-After are retried after the given time, for writes too', async (t) => {
   const { clock, pauses } = clockWithPauses(60_000);
   const answers = [
     [429, '3'],
@@ -180,7 +180,7 @@ test('a 4xx response is never retried, even with Retry-After, nor is a resourceV
   t.is(seen.length, 2);
 });
 
-test('a change whose connection breaks is not retried and fails with OutcomeUnknown', async (t) => {
+test('a write whose connection breaks is not retried and fails with OutcomeUnknown', async (t) => {
   for (const cut of ['before', 'within'] as const) {
     const { things, seen } = await fakeServer(t, (_request, response, raw) => {
       if (cut === 'within') {
@@ -206,7 +206,7 @@ test('a change whose connection breaks is not retried and fails with OutcomeUnkn
   }
 });
 
-test('a read whose connection breaks is repeated', async (t) => {
+test('a read whose connection breaks is retried', async (t) => {
   let left = 3;
   const { things, seen } = await fakeServer(t, (_request, response, raw) => {
     if (left-- > 0) raw.socket.destroy();
@@ -226,7 +226,7 @@ test('a request to a port without a listener fails with Unreachable', async (t) 
   t.true(isConnectionError(await failureOf(client.discover()), 'Closed'), url);
 });
 
-test('time-outs: a read just fails, a change has an unknown outcome', async (t) => {
+test('time-outs: a read fails, and a write fails with an unknown outcome', async (t) => {
   const clock = new FakeClock();
   const { things, arrived } = await fakeServer(t, () => {}, { clock, timeoutMs: 7_000 });
   const reading = failureOf(things.get('a'));
@@ -241,7 +241,7 @@ test('time-outs: a read just fails, a change has an unknown outcome', async (t) 
   t.regex(error.message, /no response within 7000 ms/);
 });
 
-test('a signal ends a request that runs, waits for its turn or waits to be repeated', async (t) => {
+test('an abort signal ends a request that is running, queued or waiting for a retry', async (t) => {
   const { clock, pauses } = clockWithPauses(60_000);
   const { things, arrived } = await fakeServer(
     t,
@@ -268,7 +268,7 @@ test('a signal ends a request that runs, waits for its turn or waits to be repea
   t.true(isConnectionError(await failureOf(things.get('a', { signal: AbortSignal.abort() })), 'Aborted'));
 });
 
-test('closing ends what runs', async (t) => {
+test('closing the client ends running requests', async (t) => {
   const { things, client, arrived } = await fakeServer(t, () => {});
   const read = failureOf(things.get('a'));
   const change = failureOf(things.delete('a'));
@@ -279,7 +279,7 @@ test('closing ends what runs', async (t) => {
   t.true(isConnectionError(await failureOf(things.get('a')), 'Closed'));
 });
 
-test('answers that are no Status get the meaning of their code', async (t) => {
+test('responses that are not a Status get the meaning of their status code', async (t) => {
   let code = 404;
   const { things } = await fakeServer(t, (_request, response) => {
     response.writeHead(code, { 'Content-Type': 'text/plain' });
@@ -351,7 +351,7 @@ test('responses that are not JSON or not HTTP fail with BadAnswer', async (t) =>
   t.true(isConnectionError(await failureOf(things.get('a')), 'BadAnswer'));
 });
 
-test('remarks reach the listener, whatever is in them and however many a header holds', async (t) => {
+test('warnings reach the listener, whatever characters they contain and however many a header contains', async (t) => {
   const heard: string[] = [];
   const { things } = await fakeServer(
     t,

@@ -21,7 +21,7 @@ async function collect(events: AsyncIterable<{ type: string; object: KubeObject 
   return seen;
 }
 
-test('however the bytes are cut, the lines are the same', (t) => {
+test('lines are the same wherever the bytes are split', (t) => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\n', ' '))),
@@ -191,7 +191,7 @@ test('a watch is read as fast as its events are consumed, and ending the iterati
   await gone;
 });
 
-test('a server that does not end a watch at its time-out is left ten seconds later', async (t) => {
+test('a watch that the server does not end at its timeout is closed ten seconds later', async (t) => {
   const clock = new FakeClock();
   const { things, arrived } = await fakeServer(t, (_request, response) => streamHead(response), { clock });
   const watching = collect(things.watch({ timeoutSeconds: 30 }));
@@ -226,7 +226,7 @@ test('a watch that is answered with 429 is retried, one that is rejected is not'
   t.is(seen.length, 4);
 });
 
-test('frames with a length are the same however the bytes are cut', (t) => {
+test('length-prefixed frames are the same wherever the bytes are split', (t) => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.nat({ max: 9 })), (frames, cuts) => {
       const bytes = Buffer.concat(

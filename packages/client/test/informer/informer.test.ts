@@ -47,7 +47,7 @@ function informer(
   return { script, clock, informer: made, told, passing };
 }
 
-test('lists in pages, watches from the version of the list, and follows', async (t) => {
+test('an informer lists in pages, then watches from the resourceVersion of the list', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('a', 3), thing('b', 4)], 'next'), script.list(10, [thing('c', 5)])];
   const { informer: running, told } = informer(t, script, { pageSize: 2, labelSelector: 'x=y' });
@@ -74,7 +74,7 @@ test('lists in pages, watches from the version of the list, and follows', async 
   t.is(running.get('n/a')?.metadata?.resourceVersion, '12');
 });
 
-test('a stream that ends is followed by another from the last version, without a list', async (t) => {
+test('a watch that ends is resumed from the last resourceVersion, without a list', async (t) => {
   const script = new ScriptedClient();
   const probe = script.list(99, []);
   script.answers = [script.list(10, []), probe, probe, probe];
@@ -188,7 +188,7 @@ test('a watch ahead of the server causes a list of the latest state; after other
   ]);
 });
 
-test('pages whose token expires are followed by one whole list, and what vanished between is not kept', async (t) => {
+test('an expired continue token causes one complete list, and objects deleted in the meantime are removed', async (t) => {
   const script = new ScriptedClient();
   script.answers = [
     script.list(10, [thing('a', 1), thing('b', 2)], 'next'),
@@ -201,7 +201,7 @@ test('pages whose token expires are followed by one whole list, and what vanishe
   t.deepEqual(told, ['+n/a@1', '+n/b@2', '+n/c@15', '-n/a@1']);
 });
 
-test('a first list that fails is tried again with growing pauses; waiting for it can be given up', async (t) => {
+test('a failed first list is retried with a growing back-off; waiting for it can be aborted', async (t) => {
   const script = new ScriptedClient();
   script.answers = [failure(503, 'ServiceUnavailable'), new Error('odd'), script.list(1, [])];
   const { informer: running, passing } = informer(t, script);
@@ -217,7 +217,7 @@ test('a first list that fails is tried again with growing pauses; waiting for it
   t.true(await running.waitForSync(new AbortController().signal));
 });
 
-test('stopping during a list or a watch calls no handler any more', async (t) => {
+test('after a stop during a list or a watch, no handler is called', async (t) => {
   const script = new ScriptedClient();
   let answer: (list: ReturnType<ScriptedClient['list']>) => void = () => {};
   script.answers = [

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 setMaxListeners(0, never);
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a burst passes at once, then as many per second as agreed, in the order of asking', async (t) => {
+test('a burst passes at once, then requests pass at the configured rate in the order of arrival', async (t) => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 2, 3);
   const passed: number[] = [];

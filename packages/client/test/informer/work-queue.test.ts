@@ -40,7 +40,7 @@ function queue(t: ExecutionContext, options: Partial<WorkQueueOptions> = {}) {
   return { clock, running, queue: made, keys: () => running.map(({ key }) => key) };
 }
 
-test('a key is worked on once at a time; added meanwhile, once more', async (t) => {
+test('a key is processed by one worker at a time; a key that is added during processing is processed once more', async (t) => {
   const { queue: keys, running, keys: worked } = queue(t, { workers: 3 });
   for (const key of ['a', 'b', 'a', 'a']) keys.add(key);
   t.deepEqual(worked(), ['a', 'b']);
@@ -56,7 +56,7 @@ test('a key is worked on once at a time; added meanwhile, once more', async (t) 
   t.deepEqual([worked().length, keys.size], [3, 0]);
 });
 
-test('no more keys at once than workers', async (t) => {
+test('no more keys are processed at once than there are workers', async (t) => {
   const { queue: keys, running, keys: worked } = queue(t, { workers: 2 });
   for (const key of ['a', 'b', 'c', 'd']) keys.add(key);
   t.deepEqual(worked(), ['a', 'b']);

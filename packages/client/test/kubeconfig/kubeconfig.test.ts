@@ -95,7 +95,7 @@ const small = (name: string, server: string, current = '') =>
     contexts: [{ name, context: { cluster: name } }],
   });
 
-test('places: a path, the list in KUBECONFIG with the first deciding, the home folder only when given', async (t) => {
+test('locations: a path, the list in KUBECONFIG whose first file takes precedence, the home folder only when given', async (t) => {
   const path = await folder(t, {
     a: small('x', 'https://a'),
     b: small('x', 'https://b', 'x'),
@@ -197,7 +197,7 @@ test('a token file is read again after a minute, and the previous token is used 
   await t.throwsAsync(tokenFromFile(join(path, 'token'), clock)(), { message: /empty/ });
 });
 
-test('in a pod: address from the environment, the rest from the service account', async (t) => {
+test('in a pod: the address comes from the environment, the rest from the service account', async (t) => {
   const directory = await folder(t, { token: 'sa\n', 'ca.crt': 'CA', namespace: 'shop\n' });
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
   const { options, namespace } = await inClusterAccess({ env, directory });

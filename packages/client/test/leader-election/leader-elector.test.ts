@@ -122,7 +122,7 @@ function candidate(
   return { elector, clock, link, told };
 }
 
-test('the first candidate leads and renews; the second waits; stopping hands over at once', async (t) => {
+test('the first candidate leads and renews, the second waits; stopping releases the lease at once', async (t) => {
   const leases = new FakeLeases();
   const clock = new FakeClock();
   const a = candidate(t, leases, 'a', clock);
@@ -177,7 +177,7 @@ test('a leader that cannot reach the server stops before another begins', async 
   t.is(a.elector.leader, 'b');
 });
 
-test('requests that hang do not keep a leader in office', async (t) => {
+test('requests that hang do not extend the term of a leader', async (t) => {
   const leases = new FakeLeases();
   const a = candidate(t, leases, 'a');
   a.elector.start();
@@ -194,7 +194,7 @@ test('requests that hang do not keep a leader in office', async (t) => {
   t.true(a.elector.isLeader, 'and it leads again when they come through');
 });
 
-test('clocks that are hours apart, or jump, change nothing', async (t) => {
+test('clocks that are hours apart, or jump, do not affect the election', async (t) => {
   const leases = new FakeLeases();
   const early = new FakeClock(Date.UTC(2026, 0, 1));
   const late = new FakeClock(Date.UTC(2026, 0, 1) + 7 * 3_600_000);
@@ -229,7 +229,7 @@ test('an abandoned lease is acquired when it has not changed for the duration th
   t.is(leases.lease?.spec?.leaseTransitions, 1);
 });
 
-test('a lease that is stolen or deleted: the leader notices with its next renewal', async (t) => {
+test('a leader whose lease is taken over or deleted stops leading at its next renewal', async (t) => {
   const leases = new FakeLeases();
   const { elector, clock, told } = candidate(t, leases, 'a');
   elector.start();

@@ -82,7 +82,7 @@ test('expressions have the values, messages and costs of Kubernetes', (t) => {
   }
 });
 
-test('the greatest costs of expressions over parts of a schema are those that Kubernetes estimates', (t) => {
+test('the estimated costs of expressions over parts of a schema are those of Kubernetes', (t) => {
   // Recorded from k8s.io/apiextensions-apiserver 0.34.2: most rules are those of its own tests.
   const costs = new URL('../../../test/cel/fixtures/costs.jsonl', import.meta.url);
   let rules = 0;

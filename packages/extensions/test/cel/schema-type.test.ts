@@ -112,14 +112,14 @@ for (const [source, message] of mistakes) {
   });
 }
 
-test('a field that is not set is no key', (t) => {
+test('an expression that selects a field that is not set fails', (t) => {
   const type = schemaType({ type: 'object', properties: { a: { type: 'string' } } });
   if (type === undefined) return t.fail();
   const expression = compileExpression("self.a == ''", { variables: { self: type } });
   t.throws(() => expression.evaluate({ self: {} }), { message: 'no such key: a' });
 });
 
-test('names without a written form are not fields', (t) => {
+test('names that cannot be escaped are not fields', (t) => {
   t.is(escapeName('$ref'), undefined);
   t.is(escapeName('1st'), undefined);
   t.is(escapeName(''), undefined);

@@ -67,7 +67,7 @@ async function exportedAgain(t: ExecutionContext, source: string): Promise<Custo
 
 const specOf = ({ definitions: [first] }: { readonly definitions: readonly CustomResourceDefinition[] }) => first?.spec;
 
-test('a kind is the same after it was exported, imported and exported again', async (t) => {
+test('a kind is unchanged after an export, an import and another export', async (t) => {
   const exported = exportDefinitions([Backup]);
   t.deepEqual(exported.notes, []);
   const imported = importDefinitions(exported.definitions);
@@ -76,7 +76,7 @@ test('a kind is the same after it was exported, imported and exported again', as
   t.deepEqual(specOf({ definitions }), specOf(JSON.parse(JSON.stringify(exported))));
 });
 
-test('versions, and what a module cannot express, are stated', async (t) => {
+test('an export states the versions and what a module cannot express', async (t) => {
   const spec = (more: object) => ({
     openAPIV3Schema: {
       type: 'object',

@@ -105,7 +105,7 @@ for (const [title, rule, spec, old, errors] of cases) {
   });
 }
 
-test('a rule that costs too much ends the evaluation', (t) => {
+test('a rule that exceeds the cost limit ends the evaluation', (t) => {
   const rule = 'self.mode.contains(self.mode + self.mode)';
   const mode = 'a'.repeat(20_000);
   const why = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run";
@@ -140,11 +140,11 @@ test('rules of items, maps and the whole object have their paths', (t) => {
   ]);
 });
 
-test('a schema without rules costs nothing', (t) => {
+test('a schema without rules has no cost', (t) => {
   t.is(ruleChecksOf(schemaWith([])), undefined);
 });
 
-test('a definition with a wrong rule is rejected', (t) => {
+test('a definition with an invalid rule is rejected', (t) => {
   const errorsOf = (rule: ValidationRule) =>
     texts(checkRules(schemaWith([rule]), 's', undefined)).map((text) => text.split('\n')[0]);
   t.regex(

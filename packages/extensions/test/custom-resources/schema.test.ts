@@ -270,7 +270,7 @@ for (const [format, valid, invalid] of formats) {
   });
 }
 
-test('what an update does not change is not examined again', (t) => {
+test('values that an update does not change are not validated again', (t) => {
   const item = object({ k: { type: 'string' }, n: { type: 'integer', maximum: 5 } });
   const list: JsonSchemaProps = {
     type: 'array',
@@ -297,7 +297,7 @@ test('what an update does not change is not examined again', (t) => {
   );
 });
 
-test('an object is completed and pruned by its schema', (t) => {
+test('an object gets the defaults of its schema and is pruned by it', (t) => {
   const node = new SchemaNode(
     object({
       spec: object({
@@ -465,7 +465,7 @@ for (const [title, schema, errors] of schemas) {
   });
 }
 
-test('hostile schemas and values end in bounded time with an error', (t) => {
+test('malicious schemas and values are rejected in bounded time', (t) => {
   const alternatives: JsonSchemaProps = {
     type: 'integer',
     anyOf: Array.from({ length: 5000 }, (_, i) => ({ minimum: i + 10 })),

@@ -73,7 +73,7 @@ for (const [adapter, options, message] of [
   });
 }
 
-test('a runtime that cannot work on this machine is a MachineError, other failures stay what they are', async (t) => {
+test('a runtime that cannot be used on this machine is a MachineError; other errors are unchanged', async (t) => {
   const request = { adapter: 'oci', options: { binary: '/no/such/runc' }, source };
   const rootDir = await temporaryDirectory(t);
   await t.throwsAsync(openAdapter(request, contextBelow(rootDir)), {
@@ -87,7 +87,7 @@ test('a runtime that cannot work on this machine is a MachineError, other failur
   });
 });
 
-test('the context names the node, its directories and nothing that is not configured', async (t) => {
+test('the context contains the node, its directories and only configured values', async (t) => {
   t.deepEqual({ ...contextBelow('/r')({ name: 'lines' }), clock: 0, logger: 0 }, {
     nodeName: 'n1',
     stateDirectory: '/r/runtime-lines',

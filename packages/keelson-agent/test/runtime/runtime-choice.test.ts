@@ -29,7 +29,7 @@ for (const [engine, oci, name, reason] of [
   });
 }
 
-test('what was taken once is taken again, whatever comes up meanwhile, until the note is removed', async (t) => {
+test('a detected runtime is recorded and used again, whatever is available later, until the record is removed', async (t) => {
   const root = await temporaryDirectory(t);
   await rememberRuntime(root, (await detectRuntime(root, probes(false, false))).name);
   const later = probes(true, true);
@@ -51,7 +51,7 @@ async function listening(t: ExecutionContext, answer: RequestListener): Promise<
   return `unix://${socket}`;
 }
 
-test('an engine is what answers /_ping with the version of its API', async (t) => {
+test('a socket is an engine when it answers /_ping with an API version', async (t) => {
   const engine = await listening(t, (request, answer) => {
     answer.writeHead(request.url === '/_ping' ? 200 : 404, { 'api-version': '1.41' }).end('OK');
   });
@@ -63,7 +63,7 @@ test('an engine is what answers /_ping with the version of its API', async (t) =
   });
 });
 
-test('an engine that does not listen, or does not answer in time, is not usable', async (t) => {
+test('an engine that does not listen, or does not respond in time, is not usable', async (t) => {
   const folder = await temporaryDirectory(t);
   t.like(await probeEngine(`unix://${folder}/none.sock`), {
     usable: false,
@@ -76,7 +76,7 @@ test('an engine that does not listen, or does not answer in time, is not usable'
   t.deepEqual(probe, { usable: false, reason: `no answer within 20 ms at unix://${folder}/silent.sock` });
 });
 
-test('an OCI binary needs root and has to run', async (t) => {
+test('an OCI binary requires root and must be executable', async (t) => {
   const folder = await temporaryDirectory(t);
   const program = async (name: string, script: string) => {
     const path = join(folder, name);
@@ -124,7 +124,7 @@ test('options of the agent select a runtime adapter and its options', (t) => {
   t.like(selected({ ...configOf(), runtime: { kind: 'process' } }), { adapter: 'process', options: {} });
 });
 
-test('KEELSON_AGENT_RUNTIME selects an adapter where the options leave the choice open', (t) => {
+test('KEELSON_AGENT_RUNTIME selects an adapter when the options do not', (t) => {
   t.like(selected(configOf(), { runtime: 'process' }), { adapter: 'process', options: {} });
   t.like(selected(configOf(), { runtime: 'oci', runtimeOptions: '{"binary":"/opt/crun"}' }), {
     adapter: 'oci',

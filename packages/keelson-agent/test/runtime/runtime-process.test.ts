@@ -7,7 +7,7 @@ import { runtimeCgroupWarning, runtimeProcess } from '../../src/runtime/runtime-
 
 const facts = { hostname: () => 'node-1', fileExists: () => false };
 
-test("the runtime's process is the one that listens at its endpoint", async (t) => {
+test('the process of the runtime is the one that listens at its endpoint', async (t) => {
   const root = await temporaryDirectory(t);
   for (const pid of [1, 7, 8]) {
     mkdirSync(join(root, String(pid), 'fd'), { recursive: true });

@@ -19,7 +19,7 @@ const byDefault = '/var/run/keelson-agent/runtime.sock';
 // The process runtime needs it.
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-test('the runtime is served at the default of --container-runtime-endpoint, whatever engine runtime-a is', (t) => {
+test('the CRI socket is the default of --container-runtime-endpoint, whichever engine runtime-a uses', (t) => {
   t.is(criSocketOf(configOf([]), asGiven), byDefault);
   t.is(criSocketOf(configOf(['--runtime-a-endpoint=unix:///e.sock']), asGiven), byDefault);
 });
@@ -32,7 +32,7 @@ test('no CRI socket is served for a remote runtime, for runtime-b, with --runonc
   t.is(criSocketOf(configOf([]), { ...asGiven, runtime: 'process' }), undefined);
 });
 
-test('KEELSON_AGENT_CRI_SOCKET names another place, and is refused where it means nothing', (t) => {
+test('KEELSON_AGENT_CRI_SOCKET sets another absolute path, and is rejected where it has no effect', (t) => {
   t.is(criSocketOf(configOf([]), { criSocket: '/x.sock', runtime: 'process' }), '/x.sock');
   t.throws(() => criSocketOf(configOf([]), { ...asGiven, criSocket: 'x.sock' }), {
     instanceOf: UsageError,
@@ -44,7 +44,7 @@ test('KEELSON_AGENT_CRI_SOCKET names another place, and is refused where it mean
   });
 });
 
-test('where the socket cannot be made the agent runs on, with one warning', async (t) => {
+test('when the socket cannot be created the agent continues with one warning', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, 'file'), '');
   const logger = listeningLogger();
@@ -59,7 +59,7 @@ test('where the socket cannot be made the agent runs on, with one warning', asyn
 });
 
 onLinux(
-  'the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it',
+  'the command serves its runtime as CRI: clients list and control its pods, and the socket is removed at the end',
   async (t) => {
     t.timeout(60_000);
     const directory = await temporaryDirectory(t);

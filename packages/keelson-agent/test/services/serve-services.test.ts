@@ -26,7 +26,7 @@ for (const [title, config, serviceProxy, on] of cases) {
   });
 }
 
-test('other values, and on without an API server, are errors that name the variable', (t) => {
+test('invalid values, and "on" without an API server, are errors that name the variable', (t) => {
   t.throws(() => isServiceProxyOn(joined, { serviceProxy: 'true' }), {
     instanceOf: UsageError,
     message: 'KEELSON_AGENT_SERVICE_PROXY must be "on" or "off", not "true"',

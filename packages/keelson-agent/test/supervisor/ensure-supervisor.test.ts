@@ -9,7 +9,7 @@ import { supervisorProgram } from '../../src/supervisor/supervisor-options.ts';
 import { supervisorPlace } from '../../src/supervisor/supervisor-place.ts';
 import { otherPair, pairOf, plainPort, silentPort, tlsPort } from './listeners.ts';
 
-test("the key is made once, in a file and a folder that are their owner's alone", async (t) => {
+test('the key is created once, in a file and a folder that only their owner can access', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const made = await pairOf(rootDir);
   const { folder, pair } = supervisorPlace(rootDir);
@@ -90,7 +90,7 @@ const impostors = [
     /it presents another certificate$/,
   ],
   ['a program without TLS', plainPort, /is used by a process other than the supervisor of .*: it does not use TLS/],
-  ['a program that says nothing', silentPort, /is used by a process that does not answer/],
+  ['a program that does not respond', silentPort, /is used by a process that does not answer/],
   [
     'the supervisor of another agent',
     async (t: ExecutionContext) => tlsPort(t, await pairOf(await temporaryDirectory(t))),
@@ -99,7 +99,7 @@ const impostors = [
 ] as const;
 
 for (const [who, listen, sentence] of impostors) {
-  test(`${who} at the endpoint is refused in a sentence, and no supervisor is started`, async (t) => {
+  test(`${who} at the endpoint is rejected with one sentence, and no supervisor is started`, async (t) => {
     const port = await listen(t);
     const { ensure, place } = await ensureAt(t, port);
     const error = await t.throwsAsync(ensure(), { name: 'MachineError', message: sentence });
@@ -108,7 +108,7 @@ for (const [who, listen, sentence] of impostors) {
   });
 }
 
-test('a supervisor that has lost its record is not used blindly', async (t) => {
+test('a supervisor whose record is missing is not used', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const pair = await pairOf(rootDir);
   const port = await tlsPort(t, pair);

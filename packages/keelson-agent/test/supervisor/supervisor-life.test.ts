@@ -22,7 +22,7 @@ function optionsOf(...words: string[]) {
   return supervisorOptions(config, config.runtime as Supervised);
 }
 
-test('a supervisor is started with what its work depends on, and with nothing else', (t) => {
+test('a supervisor is started with the options that it needs, and with no others', (t) => {
   const plain = optionsOf();
   t.like(plain, { rootDir: '/r', host: '127.0.0.1', port: 15_441 });
   t.is(plain.network, undefined);
@@ -69,7 +69,7 @@ test('the record identifies a running process, and not another one with a reused
   await removeRecord(place);
 });
 
-test('options that ask for no supervisor end the one that is there', async (t) => {
+test('an existing supervisor is ended when the options do not use one', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const place = supervisorPlace(rootDir);
   await retireSupervisor(rootDir, systemClock, silentLogger);
@@ -79,7 +79,7 @@ test('options that ask for no supervisor end the one that is there', async (t) =
   t.is(await until(() => child.signalCode ?? undefined), 'SIGTERM');
 });
 
-test('a supervisor that does not have the key of now is ended, and what then still listens is refused', async (t) => {
+test('a supervisor with another key is ended, and another listener at its endpoint is rejected', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const pair = await pairOf(rootDir);
   const { identity, child } = await someProcess(t);
