@@ -57,7 +57,7 @@ for (const [title, spec, causes] of specs) {
   });
 }
 
-test('a request is read as what it says', (t) => {
+test('a certificate request is parsed into its subject, names and public key', (t) => {
   const node = readCertificateRequest(pems.node);
   t.deepEqual(node.subject, { commonName: 'system:node:n1', organizations: ['system:nodes'], others: [] });
   t.deepEqual(node.names, { dns: [], ips: [], emails: [], uris: [], others: 0 });
@@ -75,7 +75,7 @@ test('a request is read as what it says', (t) => {
   });
 });
 
-test('whatever octet of a request is changed, it is refused, and cut short it is as well', (t) => {
+test('a certificate request with any changed octet, or truncated anywhere, is rejected', (t) => {
   const der = Buffer.from(pems.serving.replace(/-----[^-]+-----/g, ''), 'base64');
   for (let at = 0; at < der.length; at += 1)
     t.throws(() => readCertificateRequest(spoilt(pems.serving, at)), { name: 'DerError' });
@@ -85,7 +85,7 @@ test('whatever octet of a request is changed, it is refused, and cut short it is
   }
 });
 
-test('who asks is what the server knows, whatever the body says', (t) => {
+test('the requesting user is the authenticated user, whatever the body contains', (t) => {
   const user: UserInfo = { name: 'jane', uid: 'u1', groups: ['a', 'b'], extra: { k: ['v'] } };
   const { object } = create(
     CertificateSigningRequest,
@@ -96,7 +96,7 @@ test('who asks is what the server knows, whatever the body says', (t) => {
   t.deepEqual(object.spec, { ...sound, username: 'jane', uid: 'u1', groups: ['a', 'b'], extra: { k: ['v'] } });
 });
 
-test('what is asked for does not change, and a status in the body of a create is gone', (t) => {
+test('the spec cannot be changed, and a status in the body of a create is dropped', (t) => {
   const born = create(CertificateSigningRequest, { ...manifest({}), status: { conditions: [condition('Approved')] } });
   t.is(born.object.status, undefined);
   const written = update(CertificateSigningRequest, born.object, (request) => {
@@ -106,7 +106,7 @@ test('what is asked for does not change, and a status in the body of a create is
   t.deepEqual(written.object.spec, born.object.spec);
 });
 
-test('a status write issues and fails, but neither decides nor takes back', (t) => {
+test('a status write can set the certificate or Failed, but cannot change approval or denial', (t) => {
   const approved = stored({ conditions: [condition('Approved')] });
   const certificate = base64(pems.cert);
   const write = (old: CertificateSigningRequest, status: NonNullable<CertificateSigningRequest['status']>) =>
@@ -143,7 +143,7 @@ function approve(old: CertificateSigningRequest, body: CertificateSigningRequest
   return next;
 }
 
-test('an approval changes conditions and metadata alone, and says when', (t) => {
+test('an approval changes only conditions and metadata, and sets the times of the condition', (t) => {
   const old = stored();
   const body = {
     ...old,
@@ -161,7 +161,7 @@ test('an approval changes conditions and metadata alone, and says when', (t) => 
   });
 });
 
-test('a decision is one of two, and stands', (t) => {
+test('approval and denial are mutually exclusive and final', (t) => {
   const denied = stored({ conditions: [condition('Denied')] });
   const both = approve(denied, stored({ conditions: [condition('Denied'), condition('Approved')] }));
   t.regex(CertificateSigningRequest.strategy.validate?.(both)[0]?.message ?? '', /mutually exclusive/);
@@ -169,7 +169,7 @@ test('a decision is one of two, and stands', (t) => {
   t.true(isStatusError(error, 'Invalid'));
 });
 
-test('a table tells who asks whom for what, and how it stands', (t) => {
+test('the table shows requestor, signer, requested duration and condition', (t) => {
   const cell = (changes: Partial<CertificateSigningRequest['status']>) =>
     row(CertificateSigningRequest, stored(changes))['Condition'];
   t.is(cell({}), 'Pending');

@@ -50,7 +50,7 @@ const two = podManifest({
   initContainers: [{ ...container, name: 'first' }],
 });
 
-test('a log is found at the agent of the node, in the only container or the one that is named, with the options that were given', (t) => {
+test('a log is located at the agent of the node, for the only or the named container, with the given options', (t) => {
   t.deepEqual(locate(Pod, 'log', { parent: placed }), {
     to: 'agent',
     node: 'n1',
@@ -76,7 +76,7 @@ test('a log is found at the agent of the node, in the only container or the one 
   });
 });
 
-test('a pod without a node has an empty log, and no streams', async (t) => {
+test('a pod without a node has an empty log, and its streams are rejected', async (t) => {
   t.deepEqual(locate(Pod, 'log', { parent: podManifest() }), { to: 'nothing' });
   for (const name of ['exec', 'attach', 'portforward']) {
     t.deepEqual(await refused(t, () => locate(Pod, name, { parent: podManifest() })), [
@@ -99,7 +99,7 @@ test('of several containers one has to be named, and it has to exist', async (t)
   }
 });
 
-test('what cannot be about a log is refused field by field', (t) => {
+test('invalid options of a log are rejected field by field', (t) => {
   const errors = (options: Record<string, unknown>) =>
     (find(Pod, 'log').validate?.(options) ?? []).map(({ field }) => field);
   t.deepEqual(errors({ tailLines: -1, limitBytes: 0, sinceSeconds: 0 }), ['tailLines', 'limitBytes', 'sinceSeconds']);
@@ -107,7 +107,7 @@ test('what cannot be about a log is refused field by field', (t) => {
   t.deepEqual(errors({ tailLines: 0, limitBytes: 1, sinceSeconds: 1 }), []);
 });
 
-test('streams speak the words of the agent', (t) => {
+test('requests for streams are translated to the paths and parameters of the agent', (t) => {
   const options = { stdin: true, stdout: true, stderr: false, tty: true, command: ['sh', '-c', 'a & b'] };
   const common = { to: 'agent', node: 'n1' };
   t.deepEqual(locate(Pod, 'exec', { parent: placed, options }), {
@@ -127,7 +127,7 @@ test('streams speak the words of the agent', (t) => {
   });
 });
 
-test('the proxy of a pod leads to the port that is named, else the first that is declared, else that of the scheme', async (t) => {
+test('the proxy of a pod leads to the named port, else the first declared one, else that of the scheme', async (t) => {
   const pod = (ports: object[] = [], podIP = '10.1.2.3') => ({
     ...podManifest({ containers: [container, { ...container, name: 'web', ports }] }),
     status: { podIP },
@@ -154,7 +154,7 @@ test('the proxy of a node leads to its agent, or to another port of it', (t) => 
   t.deepEqual(found('n1:9100'), { to: 'node', node: 'n1', port: 9100, scheme: 'http', path: '/metrics', query: '' });
 });
 
-test('the proxy of a service leads to a ready pod behind it, and to nothing that only endpoints speak of', async (t) => {
+test('the proxy of a service leads to a ready pod behind it, and to no address that belongs to no pod', async (t) => {
   const targetRef = { kind: 'Pod', name: 'p', namespace: 'default' };
   const port = { name: 'web', port: 8080 };
   const found = async (name: string, subsets: object[]) =>

@@ -68,7 +68,7 @@ for (const [old, twin] of [
   const { toStorage, fromStorage, isRelabel } = old.storage!;
   const isDeployment = old.kind === 'Deployment';
 
-  test(`${old.kind}: what is stored comes back as it was written`, (t) => {
+  test(`${old.kind}: an object is unchanged after conversion to storage and back`, (t) => {
     const arbitrary = fc.record({
       ...common,
       own: annotations,
@@ -98,7 +98,7 @@ for (const [old, twin] of [
     );
   });
 
-  test(`${old.kind}: what apps/v1 stored survives a write through extensions/v1beta1`, (t) => {
+  test(`${old.kind}: fields of apps/v1 survive a write through extensions/v1beta1`, (t) => {
     fc.assert(
       fc.property(fc.record({ ...common, own: annotations }), ({ replicas, minReadySeconds, image, own }) => {
         const selector = { matchLabels: { app: 'web' } };
@@ -119,7 +119,7 @@ for (const [old, twin] of [
   });
 }
 
-test('a rollback and a template count are annotations in apps/v1 and fields in extensions/v1beta1', (t) => {
+test('rollback and template generation are annotations in apps/v1 and fields in extensions/v1beta1', (t) => {
   const deployment = create(
     ExtensionsV1beta1Deployment,
     workloadManifest('extensions/v1beta1', 'Deployment', { rollbackTo: { revision: 3 } }),
@@ -135,7 +135,7 @@ test('a rollback and a template count are annotations in apps/v1 and fields in e
   t.false(ExtensionsV1beta1DaemonSet.storage!.isRelabel(Buffer.from(JSON.stringify(kept))));
 });
 
-test('what extensions/v1beta1 stores is valid apps/v1', (t) => {
+test('an object written through extensions/v1beta1 is valid in apps/v1', (t) => {
   for (const [old, twin] of [
     [ExtensionsV1beta1Deployment, Deployment],
     [ExtensionsV1beta1ReplicaSet, ReplicaSet],

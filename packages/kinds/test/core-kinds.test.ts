@@ -35,7 +35,7 @@ table(ConfigMap, [
   ['more than 1 MiB of letters of two bytes', { data: { a: 'é'.repeat(mebibyte / 2 + 1) } }, ['data TooLong']],
 ]);
 
-test('immutable data cannot be changed, nor the mark taken away', (t) => {
+test('immutable data cannot be changed, nor made mutable', (t) => {
   const old = create(ConfigMap, object({ data: { a: '1' }, immutable: true })).object;
   t.deepEqual(
     update(ConfigMap, old, (map) => {
@@ -89,7 +89,7 @@ table(Secret, [
   ['a type of its own', { type: 'example.com/mine' }, []],
 ]);
 
-test('plain text is merged over the data and never kept', (t) => {
+test('stringData is merged over the data and never stored', (t) => {
   const { object: secret } = create(
     Secret,
     object({ data: { a: base64('1'), b: base64('2') }, stringData: { b: 'ü', c: '' } }),
@@ -100,7 +100,7 @@ test('plain text is merged over the data and never kept', (t) => {
   t.deepEqual(row(Secret, secret), { Name: 'x', Type: 'Opaque', Data: 3, Age: '<unknown>' });
 });
 
-test('a hostile key of plain text is data like any other', (t) => {
+test('the key __proto__ of stringData is ordinary data', (t) => {
   const fields = JSON.parse('{"stringData":{"__proto__":"x"}}') as Record<string, unknown>;
   const { object: secret, causes } = create(Secret, object(fields));
   t.deepEqual(causes, []);
@@ -108,7 +108,7 @@ test('a hostile key of plain text is data like any other', (t) => {
   t.is(({} as Record<string, unknown>)['x'], undefined);
 });
 
-test('the type of a secret is fixed, and contents never appear in messages', (t) => {
+test('the type of a secret cannot be changed, and contents never appear in messages', (t) => {
   const old = create(Secret, object({ type: 'a/b' })).object;
   t.deepEqual(
     update(Secret, old, (secret) => {
@@ -121,13 +121,13 @@ test('the type of a secret is fixed, and contents never appear in messages', (t)
   t.false(error?.message.includes('hush'));
 });
 
-test('tokens are not exported', (t) => {
+test('service account tokens are exported only by an exact export', (t) => {
   const token = create(Secret, object({ type: 'kubernetes.io/service-account-token' })).object;
   t.throws(() => Secret.strategy.export?.(token, false));
   t.notThrows(() => Secret.strategy.export?.(token, true));
 });
 
-test('a namespace begins active, held by its finalizer and labelled with its name', (t) => {
+test('a new namespace is Active, has its finalizer and is labelled with its name', (t) => {
   const { object: namespace, causes } = create(Namespace, {
     metadata: { name: 'a', labels: { x: 'y' } },
     status: { phase: 'Terminating' },
@@ -161,7 +161,7 @@ test('a finalizer of a namespace is a qualified name', (t) => {
   ]);
 });
 
-test('deletion makes a namespace terminating, and three of them last', (t) => {
+test('deletion makes a namespace Terminating; default, kube-system and kube-public cannot be deleted', (t) => {
   const namespace = create(Namespace, { metadata: { name: 'a' } }).object;
   namespace.metadata!.deletionTimestamp = '2026-01-02T12:00:00Z';
   Namespace.strategy.beginDeletion?.(namespace, undefined as never);
@@ -190,13 +190,13 @@ table(Event, [
   ],
 ]);
 
-test('a cluster-wide object has its events in default only', (t) => {
+test('events of a cluster-scoped object are in the namespace default', (t) => {
   t.deepEqual(create(Event, object(about(undefined), { namespace: 'other' })).causes, [
     'involvedObject.namespace Invalid',
   ]);
 });
 
-test('the row of an event, and its time to live', (t) => {
+test('the table row of an event and its time to live', (t) => {
   const { object: event } = create(Event, {
     ...object({
       involvedObject: { kind: 'Pod', name: 'p', namespace: 'default', fieldPath: 'spec.containers{app}' },
@@ -271,7 +271,7 @@ table(Node, [
   ],
 ]);
 
-test('a node registers with its status; what is left for pods is all of it by default', (t) => {
+test('a node is created with its status; its allocatable resources are its capacity by default', (t) => {
   const { object: node } = create(Node, {
     metadata: { name: 'n' },
     spec: { podCIDR: '10.0.0.0/24' },
@@ -291,7 +291,7 @@ test('a node registers with its status; what is left for pods is all of it by de
   t.deepEqual(moved.causes, ['spec.podCIDRs Forbidden']);
 });
 
-test('the row of a node', (t) => {
+test('the table row of a node', (t) => {
   const { object: node } = create(Node, {
     metadata: { name: 'n', labels: { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/role': 'edge' } },
     spec: { unschedulable: true },
@@ -314,7 +314,7 @@ test('the row of a node', (t) => {
   t.is(row(Node, { metadata: { name: 'm' } })['Status'], 'Unknown');
 });
 
-test('export leaves out the status of a node and the tokens of an account', (t) => {
+test('export omits the status of a node and the tokens of a service account', (t) => {
   const { object: node } = create(Node, { metadata: { name: 'n' }, status: { capacity: { cpu: '4' } } });
   Node.strategy.export?.(node, true);
   t.is(node.status?.capacity?.['cpu'], '4');
@@ -325,7 +325,7 @@ test('export leaves out the status of a node and the tokens of an account', (t) 
   t.deepEqual(account.secrets, [{ name: 'mine' }]);
 });
 
-test('an account keeps the names of its secrets only', (t) => {
+test('a service account keeps only the names of its secrets', (t) => {
   const { object: account } = create(
     ServiceAccount,
     object({ secrets: [{ name: 's', uid: 'u', namespace: 'other' }] }),

@@ -131,7 +131,7 @@ for (const [title, spec, messages] of [
   });
 }
 
-test('the older version is validated as what it is stored as', (t) => {
+test('autoscaling/v1 is validated like its stored form in autoscaling/v2', (t) => {
   t.deepEqual(create(Old, autoscaler('v1', { targetCPUUtilizationPercentage: 0 })).messages, [
     `${at}.resource.target.averageUtilization: Invalid value: 0: must be greater than 0`,
   ]);
@@ -160,7 +160,7 @@ const status = fc.record({
   conditions: fc.option(fc.constant([{ type: 'AbleToScale', status: 'True' }]), { nil: undefined }),
 });
 
-test('what autoscaling/v2 stored survives a write through autoscaling/v1', (t) => {
+test('fields of autoscaling/v2 survive a write through autoscaling/v1', (t) => {
   const arbitrary = fc.record({
     metrics,
     status,
@@ -183,7 +183,7 @@ test('what autoscaling/v2 stored survives a write through autoscaling/v1', (t) =
   );
 });
 
-test('what autoscaling/v1 wrote comes back, with annotations of any content', (t) => {
+test('objects of autoscaling/v1 are unchanged after storage, with annotations of any content', (t) => {
   const text = fc.oneof(fc.string(), fc.json(), fc.constantFrom('[null]', '[{}]', '{"scaleUp":1}', '[{"type":1}]'));
   const annotations = fc.dictionary(
     fc.constantFrom(

@@ -359,7 +359,7 @@ test('the status of an indexed Job has valid indexes', (t) => {
   ]);
 });
 
-test('the end of a Job is final', (t) => {
+test('the conditions and counters of a finished Job are final', (t) => {
   const { object } = create(Job, job());
   object.status = { startTime: start, completionTime: end, succeeded: 1, failed: 1, conditions: complete };
   const undone = updateStatus(Job, object, (next) => {
@@ -506,7 +506,7 @@ for (const [text, message] of [
   ['@never', 'unrecognized descriptor: @never'],
   ['@every x', 'failed to parse duration @every x: time: invalid duration "x"'],
 ] as const) {
-  test(`${text} is no schedule`, (t) => {
+  test(`${text} is not a valid schedule`, (t) => {
     t.is(t.throws(() => parseSchedule(text)).message, message);
   });
 }

@@ -55,7 +55,7 @@ test('apps/v1 is preferred to its older versions', (t) => {
 });
 
 for (const fact of facts) {
-  test(`${fact.kind} of ${fact.group || 'core'}/${fact.version} is what clients know`, (t) => {
+  test(`${fact.kind} of ${fact.group || 'core'}/${fact.version} matches the published facts`, (t) => {
     const kind = definitionOf(fact);
     t.is(kind.names.plural, fact.plural);
     t.is(kind.names.singular, fact.singular);
@@ -80,7 +80,7 @@ for (const fact of facts) {
     t.is(kind.strategy.deleteReturnsObject ?? false, fact.deleteReturns !== 'Status');
   });
 
-  test(`${fact.kind} of ${fact.group || 'core'}/${fact.version} has cells and selectors for an empty object`, (t) => {
+  test(`${fact.kind} of ${fact.group || 'core'}/${fact.version} has table cells and selectors for an empty object`, (t) => {
     const kind = definitionOf(fact);
     const empty = { metadata: { name: 'x' }, spec: { template: { spec: {} } } };
     for (const column of kind.columns) t.notThrows(() => column.value(empty, { now: new Date(0) }), column.name);

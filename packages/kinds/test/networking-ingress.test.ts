@@ -59,7 +59,7 @@ const spec = fc.record(
 );
 const status = fc.constantFrom(undefined, { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } });
 
-test('what is stored comes back as it was written, in the canonical order of both versions', (t) => {
+test('an Ingress is unchanged after storage, with its fields in the canonical order of both versions', (t) => {
   fc.assert(
     fc.property(spec, status, (wanted, state) => {
       const manifest = { ...ingress(wanted), ...(state ? { status: state } : {}) };
@@ -73,7 +73,7 @@ test('what is stored comes back as it was written, in the canonical order of bot
   );
 });
 
-test('what the older version wrote comes back to it, with open path types made explicit by the newer one', (t) => {
+test('objects of extensions/v1beta1 are unchanged; networking.k8s.io/v1 sets missing path types', (t) => {
   const old = (pathType: string | undefined) => ({
     apiVersion: 'extensions/v1beta1',
     kind: 'Ingress',
@@ -112,7 +112,7 @@ test('what the older version wrote comes back to it, with open path types made e
   t.false(conversion.isRelabel(Buffer.from(JSON.stringify(old('Exact')))));
 });
 
-test('neither direction touches its argument', (t) => {
+test('neither direction of the conversion changes its argument', (t) => {
   const object = decoderOf(Ingress.schema)(
     ingress({ defaultBackend: { service }, ...rule({ pathType: 'Exact', path: '/', backend: { service } }) }),
   ).value;
@@ -184,4 +184,4 @@ const bad: readonly (readonly [title: string, spec: Record<string, unknown>, cau
   ['an empty list of paths', { rules: [{ http: { paths: [] } }] }, ['spec.rules[0].http.paths Required']],
 ];
 for (const [title, wanted, causes] of bad)
-  test(`${title} is refused`, (t) => t.deepEqual(create(Ingress, ingress(wanted)).causes, causes));
+  test(`${title} is rejected`, (t) => t.deepEqual(create(Ingress, ingress(wanted)).causes, causes));

@@ -82,7 +82,7 @@ test('the status of a PodDisruptionBudget has counts and conditions in the share
   ]);
 });
 
-test('the row of a PodDisruptionBudget', (t) => {
+test('the table row of a PodDisruptionBudget', (t) => {
   const { object } = create(PodDisruptionBudget, budget({ maxUnavailable: '30%' }));
   object.status = { disruptionsAllowed: 2, currentHealthy: 3, desiredHealthy: 1, expectedPods: 3 };
   t.deepEqual(row(PodDisruptionBudget, object), {

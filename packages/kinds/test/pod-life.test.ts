@@ -6,7 +6,7 @@ import { create, defaulted, row, update, updateStatus } from './helpers/writes.t
 
 const stored = (spec: Record<string, unknown> = {}) => create(Pod, podManifest(spec)).object;
 
-test('a pod gets every default of the reference', (t) => {
+test('a pod has all defaults of the reference implementation', (t) => {
   const { spec, status } = stored({
     hostNetwork: true,
     serviceAccount: 'robot',
@@ -88,7 +88,7 @@ for (const [title, containers, expected] of [
     'Burstable',
   ],
   [
-    'equal amounts in other words',
+    'equal quantities in other notation',
     [
       {
         ...container,
@@ -105,7 +105,7 @@ for (const [title, containers, expected] of [
   });
 }
 
-test('status in a create body is dropped; a gated pod says so', (t) => {
+test('the status of a create body is dropped; a pod with scheduling gates has the condition SchedulingGated', (t) => {
   const manifest = { ...podManifest({ schedulingGates: [{ name: 'x.io/g' }] }), status: { phase: 'Running' } };
   const { object, causes } = create(Pod, manifest);
   t.deepEqual(causes, []);
@@ -113,7 +113,7 @@ test('status in a create body is dropped; a gated pod says so', (t) => {
   t.is(object.status?.conditions?.[0]?.reason, 'SchedulingGated');
 });
 
-test('an update may change images, lower the deadline and add tolerations', (t) => {
+test('an update may change images, lower the active deadline and add tolerations', (t) => {
   const old = stored({ activeDeadlineSeconds: 100, initContainers: [{ ...container, name: 'i' }] });
   const { causes } = update(Pod, old, ({ spec }) => {
     spec.containers[0]!.image = 'nginx:2';
@@ -176,13 +176,13 @@ const changes: readonly [string, (pod: Pod) => void, readonly string[]][] = [
   ],
 ];
 for (const [title, change, causes] of changes) {
-  test(`an update with ${title} is refused`, (t) => {
+  test(`an update with ${title} is rejected`, (t) => {
     const old = stored({ activeDeadlineSeconds: 100, tolerations: [{ key: 'a', operator: 'Exists' }] });
     t.deepEqual(update(Pod, old, change).causes, causes);
   });
 }
 
-test('a gated pod may be narrowed and released', (t) => {
+test('the node selector of a pod with scheduling gates may only be narrowed, and the gates may be removed', (t) => {
   const old = stored({ schedulingGates: [{ name: 'x.io/g' }], nodeSelector: { a: 'b' } });
   const narrowed = update(Pod, old, ({ spec }) => {
     spec.nodeSelector = { a: 'b', c: 'd' };
@@ -195,7 +195,7 @@ test('a gated pod may be narrowed and released', (t) => {
   t.deepEqual(widened.causes, ['spec.nodeSelector Invalid']);
 });
 
-test('a status write keeps spec and owners, and does not wake the dead', (t) => {
+test('a status write keeps spec and owners, and cannot restart a terminated container of policy Never', (t) => {
   const old = stored({ restartPolicy: 'Never' });
   old.status = {
     phase: 'Running',
@@ -214,14 +214,14 @@ test('a status write keeps spec and owners, and does not wake the dead', (t) => 
 });
 
 for (const [title, spec, phase, requested, expected] of [
-  ['its own period', { nodeName: 'n' }, 'Running', undefined, 30],
-  ['the wished period', { nodeName: 'n' }, 'Running', 5, 5],
-  ['nothing when asked for', { nodeName: 'n' }, 'Running', 0, undefined],
-  ['one second for a negative wish', { nodeName: 'n' }, 'Running', -1, 1],
-  ['nothing without a node', {}, 'Pending', 30, undefined],
-  ['nothing after its end', { nodeName: 'n' }, 'Failed', 30, undefined],
+  ['that of its specification', { nodeName: 'n' }, 'Running', undefined, 30],
+  ['the requested one', { nodeName: 'n' }, 'Running', 5, 5],
+  ['absent when 0 is requested', { nodeName: 'n' }, 'Running', 0, undefined],
+  ['one second when a negative one is requested', { nodeName: 'n' }, 'Running', -1, 1],
+  ['absent without a node', {}, 'Pending', 30, undefined],
+  ['absent after its end', { nodeName: 'n' }, 'Failed', 30, undefined],
 ] as const) {
-  test(`a pod gets ${title} to end`, (t) => {
+  test(`the grace period of a pod is ${title}`, (t) => {
     const pod = stored(spec);
     pod.status = { phase };
     t.is(Pod.strategy.gracePeriod?.(pod, requested), expected);
@@ -260,7 +260,7 @@ const ready = [
   { type: 'Ready', status: 'True' },
 ];
 
-test('the row of a new pod', (t) => {
+test('the table row of a new pod', (t) => {
   t.deepEqual(shown({ phase: 'Pending' }), {
     Name: 'p',
     Ready: '0/3',
@@ -358,12 +358,12 @@ const rows: readonly [
   ],
 ];
 for (const [title, podStatus, expected, metadata] of rows) {
-  test(`the row of a ${title}`, (t) => {
+  test(`the table row of a ${title}`, (t) => {
     t.like(shown(podStatus, metadata), expected);
   });
 }
 
-test('rows of finished pods are marked', (t) => {
+test('table rows of finished pods have the condition Completed', (t) => {
   const pod = stored();
   t.deepEqual(Pod.rowConditions?.(pod), []);
   pod.status = { phase: 'Failed' };

@@ -79,7 +79,7 @@ test('names of roles and bindings may contain colons', (t) => {
   for (const kind of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) t.is(kind.strategy.nameRule, 'pathSegment');
 });
 
-test('the group of a role and of users and groups is filled in', (t) => {
+test('the API group of roles and of users and groups has a default', (t) => {
   const { roleRef, subjects } = defaulted(RoleBinding, {
     metadata,
     roleRef: { kind: 'Role', name: 'r' },

@@ -62,7 +62,7 @@ for (const [title, spec, messages] of [
   });
 }
 
-test('a status of a ReplicationController must not contradict itself', (t) => {
+test('the status of a ReplicationController must be consistent', (t) => {
   const old = create(ReplicationController, controller()).object;
   const { messages } = updateStatus(ReplicationController, old, (object) => {
     object.status = { replicas: 2, readyReplicas: 1, availableReplicas: 2 };
@@ -70,7 +70,7 @@ test('a status of a ReplicationController must not contradict itself', (t) => {
   t.deepEqual(messages, ['status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas']);
 });
 
-test('a PodTemplate is validated and shown', (t) => {
+test('a PodTemplate is validated and has a table row', (t) => {
   const manifest = { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'web' }, template };
   const { object, messages } = create(PodTemplate, manifest);
   t.deepEqual(messages, []);

@@ -86,7 +86,7 @@ for (const [kind, groups] of [
   [SubjectAccessReview, 'groups'],
   [AuthorizationV1beta1SubjectAccessReview, 'group'],
 ] as const) {
-  test(`${kind.apiVersion} SubjectAccessReview asks about the user it names`, async (t) => {
+  test(`${kind.apiVersion} SubjectAccessReview is decided for the user in its spec`, async (t) => {
     const { answer, asked } = await ask(kind, {
       spec: {
         resourceAttributes: { ...pods, group: 'g', version: 'v', subresource: 'log', name: 'n' },
@@ -122,7 +122,7 @@ for (const [kind, groups] of [
   });
 }
 
-test('denied is said only when it is, and never beside allowed', async (t) => {
+test('denied is set only for an explicit denial, and never together with allowed', async (t) => {
   const decided = async (decision: { allowed: boolean; denied?: boolean }) => {
     const manifest = { spec: { user: 'bob', resourceAttributes: pods } };
     return (await ask(SubjectAccessReview, manifest, { authorizer: { authorize: () => decision } })).answer?.status;
@@ -137,7 +137,7 @@ for (const kind of [
   LocalSubjectAccessReview,
   SelfSubjectAccessReview,
 ] as readonly KindDefinition[]) {
-  test(`${kind.kind} asks exactly one question`, async (t) => {
+  test(`${kind.kind} contains exactly one of resource and non-resource attributes`, async (t) => {
     const options = kind === LocalSubjectAccessReview ? { namespace: 'team' } : {};
     const whom = kind === SelfSubjectAccessReview ? {} : { user: 'bob' };
     const causes = async (spec: Record<string, unknown>) =>
@@ -152,7 +152,7 @@ for (const kind of [
   });
 }
 
-test('a review about somebody names somebody, and a review has no metadata', async (t) => {
+test('a SubjectAccessReview requires a user or groups, and reviews have no metadata', async (t) => {
   t.deepEqual((await ask(SubjectAccessReview, { spec: { resourceAttributes: pods } })).causes, ['spec.user Invalid']);
   const spec = { user: 'bob', resourceAttributes: pods };
   t.deepEqual((await ask(SubjectAccessReview, { metadata: { name: 'x' }, spec })).causes, ['metadata Invalid']);
@@ -163,7 +163,7 @@ for (const kind of [
   LocalSubjectAccessReview,
   AuthorizationV1beta1LocalSubjectAccessReview,
 ] as readonly KindDefinition[]) {
-  test(`${kind.apiVersion} LocalSubjectAccessReview is about its own namespace`, async (t) => {
+  test(`${kind.apiVersion} LocalSubjectAccessReview is limited to its own namespace`, async (t) => {
     const spec = { user: 'bob', resourceAttributes: pods };
     t.like(await ask(kind, { spec }, { namespace: 'team' }), { causes: [], answer: { status: { allowed: true } } });
     const elsewhere = await ask(kind, { spec }, { namespace: 'other' });
@@ -181,7 +181,7 @@ for (const kind of [
   SelfSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectAccessReview,
 ] as readonly KindDefinition[]) {
-  test(`${kind.apiVersion} SelfSubjectAccessReview asks about the caller`, async (t) => {
+  test(`${kind.apiVersion} SelfSubjectAccessReview is decided for the caller`, async (t) => {
     const { asked, answer } = await ask(kind, { spec: { resourceAttributes: { verb: '*', resource: '*' } } });
     t.is(asked[0]?.user, jane);
     t.deepEqual(answer?.status, { allowed: false, reason: 'because' });
@@ -189,7 +189,7 @@ for (const kind of [
 }
 
 for (const kind of [SelfSubjectRulesReview, AuthorizationV1beta1SelfSubjectRulesReview] as readonly KindDefinition[]) {
-  test(`${kind.apiVersion} SelfSubjectRulesReview lists what the caller may do`, async (t) => {
+  test(`${kind.apiVersion} SelfSubjectRulesReview lists the permissions of the caller`, async (t) => {
     const rules = {
       resourceRules: [
         { verbs: ['get'], apiGroups: [''], resources: ['pods'] },
@@ -212,7 +212,7 @@ for (const kind of [SelfSubjectRulesReview, AuthorizationV1beta1SelfSubjectRules
 }
 
 for (const kind of [TokenReview, AuthenticationV1beta1TokenReview] as readonly KindDefinition[]) {
-  test(`${kind.apiVersion} TokenReview tells who is behind a token`, async (t) => {
+  test(`${kind.apiVersion} TokenReview identifies the user of a token`, async (t) => {
     const spec = { token: 'secret', audiences: ['a', 'b'] };
     const known = await ask(
       kind,
@@ -235,7 +235,7 @@ for (const kind of [TokenReview, AuthenticationV1beta1TokenReview] as readonly K
   });
 }
 
-test('SelfSubjectReview tells who the caller is', async (t) => {
+test('SelfSubjectReview identifies the caller', async (t) => {
   const { answer } = await ask(SelfSubjectReview, {});
   t.deepEqual(answer?.metadata, { creationTimestamp: '2026-01-02T12:00:00Z' });
   t.deepEqual(answer?.status, {
@@ -243,7 +243,7 @@ test('SelfSubjectReview tells who the caller is', async (t) => {
   });
 });
 
-test('every answer fits the schema of its kind', async (t) => {
+test('every response matches the schema of its kind', async (t) => {
   const reviews = builtinKinds.filter(({ virtual, group }) => virtual && group !== '');
   t.is(reviews.length, 11);
   for (const kind of reviews) {

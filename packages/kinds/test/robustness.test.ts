@@ -25,7 +25,7 @@ function withOnePortEach<T extends object>(object: T): T {
   ) as T;
 }
 
-test('what is wrong in too many places is answered briefly, and soon', (t) => {
+test('an object with too many errors is rejected with at most 101 causes in bounded time', (t) => {
   const labels = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`no label ${i}`, '']));
   const tolerations = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i}`, operator: 'Exists' }));
   const pod = create(Pod, podManifest({ nodeSelector: labels }));
@@ -38,7 +38,7 @@ test('what is wrong in too many places is answered briefly, and soon', (t) => {
   t.true(performance.now() - start < 60_000, 'comparing tolerations takes quadratic time');
 });
 
-test('endpoints are counted, not multiplied out, for the table', (t) => {
+test('the table counts combinations of addresses and ports without enumerating them', (t) => {
   const addresses = Array.from({ length: 30_000 }, () => ({ ip: '10.0.0.1' }));
   const ports = Array.from({ length: 30_000 }, (_, i) => ({ port: i + 1, name: `p${i}` }));
   const cell = row(Endpoints, { metadata: { name: 'e' }, subsets: [{ addresses, ports }] })['Endpoints'];
@@ -79,7 +79,7 @@ for (const kind of builtinKinds) {
     t.true(met > rounds / 4, `only ${met} objects were decodable`);
   });
 
-  test(`${title}: defaults are idempotent and canonical, and an unchanged object may always be written`, (t) => {
+  test(`${title}: defaults are idempotent and canonical, and an update without changes is valid`, (t) => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const object = objectOf(kind, seed);
@@ -98,7 +98,7 @@ for (const kind of builtinKinds) {
 
   if (kind.storage) {
     const { storage } = kind;
-    test(`${title}: every object survives being stored as ${storage.kind.apiVersion}`, (t) => {
+    test(`${title}: every object is unchanged after storage as ${storage.kind.apiVersion}`, (t) => {
       fc.assert(
         fc.property(fc.nat(), (seed) => {
           const object = objectOf(kind, seed);

@@ -74,7 +74,7 @@ const serviceCases: readonly Case[] = [
     ['spec.sessionAffinityConfig.clientIP.timeoutSeconds Invalid'],
   ],
   [
-    'a policy for outside traffic that never comes',
+    'a policy for external traffic without external addresses',
     { externalTrafficPolicy: 'Local' },
     ['spec.externalTrafficPolicy Invalid'],
   ],
@@ -99,7 +99,7 @@ for (const [title, spec, causes] of serviceCases) {
   });
 }
 
-test('defaults of a service follow its type', (t) => {
+test('defaults of a service depend on its type', (t) => {
   t.deepEqual(defaulted(Service, serviceManifest()).spec, {
     ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     selector: { app: 'web' },
@@ -125,7 +125,7 @@ test('defaults of a service follow its type', (t) => {
   t.is(alias.ipFamilies, undefined);
 });
 
-test('an update keeps the address when it is left out, and refuses another one', (t) => {
+test('an update keeps an omitted cluster IP and rejects a different one', (t) => {
   const old = create(Service, serviceManifest({ clusterIP: '10.0.0.1' })).object;
   const left = update(Service, old, ({ spec }) => {
     delete spec.clusterIP;
@@ -145,7 +145,7 @@ test('an update keeps the address when it is left out, and refuses another one',
   t.deepEqual(half.causes, ['spec.clusterIP Invalid']);
 });
 
-test('a service that has no address yet can be given one', (t) => {
+test('a cluster IP can be assigned to a service that has none', (t) => {
   const old = create(Service, serviceManifest()).object;
   t.deepEqual(
     update(Service, old, ({ spec }) => {
@@ -155,7 +155,7 @@ test('a service that has no address yet can be given one', (t) => {
   );
 });
 
-test('node ports are kept when left out, and dropped with the type', (t) => {
+test('omitted node ports are kept, and removed when the type no longer has them', (t) => {
   const old = create(Service, serviceManifest({ type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] })).object;
   const kept = update(Service, old, ({ spec }) => void delete spec.ports![0]!.nodePort);
   t.is(kept.object.spec.ports?.[0]?.nodePort, 30080);
@@ -173,7 +173,7 @@ test('node ports are kept when left out, and dropped with the type', (t) => {
   t.is(alias.object.spec.clusterIP, undefined);
 });
 
-test('export leaves out what one cluster has given', (t) => {
+test('export omits addresses and ports that the cluster assigned', (t) => {
   const made = create(
     Service,
     serviceManifest({ type: 'NodePort', clusterIP: '10.0.0.1', ports: [{ port: 80, nodePort: 30080 }] }),
@@ -219,7 +219,7 @@ for (const [title, spec, status, expected] of [
     { 'Cluster-IP': '<none>', 'External-IP': 'a.b' },
   ],
 ] as const) {
-  test(`the row of a service ${title}`, (t) => {
+  test(`the table row of a service ${title}`, (t) => {
     const service = create(Service, serviceManifest(spec)).object;
     service.status = structuredClone(status) as NonNullable<Service['status']>;
     t.like(row(Service, service), expected as Record<string, unknown>);
@@ -259,7 +259,7 @@ for (const [title, spec, causes] of ingressCases) {
   });
 }
 
-test('rows of ingresses', (t) => {
+test('table rows of ingresses', (t) => {
   const hosts = ['a.io', 'b.io', 'c.io', 'd.io', 'e.io'].map((host) => ({ host }));
   const many = create(Ingress, ingressManifest({ rules: hosts, tls: [{}], ingressClassName: 'nginx' })).object;
   many.status = { loadBalancer: { ingress: ingresses } };
@@ -302,7 +302,7 @@ for (const [title, subset, causes] of [
   });
 }
 
-test('rows of endpoints', (t) => {
+test('table rows of endpoints', (t) => {
   const addresses = [{ ip: '10.0.0.1' }, { ip: '2001:db8::1' }];
   const two = create(
     Endpoints,
@@ -319,7 +319,7 @@ test('rows of endpoints', (t) => {
   t.is(row(Endpoints, { metadata: {} })['Endpoints'], '<none>');
 });
 
-test('a condition without the time of its change is accepted and has null there, as Go writes a zero time', (t) => {
+test('a condition without lastTransitionTime is accepted and has null there, as Go writes a zero time', (t) => {
   const condition = { type: 'Ready', status: 'True', reason: 'Test', message: '', lastTransitionTime: null };
   const service = defaulted(Service, { ...serviceManifest(), status: { conditions: [condition] } });
   t.deepEqual(service.status?.conditions, [condition] as never);

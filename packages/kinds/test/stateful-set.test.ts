@@ -75,7 +75,7 @@ for (const [title, spec, messages] of [
     ],
   ],
   [
-    'a word as pace',
+    'a text as pace',
     strategy({ type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 'half' } }),
     [
       `${pace}.maxUnavailable: Invalid value: "half": a valid percent string must be a numeric string followed by an ` +
@@ -160,7 +160,7 @@ for (const [title, spec, messages] of [
   });
 }
 
-test('a container may mount a claim, and what the controller sets is not validated', (t) => {
+test('a container may mount a claim, and fields that the controller sets are not validated', (t) => {
   const pod = {
     containers: [{ ...container, volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
     hostname: 'NOT.VALID',
@@ -207,7 +207,7 @@ test('seven fields of a StatefulSet can change, the others cannot', (t) => {
   for (const change of changes) t.deepEqual(update(StatefulSet, old, change).messages, refused);
 });
 
-test('a status of a StatefulSet must not contradict itself', (t) => {
+test('the status of a StatefulSet must be consistent', (t) => {
   const old = create(StatefulSet, set()).object;
   const next = updateStatus(StatefulSet, old, (object) => {
     object.status = { replicas: 2, readyReplicas: 1, availableReplicas: 2, currentReplicas: 3, collisionCount: 4 };
@@ -222,7 +222,7 @@ test('a status of a StatefulSet must not contradict itself', (t) => {
   t.deepEqual(fewer.messages, ['status.collisionCount: Invalid value: 0: cannot be decremented']);
 });
 
-test('a negative history limit is a warning', (t) => {
+test('a negative revision history limit causes a warning', (t) => {
   const { object, messages } = create(StatefulSet, set({ revisionHistoryLimit: -1 }));
   t.deepEqual(messages, []);
   t.deepEqual(StatefulSet.strategy.warnings?.(object), [
@@ -230,7 +230,7 @@ test('a negative history limit is a warning', (t) => {
   ]);
 });
 
-test('the row of a StatefulSet', (t) => {
+test('the table row of a StatefulSet', (t) => {
   const { object } = create(StatefulSet, set({ replicas: 3 }));
   object.status = { replicas: 3, readyReplicas: 2, availableReplicas: 1 };
   t.deepEqual(row(StatefulSet, object), {
@@ -270,7 +270,7 @@ test('the data of a ControllerRevision is required and immutable, its number is 
   t.deepEqual(changed.messages, ['data: Invalid value: {"spec":{"replicas":2}}: field is immutable']);
 });
 
-test('the row of a ControllerRevision names its controller', (t) => {
+test('the table row of a ControllerRevision names its controller', (t) => {
   const { object } = create(ControllerRevision, revision({ revision: 12 }));
   t.deepEqual(row(ControllerRevision, object), {
     Name: 'web-1',

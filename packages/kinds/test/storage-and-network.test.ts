@@ -77,7 +77,7 @@ table(PersistentVolume, [
   ],
 ]);
 
-test('a PersistentVolume keeps its source and mode, and states when its phase changed', (t) => {
+test('source and volume mode of a PersistentVolume are immutable, and the time of a phase change is recorded', (t) => {
   const { object } = create(PersistentVolume, { metadata, spec: volume });
   t.is(object.spec.persistentVolumeReclaimPolicy, 'Retain');
   t.is(object.spec.volumeMode, 'Filesystem');
@@ -127,7 +127,7 @@ table(PersistentVolumeClaim, [
   ],
 ]);
 
-test('the spec of a claim cannot be changed, except that it is bound once, and grows when it is bound', (t) => {
+test('the spec of a claim cannot be changed, except for one binding and the expansion of a bound claim', (t) => {
   const { object } = create(PersistentVolumeClaim, { metadata, spec: claim });
   t.deepEqual(object.status, { phase: 'Pending' });
   const immutable =
@@ -150,7 +150,7 @@ test('the spec of a claim cannot be changed, except that it is bound once, and g
   t.like(row(PersistentVolumeClaim, bound), { Volume: 'v', Capacity: '1Gi', StorageClass: 'fast', Status: 'Bound' });
 });
 
-test('the two data sources of a claim are made equal, and sources of other kinds need the newer field', (t) => {
+test('dataSource and dataSourceRef of a claim are synchronized; other kinds of sources need dataSourceRef', (t) => {
   const source = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' };
   const specOf = (fields: object) =>
     create(PersistentVolumeClaim, { metadata, spec: { ...claim, ...fields } }).object.spec;
@@ -183,7 +183,7 @@ table(StorageClass, [
   ],
 ]);
 
-test('a StorageClass has defaults, cannot be changed, and shows that it is the default', (t) => {
+test('a StorageClass has defaults, cannot be changed, and the table marks the default class', (t) => {
   const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
   const { object } = create(StorageClass, { metadata: { name: 'x', annotations }, provisioner: 'a' });
   t.like(object, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' });
@@ -268,7 +268,7 @@ table(RuntimeClass, [
   ],
 ]);
 
-test('what identifies a RuntimeClass, a CSIDriver and a CSIStorageCapacity cannot be changed', (t) => {
+test('identifying fields of a RuntimeClass, a CSIDriver and a CSIStorageCapacity cannot be changed', (t) => {
   const runtime = create(RuntimeClass, { metadata, handler: 'runc' }).object;
   t.deepEqual(update(RuntimeClass, runtime, (one) => Object.assign(one, { handler: 'x' })).messages, [
     'handler: Invalid value: "x": field is immutable',
@@ -342,7 +342,7 @@ table(NetworkPolicy, [
   ],
 ]);
 
-test('a NetworkPolicy limits what it has rules for', (t) => {
+test('the policy types of a NetworkPolicy follow from its rules', (t) => {
   const typesOf = (spec: object) => create(NetworkPolicy, { metadata, spec }).object.spec.policyTypes;
   t.deepEqual(typesOf({}), ['Ingress']);
   t.deepEqual(typesOf({ egress: [{}] }), ['Ingress', 'Egress']);

@@ -66,7 +66,7 @@ async function refusal(t: ExecutionContext, attempt: Promise<unknown>): Promise<
 
 const pod = (spec: Record<string, unknown> = {}) => create(Pod, podManifest(spec)).object;
 
-test('a binding assigns the pod, merges annotations and marks it scheduled', async (t) => {
+test('a binding assigns the pod to a node, merges annotations and sets the condition PodScheduled', async (t) => {
   const parent = new MemoryParent(pod());
   const answer = await run(Pod, 'binding', parent, {
     metadata: { name: 'p', uid: 'u', annotations: { a: 'b' } },
@@ -97,7 +97,7 @@ for (const [title, spec, metadata] of [
   });
 }
 
-test('a binding needs a node', async (t) => {
+test('a binding requires a node', async (t) => {
   const error = await refusal(t, run(Pod, 'binding', new MemoryParent(pod()), { target: { kind: 'Pod' } }));
   t.is(error.code, 422);
   t.deepEqual(
@@ -106,7 +106,7 @@ test('a binding needs a node', async (t) => {
   );
 });
 
-test('an eviction deletes with the options given', async (t) => {
+test('an eviction deletes the pod with the given options', async (t) => {
   const parent = new MemoryParent(pod());
   const answer = await run(Pod, 'eviction', parent, {
     metadata: { name: 'p' },
@@ -121,7 +121,7 @@ test('an eviction deletes with the options given', async (t) => {
 const old = (spec: Record<string, unknown> = {}) =>
   create(ExtensionsV1beta1Deployment, workloadManifest('extensions/v1beta1', 'Deployment', spec)).object;
 
-test('a rollback notes revision and annotations, and answers with itself', async (t) => {
+test('a rollback stores revision and annotations, and the response is the rollback itself', async (t) => {
   const parent = new MemoryParent(old());
   const body = { name: 'web', updatedAnnotations: { a: 'b' }, rollbackTo: { revision: 2 } };
   const answer = await run(ExtensionsV1beta1Deployment, 'rollback', parent, body);
@@ -137,7 +137,7 @@ test('a rollback notes revision and annotations, and answers with itself', async
   t.deepEqual(parent.updates, [{ as: 'spec', dryRun: false }]);
 });
 
-test('a rollback to the last revision is a wish as well', async (t) => {
+test('a rollback to revision 0 is stored as a rollback to the previous revision', async (t) => {
   const parent = new MemoryParent(old());
   await run(ExtensionsV1beta1Deployment, 'rollback', parent, { name: 'web', rollbackTo: { revision: 0 } });
   t.deepEqual((parent.object as ExtensionsV1beta1Deployment).spec.rollbackTo, {});
@@ -148,7 +148,7 @@ for (const [title, body, code] of [
   ['to a negative revision', { name: 'web', rollbackTo: { revision: -1 } }, 422],
   ['of another deployment', { name: 'other', rollbackTo: {} }, 400],
 ] as const) {
-  test(`a rollback ${title} is refused`, async (t) => {
+  test(`a rollback ${title} is rejected`, async (t) => {
     const parent = new MemoryParent(old());
     const error = await refusal(t, run(ExtensionsV1beta1Deployment, 'rollback', parent, body));
     t.is(error.code, code);
@@ -164,7 +164,7 @@ const identity = {
   creationTimestamp: '2026-01-02T12:00:00Z',
 };
 
-test('scale of apps/v1 shows the selector as a text', (t) => {
+test('scale of apps/v1 contains the selector as a text', (t) => {
   for (const kind of [Deployment, ReplicaSet] as readonly KindDefinition[]) {
     const selector = { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'app', operator: 'Exists' }] };
     const { object } = create(kind, workloadManifest('apps/v1', kind.kind, { replicas: 3, selector }));
@@ -180,7 +180,7 @@ test('scale of apps/v1 shows the selector as a text', (t) => {
   }
 });
 
-test('scale of extensions/v1beta1 shows the selector as a map if it can', (t) => {
+test('scale of extensions/v1beta1 contains the selector as a map if possible', (t) => {
   for (const kind of [ExtensionsV1beta1Deployment, ExtensionsV1beta1ReplicaSet] as readonly KindDefinition[]) {
     const scale = find(kind, 'projection', 'scale');
     const { object } = create(kind, workloadManifest('extensions/v1beta1', kind.kind));
@@ -197,7 +197,7 @@ test('scale of extensions/v1beta1 shows the selector as a map if it can', (t) =>
   }
 });
 
-test('scale writes replicas and nothing else; negative is refused as a Scale', (t) => {
+test('a scale update changes only replicas; a negative number is rejected as an error of Scale', (t) => {
   const scale = find(Deployment, 'projection', 'scale');
   const { object } = create(Deployment, workloadManifest('apps/v1', 'Deployment'));
   const before = structuredClone(object);

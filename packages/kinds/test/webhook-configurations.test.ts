@@ -168,7 +168,7 @@ for (const [title, fields, messages] of [
   });
 }
 
-test('names of webhooks are unique in their configuration', (t) => {
+test('names of webhooks are unique within their configuration', (t) => {
   t.deepEqual(create(ValidatingWebhookConfiguration, configuration(webhook(), webhook())).messages, [
     'webhooks[1].name: Duplicate value: "policy.example.com"',
   ]);

@@ -50,7 +50,7 @@ test('defaults of both versions of DaemonSet', (t) => {
   t.deepEqual(old.spec.selector, { matchLabels: { app: 'web' } });
 });
 
-test('a template gets the defaults of pods, but not those that only a pod gets', (t) => {
+test('a pod template has the defaults of pods, except those that only apply to pods', (t) => {
   const { template: made } = defaulted(
     ReplicaSet,
     workloadManifest(
@@ -120,7 +120,7 @@ for (const [kind, apiVersion] of [
   });
 }
 
-test('apps/v1 needs a selector', (t) => {
+test('apps/v1 requires a selector', (t) => {
   t.deepEqual(create(Deployment, deployment({ selector: undefined })).causes, ['spec.selector Required']);
 });
 
@@ -157,7 +157,7 @@ for (const [title, updateStrategy, causes] of [
   });
 }
 
-test('the server counts template changes of a DaemonSet, in both versions', (t) => {
+test('the server sets the template generation of a DaemonSet, in both versions', (t) => {
   const annotation = 'deprecated.daemonset.template.generation';
   const made = create(DaemonSet, daemonSet()).object;
   t.is(made.metadata?.annotations?.[annotation], '1');
@@ -189,7 +189,7 @@ test('the server counts template changes of a DaemonSet, in both versions', (t) 
   t.is(again.object.spec.templateGeneration, 2);
 });
 
-test('a status write keeps the labels of a Deployment and refuses counts that disagree', (t) => {
+test('a status write keeps the labels of a Deployment and rejects inconsistent counts', (t) => {
   const old = create(Deployment, deployment()).object;
   const { object, causes } = updateStatus(Deployment, old, (changed) => {
     changed.metadata!.labels = { stolen: 'yes' };
@@ -199,7 +199,7 @@ test('a status write keeps the labels of a Deployment and refuses counts that di
   t.deepEqual(causes, ['status.availableReplicas Invalid', 'status.readyReplicas Invalid']);
 });
 
-test('rows of workloads', (t) => {
+test('table rows of workloads', (t) => {
   const created = { creationTimestamp: '2026-01-01T12:00:00Z' };
   const web = create(Deployment, deployment({ replicas: 3 })).object;
   Object.assign(web.metadata!, created);
@@ -220,7 +220,7 @@ test('rows of workloads', (t) => {
   t.like(row(ReplicaSet, set), { Desired: 2, Current: 0, Ready: 0 });
 });
 
-test('apps/v1beta2 has the rules of apps/v1, is stored as it, and orphans dependents', (t) => {
+test('apps/v1beta2 is validated and stored like apps/v1, and orphans dependents by default', (t) => {
   const made = create(AppsV1beta2Deployment, { ...deployment(), apiVersion: 'apps/v1beta2' });
   t.deepEqual(made.causes, []);
   t.is(made.object.spec.revisionHistoryLimit, 10);
@@ -241,7 +241,7 @@ test('apps/v1beta2 has the rules of apps/v1, is stored as it, and orphans depend
   });
 });
 
-test('apps/v1beta1 has an optional selector, a rollback, and is stored as apps/v1', (t) => {
+test('apps/v1beta1 has an optional selector and a rollback, and is stored as apps/v1', (t) => {
   const { selector: _, ...spec } = deployment().spec as Record<string, unknown>;
   const made = create(AppsV1beta1Deployment, { ...deployment(), apiVersion: 'apps/v1beta1', spec });
   t.deepEqual(made.causes, []);

@@ -39,7 +39,7 @@ function canonical(schema: Schema<unknown>, value: unknown): string {
 const inputs = fc.tuple(fc.integer(), fc.integer({ min: 1, max: 150 }));
 
 for (const [name, schema] of schemas) {
-  test(`${name}: JSON, protobuf and YAML say the same, all the way round`, async (t) => {
+  test(`${name}: an object is unchanged after round trips through JSON, protobuf and YAML`, async (t) => {
     // Every kind takes its turn, so that a long run is seen to go on.
     await setImmediate();
     const encode = protobufEncoderOf(schema);
@@ -88,7 +88,7 @@ function collect(node: SchemaNode): void {
 }
 for (const schema of schemas.values()) collect(schema.node);
 
-test('every message by itself survives both ways to write it', (t) => {
+test('every single message is unchanged after encoding by this encoder and by that of Go', (t) => {
   t.true(messages.size > 200);
   for (const [name, node] of messages) {
     const schema: Schema<unknown> = { node };
@@ -106,7 +106,7 @@ test('every message by itself survives both ways to write it', (t) => {
   }
 });
 
-test('mutated bytes are refused or understood, quickly, whatever they are', (t) => {
+test('mutated bytes are rejected or decoded in bounded time', (t) => {
   const pods = builtinKinds.filter(({ kind }) => ['Pod', 'Node', 'Deployment', 'Ingress', 'Secret'].includes(kind));
   const mutation = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true }),

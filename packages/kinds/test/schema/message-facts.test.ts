@@ -185,12 +185,12 @@ function isPlainStruct(fact: FieldFacts): boolean {
 /** Messages that stand for a whole object: `defineKind` adds their metadata. */
 const kinds = builtinKinds.map(({ schema }) => messageNode(schema)?.name ?? '');
 
-test('every message of the facts is exported, and none besides', (t) => {
+test('exactly the messages of the facts are exported', (t) => {
   t.deepEqual([...exported.keys()].sort(), Object.keys(facts).sort());
 });
 
 for (const [name, message] of exported) {
-  test(`${name.replace(/^k8s\.io\.(api|apimachinery\.pkg\.apis)\./, '')} agrees with the published definition`, (t) => {
+  test(`${name.replace(/^k8s\.io\.(api|apimachinery\.pkg\.apis)\./, '')} matches the published definition`, (t) => {
     const expected = { ...facts[name]?.fields };
     if (kinds.includes(name) && !('metadata' in message.fields)) {
       t.is(expected['metadata']?.number, 1);
@@ -228,7 +228,7 @@ for (const [name, message] of exported) {
   });
 }
 
-test('fields that reference servers always write are filled when absent', (t) => {
+test('fields that the reference implementation always writes are set when absent', (t) => {
   const left: string[] = [];
   for (const [name, message] of exported) {
     for (const [key, field] of declaredFields(message)) {
@@ -249,7 +249,7 @@ test('fields that reference servers always write are filled when absent', (t) =>
   ]);
 });
 
-test('what a client must give is refused when absent, and only where the reference knows absence', (t) => {
+test('a missing required field is rejected only where the reference implementation distinguishes absence', (t) => {
   const refused: string[] = [];
   for (const [name, message] of exported) {
     for (const [key, field] of declaredFields(message)) {
@@ -267,7 +267,7 @@ test('what a client must give is refused when absent, and only where the referen
 /** Types whose zero value a Go pointer distinguishes from absence; messages do so by being present. */
 const withZero = ['string', 'bool', 'int32', 'int64', 'double', 'bytes', 'intOrString'];
 
-test('presence marks exactly the scalars that are pointers in the published definitions', (t) => {
+test('exactly the scalars that are pointers in the published definitions record presence', (t) => {
   const wrong: string[] = [];
   let marked = 0;
   for (const [name, message] of exported) {
@@ -281,7 +281,7 @@ test('presence marks exactly the scalars that are pointers in the published defi
   t.true(marked > 130);
 });
 
-test('optional messages are pointers, so that an empty one means something', (t) => {
+test('optional messages are pointers, so that an empty message differs from an absent one', (t) => {
   const values: string[] = [];
   for (const [name, message] of exported) {
     for (const [key, field] of declaredFields(message)) {
@@ -297,7 +297,7 @@ test('optional messages are pointers, so that an empty one means something', (t)
   );
 });
 
-test('every message and field is described in a sentence of its own', (t) => {
+test('every message and field has a description of its own', (t) => {
   for (const [name, message] of exported) {
     t.regex(message.description, /^[A-Z].{8,}\.$/s, name);
     for (const [key, field] of declaredFields(message)) {

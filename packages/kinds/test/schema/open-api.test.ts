@@ -64,7 +64,7 @@ for (const [kind, path, strategy, key] of mergeKeys) {
   });
 }
 
-test('fields of inlined messages stand beside the others, under their own names', (t) => {
+test('fields of inlined messages are properties of the enclosing object', (t) => {
   t.truthy(propertyAt(pod, 'spec.volumes[].hostPath'));
   t.truthy(propertyAt(pod, 'spec.volumes[].configMap')?.description);
   t.is(propertyAt(pod, 'spec.volumes[].volumeSource'), undefined);
@@ -74,7 +74,7 @@ test('fields of inlined messages stand beside the others, under their own names'
   t.is(propertyAt(deployment, 'spec.strategy')?.['x-kubernetes-patch-strategy'], 'retainKeys');
 });
 
-test('what is required of a manifest is what the reference requires, not what the server fills in', (t) => {
+test('required properties are those of the reference implementation, without those that the server sets', (t) => {
   const required = (kind: KindDefinition, path: string) => {
     const { schemas } = openApiV3Document(kind, kinds).components;
     return Object.entries(schemas).find(([name]) => name.endsWith(path))?.[1].required;
@@ -85,7 +85,7 @@ test('what is required of a manifest is what the reference requires, not what th
   t.deepEqual(required(deployment, 'apps.v1.DeploymentSpec'), ['selector', 'template']);
 });
 
-test('documents of the big groups stay small and quick enough to be built on demand', (t) => {
+test('documents of the large groups are small and built quickly enough for building on demand', (t) => {
   const documents = new OpenApiDocuments({ generation: 1, kinds: () => kinds });
   const began = process.hrtime.bigint();
   const { bytes } = documents.document('api/v1')!;
@@ -99,7 +99,7 @@ function decode<T>(schema: Schema<T>, input: unknown): Decoded<T> {
   return decoderOf(schema)(input);
 }
 
-test('the least pod that reference servers accept decodes to the form in which they write it', (t) => {
+test('the minimal pod that the reference implementation accepts decodes to the form in which it writes it', (t) => {
   // Also a check of types: writers need neither status nor resources.
   const manifest: Pod = { spec: { containers: [{ name: 'web', image: 'nginx', ports: [{ containerPort: 80 }] }] } };
   const decoded = decode(PodSchema, manifest);
@@ -126,7 +126,7 @@ test('the least pod that reference servers accept decodes to the form in which t
   });
 });
 
-test('container states keep what old clients cannot do without', (t) => {
+test('container statuses contain the empty fields that old clients require', (t) => {
   const { value } = decode<Pod>(PodSchema, { status: { containerStatuses: [{ name: 'web' }] } });
   t.deepEqual(value.status?.containerStatuses, [
     { name: 'web', state: {}, lastState: {}, ready: false, restartCount: 0, image: '', imageID: '' },
