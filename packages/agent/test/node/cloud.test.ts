@@ -14,7 +14,7 @@ const ask = (words: readonly string[], providers: CloudProviders = {}) => {
   return askCloud({ cloud: node.cloud, nodeName, providers, logger: silentLogger });
 };
 
-test('--cloud-provider: none and external ask nobody, an unknown one is refused', async (t) => {
+test('--cloud-provider: empty and external use no provider, and an unknown provider is rejected', async (t) => {
   t.is(await ask([]), undefined);
   t.is(await ask(['--cloud-provider=external']), undefined);
   for (const name of ['aws', 'constructor']) {
@@ -25,7 +25,7 @@ test('--cloud-provider: none and external ask nobody, an unknown one is refused'
   }
 });
 
-test('a program may bring a provider, which gets --cloud-config', async (t) => {
+test('a program may register a provider, which receives the contents of --cloud-config', async (t) => {
   const path = join(await temporaryDirectory(t), 'cloud.conf');
   await writeFile(path, '[global]\nproject = x\n');
   const providers: CloudProviders = { own: async ({ nodeName, config }) => ({ providerId: `${nodeName} ${config}` }) };
@@ -38,7 +38,7 @@ test('a program may bring a provider, which gets --cloud-config', async (t) => {
   });
 });
 
-test('--cloud-provider=file: the file says what the machine is', async (t) => {
+test('--cloud-provider=file: the file describes the machine', async (t) => {
   const path = join(await temporaryDirectory(t), 'machine.yaml');
   const words = ['--cloud-provider=file', `--cloud-config=${path}`];
   await writeFile(
@@ -73,7 +73,7 @@ test('--cloud-provider=file: the file says what the machine is', async (t) => {
   await t.throwsAsync(ask(['--cloud-provider=file']), { message: '--cloud-provider=file needs --cloud-config' });
 });
 
-test('what a cloud says is on the node; --provider-id and --node-labels win', (t) => {
+test('the node has the values of the cloud provider; --provider-id and --node-labels take precedence', (t) => {
   const instance = { providerId: 'lab://7', instanceType: 'big', zone: 'z1', region: 'r1' };
   const { node } = wordsConfig('/x', ['--node-labels=topology.kubernetes.io/zone=mine']);
   const made = newNode('n', 'amd64', { ...node, instance }, {});
@@ -89,7 +89,7 @@ test('what a cloud says is on the node; --provider-id and --node-labels win', (t
   t.is(newNode('n', 'amd64', chosen, {}).metadata?.labels?.['topology.kubernetes.io/zone'], undefined);
 });
 
-test('an external cloud: the node waits for it, says which address was chosen, and keeps the addresses that it is given', (t) => {
+test('an external cloud: the node is tainted until it is initialized, states its chosen address, and keeps assigned ones', (t) => {
   const { node } = wordsConfig('/x', [
     '--cloud-provider=external',
     '--node-ip=192.0.2.1',

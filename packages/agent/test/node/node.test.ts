@@ -10,7 +10,7 @@ import { machine, startBench, testConfig, testPod, wordsConfig } from '../suppor
 
 const config = testConfig('/x');
 
-test('the address of the node is its own, and no loopback or multicast', (t) => {
+test('the address of the node is one of its own addresses, and neither loopback nor multicast', (t) => {
   const here = { addresses: ['192.0.2.1', '2001:db8::1', '192.0.2.2'] };
   t.deepEqual(nodeIps(undefined, here), ['192.0.2.1', '2001:db8::1']);
   t.deepEqual(nodeIps('192.0.2.2', here), ['192.0.2.2']);
@@ -20,7 +20,7 @@ test('the address of the node is its own, and no loopback or multicast', (t) => 
   }
 });
 
-test('without --node-ip the address of the name comes first, when the machine has it', async (t) => {
+test('without --node-ip the address of the host name is preferred when the machine has it', async (t) => {
   const addresses = ['192.0.2.1', '2001:db8::1', '192.0.2.2'];
   const clock = new FakeClock();
   const firstOf = async (name: string, find?: () => Promise<readonly string[]>) =>
@@ -34,7 +34,7 @@ test('without --node-ip the address of the name comes first, when the machine ha
   t.is(await silent, '192.0.2.1');
 });
 
-test('what pods can have is what the machine has less what is set aside, never below nothing', (t) => {
+test('allocatable resources are the capacity minus the reservations, and never negative', (t) => {
   const capacity = nodeCapacity(machine, 110);
   t.deepEqual(capacity, { cpu: '4', memory: '8388608Ki', pods: '110' });
   t.deepEqual(nodeAllocatable(capacity, { cpu: '500m', memory: '1Gi' }, { cpu: '250m' }), {
@@ -47,7 +47,7 @@ test('what pods can have is what the machine has less what is set aside, never b
   t.is(podCapacity({ maxPods: 30, podsPerCore: 10, allowPrivileged: false }, 4), 30);
 });
 
-test('Ready stands last, and times of conditions move as they should', (t) => {
+test('Ready is the last condition, and transition times change only with the status', (t) => {
   const first = nodeConditions({ problems: [], pressure: new Set(), before: [], nowMs: 0 });
   t.is(first.at(-1)?.type, 'Ready');
   const later = nodeConditions({
@@ -62,7 +62,7 @@ test('Ready stands last, and times of conditions move as they should', (t) => {
   t.is(later[0]?.lastHeartbeatTime, '1970-01-01T00:01:00Z');
 });
 
-test('an existing node gets the labels of its machine back, and keeps what people changed', (t) => {
+test('the labels of the agent are restored on an existing node, and changes of other labels are kept', (t) => {
   const node = newNode('node-1', 'amd64', config.node, {});
   t.is(node.metadata?.labels?.['zone'], 'a');
   t.is(reconcilePatch(node, 'node-1', 'amd64', config.node), undefined);
@@ -79,7 +79,7 @@ const runtimeWith = (capabilities: { readonly sysctls?: boolean; readonly podNet
   capabilities: { sysctls: true, podNetwork: true, ...capabilities },
 });
 
-test('sources that may not use the node’s namespaces are refused for now; others are not', (t) => {
+test('pods of sources without permission to use the namespaces of the node are rejected temporarily', (t) => {
   const sources = { ...config.sources, hostNetwork: ['api'] as const, hostPid: [], hostIpc: ['file'] as const };
   const limits = { ...config.limits };
   t.is(configurationRejection(testPod('a', { hostNetwork: true }), { sources, limits })?.reason, 'Forbidden');
@@ -170,7 +170,7 @@ for (const [title, name, capabilities, reason, message] of [
   });
 }
 
-test('a pod that the node refuses for good has an event and a status that say why', async (t) => {
+test('a permanently rejected pod has an event and a status with the reason', async (t) => {
   const bench = await startBench(t, { runtime: { podNetwork: false } });
   const pod = testPod('web', { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '0' }] } });
   bench.pods.put(pod);

@@ -4,7 +4,7 @@ import { behaviours } from '@keelson/runtime-fake';
 import test from 'ava';
 import { startBench, testPod } from '../support/bench.ts';
 
-test('a pod runs, says so with addresses and times, and goes with its files when its source drops it', async (t) => {
+test('a pod runs, has a status with addresses and times, and is removed with its files when its source removes it', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('web');
   bench.pods.put(pod);
@@ -32,7 +32,7 @@ test('a pod runs, says so with addresses and times, and goes with its files when
   );
 });
 
-test('IDs of containers begin with the name that the runtime reports, not with that of the adapter', async (t) => {
+test('container IDs begin with the name that the runtime reports, not with that of the adapter', async (t) => {
   const bench = await startBench(t, {
     version: async () => ({ runtimeName: 'containerd', runtimeVersion: 'v1.6.20', runtimeApiVersion: 'v1' }),
   });
@@ -43,7 +43,7 @@ test('IDs of containers begin with the name that the runtime reports, not with t
   t.is(bench.status(pod).containerStatuses?.[0]?.containerID, `containerd://${container?.id}`);
 });
 
-test('a pod whose UID cannot name a directory keeps its files as long as it is wanted; those of nobody go', async (t) => {
+test('the files of a pod whose UID is no valid directory name are kept while it exists; those of unknown pods are removed', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('odd');
   pod.metadata = { ...pod.metadata, uid: 'odd/uid' };
@@ -90,7 +90,7 @@ for (const [policy, exitCode, phase] of [
   ['Never', 1, 'Failed'],
   ['OnFailure', 0, 'Succeeded'],
 ] as const) {
-  test(`with policy ${policy}, exit code ${exitCode} ends the pod as ${phase}, and nothing is started again`, async (t) => {
+  test(`with policy ${policy}, exit code ${exitCode} ends the pod as ${phase}, and no container is restarted`, async (t) => {
     const bench = await startBench(t, { script: () => behaviours.exitAfter(1000, exitCode) });
     const pod = testPod('job', { restartPolicy: policy });
     bench.pods.put(pod);
@@ -111,7 +111,7 @@ for (const [policy, exitCode, phase] of [
   });
 }
 
-test('init containers run one after the other before the others', async (t) => {
+test('init containers run sequentially before the other containers', async (t) => {
   const order: string[] = [];
   const bench = await startBench(t, {
     script: ({ metadata }) => {
@@ -154,7 +154,7 @@ test('a lost sandbox is replaced, and its containers run again in the new one', 
   await bench.until(() => bench.status(pod).containerStatuses?.[0]?.restartCount === 1);
 });
 
-test('a container of another specification is replaced at once; its neighbour runs on', async (t) => {
+test('a container with a changed specification is replaced at once; the other containers keep running', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('web', {
     containers: [
@@ -178,7 +178,7 @@ test('a container of another specification is replaced at once; its neighbour ru
   t.is(bench.containers('other').length, 1);
 });
 
-test('another image ends the pause of a container that crashes', async (t) => {
+test('a changed image ends the back-off of a crashing container', async (t) => {
   let mended = false;
   const bench = await startBench(t, { script: () => (mended ? behaviours.runForever : behaviours.crashLoop(0, 1)) });
   const pod = testPod('crash');
@@ -204,7 +204,7 @@ test('the active deadline ends a pod as failed', async (t) => {
   await bench.until(() => bench.containers('main')[0]?.state === 'exited');
 });
 
-test('a pod that does not listen to the signal is killed when its grace is over', async (t) => {
+test('a pod that ignores the stop signal is killed after its grace period', async (t) => {
   const bench = await startBench(t, { script: () => behaviours.ignoresStop });
   const pod = testPod('stubborn', { terminationGracePeriodSeconds: 5 });
   bench.pods.put(pod);
@@ -216,7 +216,7 @@ test('a pod that does not listen to the signal is killed when its grace is over'
   t.true(seconds >= 5 && seconds < 9, `${seconds}`);
 });
 
-test('a shorter grace takes the place of a longer one that is running', async (t) => {
+test('a shorter grace period replaces a longer one that is running', async (t) => {
   const bench = await startBench(t, { script: () => behaviours.ignoresStop });
   const pod = testPod('stubborn', { terminationGracePeriodSeconds: 600 });
   bench.pods.put(pod);
@@ -233,7 +233,7 @@ test('a shorter grace takes the place of a longer one that is running', async (t
   t.pass();
 });
 
-test('an agent that is killed and comes again adopts every pod and starts none anew', async (t) => {
+test('an agent that is killed and restarted adopts every pod and starts none again', async (t) => {
   const bench = await startBench(t);
   const all = Array.from({ length: 20 }, (_, i) => testPod(`web-${i}`));
   bench.pods.put(...all);
@@ -260,7 +260,7 @@ test('an agent that is killed and comes again adopts every pod and starts none a
   t.true(bench.containers().every(({ attempt }) => attempt === 0));
 });
 
-test('what nobody wants ends only after every source has spoken', async (t) => {
+test('a pod that no source contains is ended only after every source has delivered its pods', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('web');
   bench.pods.put(pod);
@@ -276,7 +276,7 @@ test('what nobody wants ends only after every source has spoken', async (t) => {
   t.pass();
 });
 
-test('an edited manifest is another pod, which waits until the old one has gone', async (t) => {
+test('an edited manifest is a new pod, which waits until the old one has been removed', async (t) => {
   const bench = await startBench(t, { script: () => ({ stopAfterMs: 5000 }) });
   const old = testPod('web');
   bench.pods.put(old);

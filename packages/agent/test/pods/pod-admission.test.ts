@@ -63,9 +63,9 @@ const config = testConfig('/root', {
 
 const specs: readonly (readonly [string, Partial<Pod['spec']>, string | undefined])[] = [
   ['nothing of the host', {}, undefined],
-  ['the host network, from a source that may', { hostNetwork: true }, undefined],
+  ['the host network, from an allowed source', { hostNetwork: true }, undefined],
   ['the host PIDs, from another source', { hostPID: true }, 'pod may not use host PID'],
-  ['the host IPC, which no source may', { hostIPC: true }, 'pod may not use host IPC'],
+  ['the host IPC, without any allowed source', { hostIPC: true }, 'pod may not use host IPC'],
   [
     'privileges',
     { containers: [{ name: 'main', image: 'a', securityContext: { privileged: true } }] },
@@ -113,7 +113,7 @@ test('a node accepts as many pods as its limits permit', (t) => {
   t.is(podCapacity({ maxPods: 30, podsPerCore: 10, allowPrivileged: false }, 4), 30);
 });
 
-test('running pods are those of which a container runs, as the runtime reports them', async (t) => {
+test('only pods with a running container count as running', async (t) => {
   const bench = await startBench(t);
   const [web, done] = [testPod('web'), testPod('done', { restartPolicy: 'Never' })];
   bench.pods.put(web, done);

@@ -6,7 +6,7 @@ import type { LogRequest } from '../../src/base/contracts/pod-queries.ts';
 import { PodQueryReader, type PodQueryReaderOptions } from '../../src/pods/pod-query-reader.ts';
 import { startBench, testPod } from '../support/bench.ts';
 
-test('logs are those of the newest instance or of the one before; what has none is told with its reason', async (t) => {
+test('logs are those of the newest or the previous instance; without a log the error gives the reason', async (t) => {
   const bench = await startBench(t, {
     logs: true,
     pull: (reference) => (reference.includes('bad') ? { error: { code: 'PullFailed', message: 'no route' } } : {}),

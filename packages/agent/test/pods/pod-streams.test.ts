@@ -26,7 +26,7 @@ function recorded() {
   return { calls, streaming };
 }
 
-test('streams lead into the newest instance of a container that runs, and into the pod', async (t) => {
+test('streams are connected to the newest running instance of a container, and to the pod', async (t) => {
   const { calls, streaming } = recorded();
   const bench = await startBench(t, {
     streaming,
@@ -59,7 +59,7 @@ test('streams lead into the newest instance of a container that runs, and into t
   t.deepEqual([String(result.stdout), String(result.stderr), result.exitCode], ['echo hi', '!', 3]);
 });
 
-test('a static pod answers to its own UID and to that of its copy at the API', async (t) => {
+test('a static pod is found by its own UID and by that of its mirror pod', async (t) => {
   const { streaming } = recorded();
   const bench = await startBench(t, { streaming });
   const pod = testPod('web-node-1');
@@ -80,7 +80,7 @@ test('a static pod answers to its own UID and to that of its copy at the API', a
   t.throws(() => streams.exec({ ...address, uid: 'another' }, request), { message: 'pod "web-node-1" does not exist' });
 });
 
-test('what is not there, does not run or is not offered by the runtime is told before anything begins', async (t) => {
+test('a missing or ended container, or an unsupported stream, is an error before the stream starts', async (t) => {
   const bench = await startBench(t, { script: () => ({ exitAfterMs: 1000 }) });
   const pod = testPod('web', { restartPolicy: 'Never' });
   bench.pods.put(pod);

@@ -40,7 +40,7 @@ const deleted = (pod: Pod, seconds: number): Pod => ({
   metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: seconds },
 });
 
-test('a deleted pod ends, is cleaned up and released once, and is gone when its source drops it', async (t) => {
+test('a deleted pod is ended, cleaned up and released once, and its worker ends when its source removes it', async (t) => {
   const { workers, counts, taken } = workersOf();
   const pod = apiPod('web');
   const uid = pod.metadata?.uid ?? '';
@@ -75,7 +75,7 @@ test('an evicted pod is cleaned up and keeps its object, until it is deleted too
   t.deepEqual(await taken(), ['ended web']);
 });
 
-test('who waits for an eviction does not wait beyond the end of the agent', async (t) => {
+test('a caller that waits for an eviction is released when the agent stops', async (t) => {
   const { workers } = workersOf({
     end: (_, __, ___, ____, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -88,7 +88,7 @@ test('who waits for an eviction does not wait beyond the end of the agent', asyn
   await t.notThrowsAsync(evicted);
 });
 
-test('a shorter grace period interrupts a running end, a longer one does not', async (t) => {
+test('a shorter grace period interrupts a running termination, a longer one does not', async (t) => {
   const ends: (number | undefined)[] = [];
   let finish = () => {};
   const { workers, taken } = workersOf({
@@ -113,7 +113,7 @@ test('a shorter grace period interrupts a running end, a longer one does not', a
   t.deepEqual(await taken(), [`clean ${pod.metadata?.uid}`, `gone ${pod.metadata?.uid}`], 'its object is already gone');
 });
 
-test('a pod is synced again after its period, earlier if a sync says so, and later after a failure', async (t) => {
+test('a pod is synced again after its period, earlier if a sync requests it, and later after a failure', async (t) => {
   let answer: number | undefined | 'final' | 'fails';
   let syncs = 0;
   const { workers, clock, logger, taken } = workersOf({
@@ -152,7 +152,7 @@ test('a pod is synced again after its period, earlier if a sync says so, and lat
   t.is(await pass(1_000_000), 8);
 });
 
-test('a static pod waits until another one of its name is removed; pods of the API do not', async (t) => {
+test('a static pod waits until another one with its name is removed; pods of the API do not', async (t) => {
   let finish = () => {};
   const { workers, taken } = workersOf({ end: () => new Promise((resolve) => (finish = resolve)) });
   const [first, second] = [testPod('web'), testPod('web')];
@@ -166,7 +166,7 @@ test('a static pod waits until another one of its name is removed; pods of the A
   t.deepEqual(await taken(), [`clean ${first.metadata?.uid}`, `gone ${first.metadata?.uid}`, 'sync web', 'sync web']);
 });
 
-test('a pod that only the runtime has is ended and removed', async (t) => {
+test('a pod that exists only in the runtime is ended and removed', async (t) => {
   const { workers, taken } = workersOf();
   workers.removeOrphan('lost');
   workers.removeOrphan('lost');

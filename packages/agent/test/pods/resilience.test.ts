@@ -3,7 +3,7 @@ import { behaviours } from '@keelson/runtime-fake';
 import test from 'ava';
 import { startBench, testPod } from '../support/bench.ts';
 
-test('while the runtime is away pods are left alone, and looked after when it comes back', async (t) => {
+test('while the runtime is unavailable pods are not changed, and they are synced when it is available again', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('web');
   bench.pods.put(pod);
@@ -19,7 +19,7 @@ test('while the runtime is away pods are left alone, and looked after when it co
   t.is(bench.containers().filter(({ attempt }) => attempt > 0).length, 0, 'nothing was restarted');
 });
 
-test('a call that hangs ends at its deadline, hinders no other pod, and is made again', async (t) => {
+test('a call that hangs ends at its deadline, delays no other pod, and is retried', async (t) => {
   const bench = await startBench(t, { config: { runtimeRequestTimeoutMs: 5000 } });
 
   bench.world.hang('createContainer');
@@ -39,7 +39,7 @@ test('a call that hangs ends at its deadline, hinders no other pod, and is made 
   await bench.until(() => bench.status(pod).phase === 'Running');
 });
 
-test('a wish to end a pod is heard while a start hangs', async (t) => {
+test('a pod can be ended while a start hangs', async (t) => {
   const bench = await startBench(t);
   bench.world.hang('startContainer');
   const pod = testPod('stuck');
@@ -50,7 +50,7 @@ test('a wish to end a pod is heard while a start hangs', async (t) => {
   t.is(bench.containers().length, 0);
 });
 
-test('a pod that is to end while its container starts gets its grace all the same', async (t) => {
+test('a pod that is ended while its container starts has its full grace period', async (t) => {
   const bench = await startBench(t, { script: () => ({ startDelayMs: 1000, stopAfterMs: 3000 }) });
   const pod = testPod('early');
   bench.pods.put(pod);
@@ -63,7 +63,7 @@ test('a pod that is to end while its container starts gets its grace all the sam
   t.is(bench.containers().length, 0);
 });
 
-test('bad pods beside a good one hurt themselves alone', async (t) => {
+test('invalid pods do not affect a valid one', async (t) => {
   const bench = await startBench(t, {
     pull: (reference) => (reference.includes('bad') ? { error: { code: 'PullFailed', message: 'no route' } } : {}),
   });
@@ -94,7 +94,7 @@ test('bad pods beside a good one hurt themselves alone', async (t) => {
   t.is(bench.status(kata).reason, 'UnsupportedPod');
 });
 
-test('pulls that fail are tried after 10 s, then 20 s, and show the pause between', async (t) => {
+test('failed pulls are retried after 10 s, then 20 s, and the status shows the back-off', async (t) => {
   const pulls: number[] = [];
   const bench = await startBench(t, {
     pull: () => {
@@ -114,7 +114,7 @@ test('pulls that fail are tried after 10 s, then 20 s, and show the pause betwee
   );
 });
 
-test('pods beyond the capacity of the node are refused for good', async (t) => {
+test('pods beyond the capacity of the node are rejected permanently', async (t) => {
   const bench = await startBench(t, { config: { limits: { maxPods: 2, podsPerCore: 0, allowPrivileged: false } } });
   const all = [testPod('a'), testPod('b'), testPod('c')];
   bench.pods.put(...all);
@@ -135,7 +135,7 @@ test('pods beyond the capacity of the node are refused for good', async (t) => {
   await bench.until(() => bench.status(last[2]!).reason === 'OutOfpods');
 });
 
-test('a liveness probe that fails three times replaces the container; readiness alone does not', async (t) => {
+test('three failed liveness probes replace the container; failed readiness probes do not', async (t) => {
   let alive = true;
   let ready = false;
   const bench = await startBench(t, {
@@ -173,7 +173,7 @@ test('a liveness probe that fails three times replaces the container; readiness 
   );
 });
 
-test('a container whose liveness fails again and again is restarted each time, and the count grows by one', async (t) => {
+test('a container whose liveness probe fails repeatedly is restarted each time, and the count grows by one', async (t) => {
   const bench = await startBench(t, {
     script: () => ({ exec: () => ({ exitCode: 1, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }) }),
   });
@@ -252,7 +252,7 @@ test('hooks run after the start and before the end; a failed postStart ends the 
   await bench.until(() => bench.world.sandboxes.size === 1);
 });
 
-test('a sidecar starts before the others, runs beside them, and ends after them', async (t) => {
+test('a sidecar starts before the other containers, runs beside them, and ends after them', async (t) => {
   const order: string[] = [];
   const bench = await startBench(t, {
     script: ({ metadata }) => {

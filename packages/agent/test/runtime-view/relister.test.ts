@@ -64,7 +64,7 @@ async function machine(t: ExecutionContext) {
 
 const stateOf = (states: RuntimePods, uid: string) => states.get(uid)?.containers[0]?.state;
 
-test('the end of a container is seen at once, by looking at its pod alone', async (t) => {
+test('the end of a container is observed at once, by inspecting only its pod', async (t) => {
   const { world, pods, states, changed } = await machine(t);
   world.exit(pods[7]?.containerId ?? '', 3);
   await settle();
@@ -76,7 +76,7 @@ test('the end of a container is seen at once, by looking at its pod alone', asyn
   t.is(world.calls.get('containerStatus'), 1);
 });
 
-test('many events of one pod are one look', async (t) => {
+test('many events of one pod cause one inspection', async (t) => {
   const { world, pods, pass } = await machine(t);
   const { sandboxId = '' } = pods[0] ?? {};
   for (let i = 0; i < 50; i += 1) {
@@ -87,7 +87,7 @@ test('many events of one pod are one look', async (t) => {
   t.is(world.calls.get('listContainers'), 1);
 });
 
-test('events of all pods at once are heeded in the order of their pods, and none twice', async (t) => {
+test('simultaneous events of all pods are handled in the order of the pods, each pod once', async (t) => {
   const { world, pods, changed, states } = await machine(t);
   for (const { containerId } of pods) world.exit(containerId, 0);
   await settle();
@@ -99,7 +99,7 @@ test('events of all pods at once are heeded in the order of their pods, and none
   t.is(world.calls.get('listContainers'), podCount);
 });
 
-test('what a look saw already is not looked at again for its events', async (t) => {
+test('events do not repeat an inspection that has already seen their changes', async (t) => {
   const { world, begin, states, pass } = await machine(t);
   const { sandboxId } = await begin('new');
   await settle();
@@ -111,7 +111,7 @@ test('what a look saw already is not looked at again for its events', async (t) 
   t.is(stateOf(states, 'new'), 'running');
 });
 
-test('while something is done about a pod its events wait for the look that follows, but an end is seen at once', async (t) => {
+test('during an action on a pod its events wait for the following inspection, except the end of a container', async (t) => {
   const { world, pods, states, pass } = await machine(t);
   const { sandboxId = '', containerId = '' } = pods[5] ?? {};
   const { runtime } = createFakeRuntime(world);
@@ -127,7 +127,7 @@ test('while something is done about a pod its events wait for the look that foll
   await acting;
 });
 
-test('a pod that somebody else began is found by its events; what no agent made is left alone', async (t) => {
+test('a pod that another process started is found by its events; pods of other programs are ignored', async (t) => {
   const { begin, states, pass, changed } = await machine(t);
   await begin('late');
   await begin('foreign', false);
@@ -136,7 +136,7 @@ test('a pod that somebody else began is found by its events; what no agent made 
   t.deepEqual(changed, ['late']);
 });
 
-test('a pod that cannot be looked at holds up no other, and is looked at again', async (t) => {
+test('a failed inspection of a pod delays no other pod, and is retried', async (t) => {
   const { world, pods, states, pass } = await machine(t);
   world.failNext('listContainers', 'Internal');
   world.exit(pods[1]?.containerId ?? '', 0);
@@ -148,7 +148,7 @@ test('a pod that cannot be looked at holds up no other, and is looked at again',
   t.is(stateOf(states, 'pod-1'), 'exited');
 });
 
-test('when events break off, everything is looked at each second, and rarely again when they are back', async (t) => {
+test('without an event stream all pods are relisted every second, and rarely when the stream is back', async (t) => {
   const { world, pods, states, pass, relisted } = await machine(t);
   world.breakEvents();
   await settle();
@@ -165,7 +165,7 @@ test('when events break off, everything is looked at each second, and rarely aga
   t.is(relisted(), back + 1, 'the net under the events');
 });
 
-test('a pod that goes from the runtime is forgotten with its sandbox', async (t) => {
+test('a pod that is removed from the runtime is removed from the view with its sandbox', async (t) => {
   const { world, pods, states, changed, pass } = await machine(t);
   const { sandboxId = '' } = pods[4] ?? {};
   const { runtime } = createFakeRuntime(world);

@@ -2,7 +2,7 @@ import { FakeClock } from '@keelson/core/runtime';
 import test from 'ava';
 import { RuntimeVersionCache } from '../../src/runtime-view/runtime-health.ts';
 
-test('the version of a runtime is asked for once in five minutes, and again at once when it did not answer', async (t) => {
+test('the version of a runtime is requested once in five minutes, and again at once after a failure', async (t) => {
   const clock = new FakeClock();
   let asked = 0;
   let down = true;

@@ -19,7 +19,7 @@ async function streamsOf(client: SpdyClient, ...types: string[]) {
   return opened;
 }
 
-test('a command gets its input and the end of it, and gives back output, errors and exit code', async (t) => {
+test('a command receives its input and end of file, and returns output, errors and exit code', async (t) => {
   const server = await execServer(t);
   const path = execPath(['sh', '-c', 'cat; echo bad >&2; exit 3'], 'input', 'output', 'error');
   const client = await server.spdy(path, 'v5.channel.k8s.io', v4, 'v3.channel.k8s.io');
@@ -35,7 +35,7 @@ test('a command gets its input and the end of it, and gives back output, errors 
   await until(() => client.goneAway === 0);
 });
 
-test('before version 4 the end is a text, or nothing; who offers no protocol speaks the first', async (t) => {
+test('before version 4 the result is a text or empty; without an offered protocol the first version is used', async (t) => {
   const server = await execServer(t);
   for (const [offered, chosen] of [
     [['v3.channel.k8s.io'], 'v3.channel.k8s.io'],
@@ -59,7 +59,7 @@ test('before version 4 the end is a text, or nothing; who offers no protocol spe
   });
 });
 
-test('sizes of a terminal come on a stream of their own, since version 3', async (t) => {
+test('terminal sizes are received on a separate stream, since version 3', async (t) => {
   const sizes: TerminalSize[] = [];
   const server = await openStreamServer(t, {
     exec: (_, request) => async () => ({ ...spawned(['cat'], request), resize: (size) => void sizes.push(size) }),
@@ -78,7 +78,7 @@ test('sizes of a terminal come on a stream of their own, since version 3', async
   t.is(await text(oldOut!.incoming), 'typed');
 });
 
-test('streams that were not asked for are refused, and who does not open the others is let go', async (t) => {
+test('unrequested streams are rejected, and a client that does not open the required ones is disconnected', async (t) => {
   let begun = 0;
   const server = await openStreamServer(t, {
     exec: (_, request) => async () => {
@@ -96,7 +96,7 @@ test('streams that were not asked for are refused, and who does not open the oth
   t.is(begun, 0);
 });
 
-test('a caller that goes away, or breaks the protocol, ends the command and nothing else', async (t) => {
+test('a client that disconnects or violates the protocol ends only its command', async (t) => {
   const server = await execServer(t);
   for (const leave of [
     (client: SpdyClient) => client.socket.destroy(),
@@ -123,7 +123,7 @@ test('a caller that goes away, or breaks the protocol, ends the command and noth
   t.is((await server.ask('/healthz')).body, 'ok');
 });
 
-test('input that is reset has ended, as far as the command can tell', async (t) => {
+test('a reset of the input stream is end of file for the command', async (t) => {
   const server = await execServer(t);
   const client = await server.spdy(execPath(['cat'], 'input', 'output'), v4);
   const [error, stdin, stdout] = await streamsOf(client, 'error', 'stdin', 'stdout');
@@ -134,7 +134,7 @@ test('input that is reset has ended, as far as the command can tell', async (t) 
   t.is(JSON.parse(await text(error!.incoming)).status, 'Success');
 });
 
-test('input that the command does not take is dropped when it has ended', async (t) => {
+test('input that the command does not read is discarded when it has ended', async (t) => {
   const server = await execServer(t);
   const client = await server.spdy(execPath(['sh', '-c', 'echo done'], 'input', 'output'), v4);
   const [error, stdin, stdout] = await streamsOf(client, 'error', 'stdin', 'stdout');
@@ -143,7 +143,7 @@ test('input that the command does not take is dropped when it has ended', async 
   t.is(JSON.parse(await text(error!.incoming)).status, 'Success');
 });
 
-test('a caller that does not read stops the reading of output, and is pinged meanwhile', async (t) => {
+test('a client that does not read applies back pressure to the output, and is pinged meanwhile', async (t) => {
   let given = 0;
   const total = 32 * 1024 * 1024;
   const stdout = new Readable({

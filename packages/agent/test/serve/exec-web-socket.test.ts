@@ -12,7 +12,7 @@ function execServer(t: ExecutionContext, words: readonly string[] = []) {
   return openStreamServer(t, { exec: (_, request) => async () => spawned(request.command, request) }, words);
 }
 
-test('a command gets its input and the end of it, and gives back output, errors and exit code', async (t) => {
+test('a command receives its input and end of file, and returns output, errors and exit code', async (t) => {
   const server = await execServer(t);
   const client = await server.webSocket(
     execPath(['sh', '-c', 'cat; echo bad >&2; exit 3'], 'input', 'output', 'error'),
@@ -42,7 +42,7 @@ test('a command gets its input and the end of it, and gives back output, errors 
   t.is(client.messages.at(-1)?.channel, 3, 'the end comes after all output');
 });
 
-test('what is offered first and known is spoken; the end is a Status since version 4, and a text before', async (t) => {
+test('the first known offered protocol is used; the result is a Status since version 4, and a text before', async (t) => {
   const server = await execServer(t);
   const success = '{"metadata":{},"status":"Success"}';
   const failure = 'command terminated with exit code 3';
@@ -76,7 +76,7 @@ test('what is offered first and known is spoken; the end is a Status since versi
   });
 });
 
-test('the size of a terminal is told as it changes, also when it came before the terminal', async (t) => {
+test('changes of the terminal size are forwarded, also those received before the terminal exists', async (t) => {
   const sizes: TerminalSize[] = [];
   const requests: ExecRequest[] = [];
   let begin = () => {};
@@ -111,7 +111,7 @@ test('the size of a terminal is told as it changes, also when it came before the
   t.false(requests[0]!.stderr, 'a terminal has one output');
 });
 
-test('a caller that goes away ends the command', async (t) => {
+test('the disconnect of a client ends the command', async (t) => {
   const server = await execServer(t);
   const client = await server.webSocket(execPath(['sh', '-c', 'echo $$; exec sleep 600'], 'output'), v5);
   const pid = await until(() => Number(client.text(1)) || undefined);
@@ -127,7 +127,7 @@ test('a caller that goes away ends the command', async (t) => {
   t.pass();
 });
 
-test('a command that cannot be begun, or of which nobody knows the end, is told in a sentence', async (t) => {
+test('a command that cannot be started, or whose result is unknown, is reported in one sentence', async (t) => {
   const failing = [
     async () => {
       throw new RuntimeError('StartFailed', 'no such file: "nope"');
@@ -155,7 +155,7 @@ const stable = async (value: () => number) => {
   return value();
 };
 
-test('a caller that does not read stops the reading of output, and goes on when it reads', async (t) => {
+test('a client that does not read applies back pressure to the output, which continues when it reads', async (t) => {
   let given = 0;
   const total = 32 * 1024 * 1024;
   let finish: (end: { exitCode: number }) => void = () => {};
@@ -183,7 +183,7 @@ test('a caller that does not read stops the reading of output, and goes on when 
   );
 });
 
-test('a command that does not read stops the reading from its caller', async (t) => {
+test('a command that does not read applies back pressure to its client', async (t) => {
   const waiting: (() => void)[] = [];
   let taken = 0;
   let open = false;
@@ -210,7 +210,7 @@ test('a command that does not read stops the reading from its caller', async (t)
   t.is(taken, total);
 });
 
-test('--streaming-connection-idle-timeout: closed when nothing went either way for so long; pings are nothing; 0 is never', async (t) => {
+test('--streaming-connection-idle-timeout: connections without data are closed; pings do not count; 0 disables it', async (t) => {
   const server = await execServer(t, ['--streaming-connection-idle-timeout=10m']);
   const talking = await server.webSocket(execPath(['cat'], 'input', 'output'), v5);
   const silent = await server.webSocket(execPath(['cat'], 'input', 'output'), v5);
@@ -238,7 +238,7 @@ test('--streaming-connection-idle-timeout: closed when nothing went either way f
   t.pass();
 });
 
-test('attach: the end of the container is a success, whatever its exit code', async (t) => {
+test('attach: the exit of the container is a success, whatever its exit code', async (t) => {
   const server = await openStreamServer(t, {
     attach: (_, request) => async () => spawned(['sh', '-c', 'head -c 2; exit 4'], request),
   });

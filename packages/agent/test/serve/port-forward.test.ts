@@ -47,7 +47,7 @@ async function request(client: SpdyClient, port: number, requestID?: string) {
   return { error, data };
 }
 
-test('SPDY: connections to several ports at once, of which each direction ends by itself', async (t) => {
+test('SPDY: several ports are forwarded concurrently, and each direction ends independently', async (t) => {
   const [first, second] = [await listening(t, upperCase), await listening(t, upperCase)];
   const server = await forwarding(t);
   const client = await server.spdy(path, protocol);
@@ -67,7 +67,7 @@ test('SPDY: connections to several ports at once, of which each direction ends b
   t.is(await text(later.data.incoming), 'ON.');
 });
 
-test('SPDY: callers of old name no request; the error stream comes first', async (t) => {
+test('SPDY: old clients send no request ID; the error stream is opened first', async (t) => {
   const port = await listening(t, upperCase);
   const client = await (await forwarding(t)).spdy(path, protocol);
   const { data } = await request(client, port);
@@ -75,7 +75,7 @@ test('SPDY: callers of old name no request; the error stream comes first', async
   t.is(await text(data.incoming), 'OLD.');
 });
 
-test('SPDY: a port that nobody has is told on the error stream, and the others go on', async (t) => {
+test('SPDY: a port without a listener is reported on the error stream, and the other connections continue', async (t) => {
   const port = await listening(t, upperCase);
   const client = await (await forwarding(t)).spdy(`${path}/u1`, protocol);
   const bad = await request(client, 1, '0');
@@ -86,7 +86,7 @@ test('SPDY: a port that nobody has is told on the error stream, and the others g
   t.is(await text(good.data.incoming), 'X.');
 });
 
-test('SPDY: streams without a good port, of another type or twice are refused; one without its other is told so after a while', async (t) => {
+test('SPDY: streams with an invalid port or type, duplicates and, after a timeout, unpaired streams are rejected', async (t) => {
   const server = await forwarding(t);
   const client = await server.spdy(path, protocol);
   for (const headers of [
@@ -106,7 +106,7 @@ test('SPDY: streams without a good port, of another type or twice are refused; o
   t.is(await text(error.incoming), 'timed out waiting for the other stream of the request');
 });
 
-test('a caller that resets its stream, or goes away, closes the connections to the pod', async (t) => {
+test('a client that resets its stream or disconnects closes the connections to the pod', async (t) => {
   const open: Socket[] = [];
   const port = await listening(t, (socket) => void open.push(socket));
   const server = await forwarding(t);
@@ -128,7 +128,7 @@ test('a caller that resets its stream, or goes away, closes the connections to t
   t.pass();
 });
 
-test('a WebSocket that carries SPDY does the same', async (t) => {
+test('SPDY through a WebSocket forwards ports in the same way', async (t) => {
   const port = await listening(t, upperCase);
   const server = await forwarding(t);
   const tunnel = await openTunnel(t, server.port, path, 'SPDY/3.1+portforward.k8s.io');
@@ -144,7 +144,7 @@ test('a WebSocket that carries SPDY does the same', async (t) => {
 const withPort = (port: number, content = '') =>
   Buffer.concat([Buffer.of(port & 255, port >> 8), Buffer.from(content)]).toString('latin1');
 
-test('a WebSocket has two channels for each port, which begin with its number', async (t) => {
+test('a WebSocket has two channels for each port, whose first message is the port number', async (t) => {
   const goodBye = (socket: Socket) => socket.on('data', (chunk) => socket.end(`${chunk} and good bye`));
   const [first, second] = [await listening(t, goodBye), await listening(t, goodBye)];
   const server = await forwarding(t);
@@ -166,7 +166,7 @@ test('a WebSocket has two channels for each port, which begin with its number', 
   }
 });
 
-test('a WebSocket to a port that nobody has says so on its error channel, and ends when all are done', async (t) => {
+test('a WebSocket reports a port without a listener on its error channel, and closes when all ports are done', async (t) => {
   const port = await listening(t, (socket) => socket.on('data', () => socket.end('bye')));
   const client = await (await forwarding(t)).webSocket(`${path}?port=1&port=${port}`, 'v4.channel.k8s.io');
   await until(() => client.bytes(1).length > 2);
@@ -177,7 +177,7 @@ test('a WebSocket to a port that nobody has says so on its error channel, and en
   t.is(client.messages.at(-1)?.content.toString(), 'bye');
 });
 
-test('what cannot be forwarded is answered before the upgrade', async (t) => {
+test('a request that cannot be forwarded is rejected before the upgrade', async (t) => {
   const server = await forwarding(t);
   const ws = (query: string, ...offered: string[]) => server.webSocket(path + query, ...offered);
   await t.throwsAsync(ws('', 'v4.channel.k8s.io'), { message: /^400 the query must name a port/ });
@@ -194,7 +194,7 @@ test('what cannot be forwarded is answered before the upgrade', async (t) => {
   t.is((await server.ask('/portForward/default/web/uid/more')).status, 400);
 });
 
-test('--streaming-connection-idle-timeout: forwarded ports are closed too', async (t) => {
+test('--streaming-connection-idle-timeout: idle forwarded ports are closed too', async (t) => {
   const port = await listening(t, (socket) => void socket.pipe(socket));
   const server = await forwarding(t, ['--streaming-connection-idle-timeout=1m']);
   const spdy = await server.spdy(path, protocol);

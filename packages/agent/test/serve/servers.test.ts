@@ -134,7 +134,7 @@ test('the main port serves pods, running pods, health, metrics, machine, statist
   t.is((await ask(`${main}/debug/pprof/`)).status, 200);
 });
 
-test('--read-only-port: what reads is open, the rest is closed', async (t) => {
+test('--read-only-port: read-only paths are served, all others are rejected', async (t) => {
   const { readOnly, servers } = await open(t, [
     `--read-only-port=${await freePort()}`,
     '--enable-server=false',
@@ -167,14 +167,14 @@ test('--read-only-port: what reads is open, the rest is closed', async (t) => {
   );
 });
 
-test('--enable-debugging-handlers=false closes what shows logs and runs commands', async (t) => {
+test('--enable-debugging-handlers=false disables paths that read logs and run commands', async (t) => {
   const { main } = await open(t, ['--enable-debugging-handlers=false']);
   for (const path of ['/runningpods', '/containerLogs/default/web-n1/main', '/run/a/b/c'])
     t.is((await ask(main + path)).status, 405, path);
   t.is((await ask(`${main}/pods`)).status, 200);
 });
 
-test('--healthz-port and --healthz-bind-address: health alone, which fails when the sync loop is stuck', async (t) => {
+test('--healthz-port and --healthz-bind-address: only health is served, which fails when the sync loop is stuck', async (t) => {
   const port = await freePort();
   let last: number | undefined = 0;
   const { healthz, clock } = await open(
@@ -197,7 +197,7 @@ test('--healthz-port and --healthz-bind-address: health alone, which fails when 
   t.is((await ask(`${healthz}/healthz`)).status, 500, 'a loop that never began counts from the start');
 });
 
-test('container logs: the query is checked, what does not exist is named, and the log is a stream', async (t) => {
+test('container logs: the query is validated, missing objects are named, and the log is streamed', async (t) => {
   const asked: LogRequest[] = [];
   const { main, clock } = await open(t, [], {
     logs: async (request) => {
@@ -251,7 +251,7 @@ test('container logs: the query is checked, what does not exist is named, and th
   t.pass('whoever leaves ends the reading');
 });
 
-test('--cert-dir: a pair is made once, with the node’s names, a private key for its owner alone, and kept', async (t) => {
+test('--cert-dir: a key pair is created once, with the names of the node, a private key file mode of 0600, and reused', async (t) => {
   const { main, directory, servers } = await open(t);
   t.is((await ask(`${main}/healthz`)).status, 200);
   const path = join(directory, 'pki', 'keelson-agent.crt');
@@ -310,7 +310,7 @@ async function authority(directory: string) {
   return { read: (name: string) => readFile(join(directory, name)), path: (name: string) => join(directory, name) };
 }
 
-test('--client-ca-file, --anonymous-auth: certificates identify; a bad one is refused rather than anonymous', async (t) => {
+test('--client-ca-file, --anonymous-auth: client certificates authenticate; an invalid one is rejected, not anonymous', async (t) => {
   const files = await authority(await temporaryDirectory(t));
   const pair = async (name: string) => ({
     cert: await files.read(`${name}.crt`),
@@ -332,7 +332,7 @@ test('--client-ca-file, --anonymous-auth: certificates identify; a bad one is re
   await t.throwsAsync(open(t, ['--client-ca-file=/nowhere/ca.crt']), { message: /^--client-ca-file: cannot read/ });
 });
 
-test('--tls-cert-file and --tls-private-key-file: the pair given is shown; a bad one keeps the agent from starting', async (t) => {
+test('--tls-cert-file and --tls-private-key-file: the key pair is used; an invalid one prevents the start', async (t) => {
   const files = await authority(await temporaryDirectory(t));
   const { main } = await open(t, [
     `--tls-cert-file=${files.path('server.crt')}`,
@@ -356,7 +356,7 @@ test('--tls-cert-file and --tls-private-key-file: the pair given is shown; a bad
   });
 });
 
-test('manifests are submitted, listed and taken back over the main port', async (t) => {
+test('manifests are submitted, listed and deleted through the main port', async (t) => {
   const { main } = await open(t);
   const yaml = { 'Content-Type': 'application/yaml' };
   const put = await ask(`${main}/manifests`, { method: 'POST', body: manifest('web'), headers: yaml });
@@ -385,14 +385,14 @@ test('manifests are submitted, listed and taken back over the main port', async 
   );
 });
 
-test('a port that is taken fails the start and leaves nothing open', async (t) => {
+test('a port in use fails the start and leaves no port open', async (t) => {
   const first = await open(t);
   const free = await freePort();
   await t.throwsAsync(open(t, [`--port=${free}`, `--read-only-port=${first.servers.port}`]), { code: 'EADDRINUSE' });
   await t.throwsAsync(ask(`https://127.0.0.1:${free}/healthz`), { code: 'ECONNREFUSED' });
 });
 
-test('a failure in the life cycle is an internal error without details', async (t) => {
+test('an error in the pod life cycle is an internal error without details', async (t) => {
   const { main, logger } = await open(t, [], {
     runningPods: async () => {
       throw new Error('secret detail');
@@ -403,7 +403,7 @@ test('a failure in the life cycle is an internal error without details', async (
   t.is(logger.lines.at(-1)?.message, 'request failed');
 });
 
-test('metrics of each type are written as Prometheus reads them', async (t) => {
+test('metrics of each type are written in the text format of Prometheus', async (t) => {
   const metrics = createTextMetrics();
   metrics.gauge({ name: 'g', help: 'A\nb.' }).set(3);
   const histogram = metrics.histogram({ name: 'h_seconds', help: 'H.', labels: ['op'], buckets: [1, 2] });

@@ -19,7 +19,7 @@ const refusing = (reason: PodQueryError['reason']) => () => {
   throw new PodQueryError(reason, `it is ${reason}`);
 };
 
-test('what cannot be streamed is answered in HTTP, to those who would upgrade and to those who would not', async (t) => {
+test('a stream that is rejected has an HTTP response, with and without an upgrade', async (t) => {
   const server = await openStreamServer(t, {
     attach: refusing('Invalid'),
     portForward: refusing('Unsupported'),
@@ -64,7 +64,7 @@ test('what cannot be streamed is answered in HTTP, to those who would upgrade an
   t.is((await server.ask(execPath(['ls'], 'output'), { method: 'PUT', headers: spdyHeaders })).status, 405);
 });
 
-test('a path that cannot be upgraded is served as if nobody had asked for that', async (t) => {
+test('an upgrade request to a path without upgrades has a plain response', async (t) => {
   const server = await openStreamServer(t, {});
   for (const headers of [webSocketHeaders, spdyHeaders, { Connection: 'Upgrade', Upgrade: 'h2c' }]) {
     const { status, body, headers: answered } = await server.ask('/healthz', { headers });
@@ -72,7 +72,7 @@ test('a path that cannot be upgraded is served as if nobody had asked for that',
   }
 });
 
-test('--enable-debugging-handlers=false and --anonymous-auth=false hold for upgrades too', async (t) => {
+test('--enable-debugging-handlers=false and --anonymous-auth=false apply to upgrades too', async (t) => {
   const closed = await openStreamServer(t, {}, ['--enable-debugging-handlers=false']);
   for (const path of [execPath(['ls'], 'output'), '/attach/a/b/c', '/portForward/a/b', '/run/a/b/c', '/logs/']) {
     for (const headers of [{}, webSocketHeaders, spdyHeaders]) {
@@ -103,7 +103,7 @@ test('a container is addressed with or without the UID of its pod', async (t) =>
   ]);
 });
 
-test('/run: a command is split at spaces, and its outputs are the answer', async (t) => {
+test('/run: a command is split at spaces, and its output is the response', async (t) => {
   const server = await openStreamServer(t, {
     run: async ({ uid, container }, command) => {
       if (container !== 'main') throw new PodQueryError('NotFound', 'no such container');
@@ -128,7 +128,7 @@ test('/run: a command is split at spaces, and its outputs are the answer', async
   t.is((await run('/run/default/web/main?cmd=ls', 'GET'))[0], 405);
 });
 
-test('/logs: files and folders below the system’s directory of logs, and nothing else', async (t) => {
+test('/logs: only files and folders below the log directory of the system are served', async (t) => {
   const server = await openStreamServer(t, {});
   const logs = join(server.directory, 'log');
   await mkdir(join(logs, 'pods/a b'), { recursive: true });

@@ -18,7 +18,7 @@ const refused: readonly IncomingMessage['headers'][] = [
   { host: 'localhost:10255', 'sec-fetch-site': 'same-site' },
 ];
 for (const headers of refused) {
-  test(`a port without authentication serves nothing to ${JSON.stringify(headers)}`, async (t) => {
+  test(`a port without authentication rejects requests with ${JSON.stringify(headers)}`, async (t) => {
     const problem = await t.throwsAsync(openGate('n1')(request(headers)), { instanceOf: HttpProblem });
     t.is((problem as HttpProblem).status, 403);
     const known = createGate({
@@ -30,7 +30,7 @@ for (const headers of refused) {
   });
 }
 
-test('the machine itself is served under its names and addresses, and other machines under any host', async (t) => {
+test('requests of this machine must have one of its names or addresses as host, others may have any host', async (t) => {
   const gate = openGate('n1');
   const hosts = [
     'localhost:10255',

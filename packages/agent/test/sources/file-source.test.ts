@@ -55,7 +55,7 @@ test('a directory: one pod per file, sorted, without dot files, subdirectories, 
   t.deepEqual(opened.logger.lines, []);
 });
 
-test('each document of a file is a pod or a list; those that are refused are named and keep no other from running', async (t) => {
+test('each document of a file is a pod or a list; rejected documents are named and do not affect others', async (t) => {
   const directory = await temporaryDirectory(t);
   const path = join(directory, 'several.yaml');
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [{ metadata: { name: 'no-spec' } }] });
@@ -83,7 +83,7 @@ test('each document of a file is a pod or a list; those that are refused are nam
   await is(opened, 'one-n1', 'three-n1');
 });
 
-test('a bad manifest beside good ones is reported, and the good ones run', async (t) => {
+test('an invalid manifest is reported, and valid ones beside it run', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, 'good.yaml'), manifest('good'));
   await writeFile(join(directory, 'syntax.yaml'), 'kind: [Pod');
@@ -110,7 +110,7 @@ test('a bad manifest beside good ones is reported, and the good ones run', async
   ]);
 });
 
-test('file events: added, rewritten, renamed over, moved in and out, removed', async (t) => {
+test('file events: files are added, rewritten, replaced by a rename, moved in and out, removed', async (t) => {
   const directory = await temporaryDirectory(t);
   const aside = await temporaryDirectory(t);
   const opened = open(t, directory);
@@ -134,7 +134,7 @@ test('file events: added, rewritten, renamed over, moved in and out, removed', a
   await is(opened);
 });
 
-test('--file-check-frequency: without file events a change is seen within one period, and not before', async (t) => {
+test('--file-check-frequency: without file events a change is detected within one period, and not before', async (t) => {
   const directory = await temporaryDirectory(t);
   const opened = open(t, directory, { events: false, periodMs: 5000 });
   const listening = open(t, directory);
@@ -152,7 +152,7 @@ test('--file-check-frequency: without file events a change is seen within one pe
   t.deepEqual(opened.names(), ['a-n1']);
 });
 
-test('--pod-manifest-path may be one file, which may come later, be replaced and go', async (t) => {
+test('--pod-manifest-path may be one file, which may be created, replaced and removed later', async (t) => {
   const directory = await temporaryDirectory(t);
   const path = join(directory, 'pod.yaml');
   const opened = open(t, path);
@@ -169,7 +169,7 @@ test('--pod-manifest-path may be one file, which may come later, be replaced and
   await is(opened);
 });
 
-test('a missing directory that comes later, goes, and comes again is followed', async (t) => {
+test('a missing directory that is created, removed and created again is followed', async (t) => {
   const parent = await temporaryDirectory(t);
   const directory = join(parent, 'manifests');
   const opened = open(t, directory, { periodMs: 20 });
@@ -185,7 +185,7 @@ test('a missing directory that comes later, goes, and comes again is followed', 
   t.is(opened.sets.at(-1)?.length, 0);
 });
 
-test('a manifest that is being written over does not end its pod', async (t) => {
+test('a manifest that is being overwritten does not end its pod', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, 'a.yaml'), manifest('a'));
   const opened = open(t, directory, { periodMs: 5 });
@@ -205,7 +205,7 @@ test('a manifest that is being written over does not end its pod', async (t) => 
   await until(() => opened.sets.at(-1)?.[0]?.spec.containers[0]?.image === 'new');
 });
 
-test('of two pods of one name the first file wins, and an event tells', async (t) => {
+test('of two pods with one name that of the first file is used, with an event', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, '1.yaml'), manifest('same', 'first'));
   await writeFile(join(directory, '2.yaml'), manifest('same', 'second'));
@@ -219,7 +219,7 @@ test('of two pods of one name the first file wins, and an event tells', async (t
   );
 });
 
-test('a file may hold a list of pods', async (t) => {
+test('a file may contain a list of pods', async (t) => {
   const directory = await temporaryDirectory(t);
   const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'host' }] } });
   await writeFile(

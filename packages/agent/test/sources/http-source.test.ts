@@ -51,7 +51,7 @@ async function open(
   return { source, sets, logger, clock, again, rawHeaders, requests: () => requests };
 }
 
-test('--http-check-frequency: fetched at once and then each period; the same bytes say nothing new', async (t) => {
+test('--http-check-frequency: the URL is fetched at once and then each period; an identical response changes nothing', async (t) => {
   const opened = await open(t, (_, response) => response.end(manifest('web')));
   await opened.source.start();
   await until(() => opened.sets.length === 1);
@@ -66,7 +66,7 @@ test('--http-check-frequency: fetched at once and then each period; the same byt
   t.is(opened.sets.length, 1);
 });
 
-test('--manifest-url: trouble keeps the pods of the last good answer, an empty one has none', async (t) => {
+test('--manifest-url: failures keep the pods of the last valid response, an empty response has none', async (t) => {
   const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'host' }] } });
   let answer: RequestListener = (_, response) => response.writeHead(500).end('no');
   const opened = await open(t, (request, response) => answer(request, response));
@@ -100,7 +100,7 @@ test('--manifest-url: trouble keeps the pods of the last good answer, an empty o
   t.deepEqual(opened.sets[1], []);
 });
 
-test('--manifest-url-header: sent with each request, those of one name in order', async (t) => {
+test('--manifest-url-header: headers are sent with each request, repeated names in order', async (t) => {
   const opened = await open(t, (_, response) => response.end(''), [
     ['X-Pod', 'one'],
     ['Authorization', 'Bearer t'],

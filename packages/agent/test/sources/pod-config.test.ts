@@ -23,7 +23,7 @@ function open(...sources: PodSourceName[]) {
   return { config, clock, heard };
 }
 
-test('each set is compared with the one before of its own source', (t) => {
+test('each set of pods is compared with the previous one of its own source', (t) => {
   const { config, heard } = open('file', 'api');
   const [file, api] = [config.sink('file'), config.sink('api')];
   file([pod('a'), pod('b')]);
@@ -36,7 +36,7 @@ test('each set is compared with the one before of its own source', (t) => {
   );
 });
 
-test('a status that somebody else wrote is told apart from a wish, and bookkeeping is neither', (t) => {
+test('a status change by another writer is distinguished from a spec change, and bookkeeping is neither', (t) => {
   const { config, heard } = open('api');
   const api = config.sink('api');
   api([pod('a')]);
@@ -49,7 +49,7 @@ test('a status that somebody else wrote is told apart from a wish, and bookkeepi
   t.is(config.pods()[0]?.metadata?.resourceVersion, '5', 'the newest is kept though it says nothing new');
 });
 
-test('an empty first set is told, an empty later one is not', (t) => {
+test('an empty first set notifies listeners, an empty later one does not', (t) => {
   const { config, heard } = open('file');
   const file = config.sink('file');
   file([]);
@@ -57,7 +57,7 @@ test('an empty first set is told, an empty later one is not', (t) => {
   t.deepEqual(heard, ['file: ']);
 });
 
-test('all sources are seen when each has delivered once, and not before', (t) => {
+test('all sources are ready when each has delivered a set, and not before', (t) => {
   const { config } = open('file', 'http', 'api');
   t.false(config.seenAllSources());
   config.sink('file')([]);
@@ -71,7 +71,7 @@ test('all sources are seen when each has delivered once, and not before', (t) =>
   );
 });
 
-test('restored pods run, do not count as seen, and give way to what the source says', (t) => {
+test('restored pods run, do not make their source ready, and are replaced by the pods of the source', (t) => {
   const { config, heard } = open('api');
   config.restore('api', [pod('a'), pod('b')]);
   t.false(config.seenAllSources());
@@ -92,7 +92,7 @@ test('a pod keeps the time at which it was first seen', (t) => {
   t.is(seen(), '2026-01-01T00:00:00.000Z');
 });
 
-test('changes since a set was delivered are told like sets: what goes first, then what is new or different, and nothing for the rest', (t) => {
+test('incremental changes notify like sets: removed pods first, then new and changed ones', (t) => {
   const { config, heard } = open('api');
   const changes = config.changesSink('api');
   config.sink('api')([pod('a'), pod('b'), pod('c')]);
@@ -106,7 +106,7 @@ test('changes since a set was delivered are told like sets: what goes first, the
   );
 });
 
-test('annotations, labels and fields that appear or go are wishes, as far as the agent did not add them itself', (t) => {
+test('changed annotations, labels and fields are updates, except those that the agent added itself', (t) => {
   const { config, heard } = open('api');
   const changes = config.changesSink('api');
   const is = (metadata: object) => changes([pod('a', metadata as never)], []);
@@ -121,7 +121,7 @@ test('annotations, labels and fields that appear or go are wishes, as far as the
   t.is(heard.slice(1).join(), Array(4).fill('api: update a').join());
 });
 
-test('a label with the name of a member of every JavaScript object is a change of the pod', (t) => {
+test('a label whose name is a property of Object.prototype is a change of the pod', (t) => {
   const { config, heard } = open('api');
   const api = config.sink('api');
   api([pod('a', { labels: {} } as object)]);
@@ -130,7 +130,7 @@ test('a label with the name of a member of every JavaScript object is a change o
   t.deepEqual(heard, ['api: add a', 'api: update a', 'api: update a']);
 });
 
-test('a listener that fails or leaves does not keep others from hearing', (t) => {
+test('a listener that throws or unsubscribes does not affect other listeners', (t) => {
   const config = new PodConfig({ sources: ['file'], clock: new FakeClock(), logger: silentLogger });
   const heard: number[] = [];
   config.subscribe(() => {

@@ -36,7 +36,7 @@ test('a static pod has the name of its node, a UID, annotations, defaults, a tol
   t.deepEqual(pod.status, { phase: 'Pending' });
 });
 
-test('the UID depends on content, place and node, and not on the order of fields or comments', (t) => {
+test('the UID depends on content, path and node, and not on the order of fields or comments', (t) => {
   const text = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - {name: c, image: host}\n';
   const shuffled =
     '# a comment\nspec:\n  containers:\n  - image: host\n    name: c\nkind: Pod\nmetadata:\n  name: web\napiVersion: v1\n';
@@ -50,7 +50,7 @@ test('the UID depends on content, place and node, and not on the order of fields
   t.is(podOf({ ...base, metadata: { name: 'web', uid: 'own' } }).metadata?.uid, 'own');
 });
 
-test('any JSON object either is a pod or is refused with one line', (t) => {
+test('any JSON object either is a pod or is rejected with one line', (t) => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, spec) => {
       try {
@@ -65,7 +65,7 @@ test('any JSON object either is a pod or is refused with one line', (t) => {
   t.pass();
 });
 
-test('what a pod at the API may not have, a static pod may not have either', (t) => {
+test('static pods are validated like pods of the API', (t) => {
   for (const [change, message] of [
     [{ spec: { containers: [] } }, /spec.containers/],
     [{ metadata: {} }, /metadata.name: Required value/],
@@ -88,7 +88,7 @@ test('what a pod at the API may not have, a static pod may not have either', (t)
   }
 });
 
-test('fields that are not known are named and left out', (t) => {
+test('unknown fields are reported and dropped', (t) => {
   const { pod, unknownFields } = staticPod(
     { ...base, spec: { ...base.spec, contaners: [], hostNetwork: true } },
     origin,
@@ -98,7 +98,7 @@ test('fields that are not known are named and left out', (t) => {
   t.true(pod.spec.hostNetwork);
 });
 
-test('documents that are no manifests are refused', (t) => {
+test('documents that are not manifests are rejected', (t) => {
   for (const [text, message] of [
     ['[]', /is not an object/],
     ['apiVersion: v2\nkind: Pod', /must be v1/],

@@ -25,7 +25,7 @@ async function open(directory: string) {
   return { source, sets, names: () => namesOf(sets.at(-1) ?? []) };
 }
 
-test('submitted manifests are added, replaced by name, taken back, and replaced as a whole', async (t) => {
+test('submitted manifests are added, replaced by name, deleted, and replaced as a whole', async (t) => {
   const { source, sets, names } = await open(await temporaryDirectory(t));
   t.deepEqual(sets, [[]]);
   t.deepEqual(namesOf(await source.put(Buffer.from(manifest('a')))), ['a-n1']);
@@ -46,7 +46,7 @@ test('submitted manifests are added, replaced by name, taken back, and replaced 
   t.deepEqual(names(), []);
 });
 
-test('documents that are submitted together are taken together, or none of them', async (t) => {
+test('documents of one submission are accepted together, or none of them', async (t) => {
   const { source } = await open(await temporaryDirectory(t));
   const refused = source.put(Buffer.from(`${manifest('a')}---\nkind: Service\napiVersion: v1\n`));
   await t.throwsAsync(refused, { message: 'has document 2, which has kind "Service"; it must be Pod or PodList' });
@@ -55,7 +55,7 @@ test('documents that are submitted together are taken together, or none of them'
   t.deepEqual(namesOf(source.pods()), ['a-n1', 'b-n1']);
 });
 
-test('a list with a bad pod changes nothing', async (t) => {
+test('a list with an invalid pod changes nothing', async (t) => {
   const { source, sets } = await open(await temporaryDirectory(t));
   const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'host' }] } });
   for (const items of [[pod('a'), pod('BAD')], [pod('a'), pod('a')], [null]]) {
@@ -66,7 +66,7 @@ test('a list with a bad pod changes nothing', async (t) => {
   t.is(sets.length, 1);
 });
 
-test('submitted manifests outlive the agent, under the same UIDs', async (t) => {
+test('submitted manifests persist across restarts of the agent, with the same UIDs', async (t) => {
   const directory = await temporaryDirectory(t);
   const first = await open(directory);
   await Promise.all(['a', 'b', 'c'].map((name) => first.source.put(Buffer.from(manifest(name)))));
@@ -80,7 +80,7 @@ test('submitted manifests outlive the agent, under the same UIDs', async (t) => 
   t.is((await stat(join(directory, 'submitted-manifests.json'))).mode & 0o777, 0o600);
 });
 
-test('a damaged store is not taken for an empty one, which would end its pods', async (t) => {
+test('a damaged store is an error and is not treated as empty, which would end its pods', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, 'submitted-manifests.json'), '[{');
   await t.throwsAsync(open(directory));
@@ -88,7 +88,7 @@ test('a damaged store is not taken for an empty one, which would end its pods', 
   await t.throwsAsync(open(directory), { message: /does not contain a list/ });
 });
 
-test('--bootstrap-checkpoint-path: pods that ask for it are remembered, changed, forgotten, and read back', async (t) => {
+test('--bootstrap-checkpoint-path: annotated pods are stored, updated, removed, and restored', async (t) => {
   const directory = join(await temporaryDirectory(t), 'deep', 'down');
   const logger = listeningLogger();
   const pod = (uid: string, annotations: Record<string, string>, image = 'host'): Pod => ({

@@ -52,7 +52,7 @@ test('--runonce waits one second for sources, and does not wait without pods', a
   t.is(clock.monotonic(), 1000);
 });
 
-test('--fail-swap-on: a machine with swap is refused, one without is not', async (t) => {
+test('--fail-swap-on: a machine with swap is rejected, one without is not', async (t) => {
   const path = join(await temporaryDirectory(t), 'swaps');
   await writeFile(path, 'Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition 1024 0 -2\n');
   await t.throwsAsync(checkSwap(path), { message: /^Running with swap on is not supported.*sda2/ });

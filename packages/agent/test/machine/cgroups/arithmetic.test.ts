@@ -29,7 +29,7 @@ const podOf = (containers: readonly Container[], initContainers: readonly Contai
   testPod('p', { containers: [...containers], initContainers: [...initContainers] });
 const gi = 1024 ** 3;
 
-test('a pod asks for the sum of its containers, or for its greediest init container with the sidecars before it', (t) => {
+test('the request of a pod is the sum of its containers, or its largest init container with the sidecars before it', (t) => {
   const sidecar = container('side', { cpu: '100m' }, {}, { restartPolicy: 'Always' });
   const main = [container('a', { cpu: '1', memory: '1Gi' }), container('b', { cpu: '500m' })];
   t.like(podAmounts(podOf(main)), { cpuRequest: 1500, memoryRequest: gi, cpuLimit: undefined, memoryLimit: undefined });
@@ -38,7 +38,7 @@ test('a pod asks for the sum of its containers, or for its greediest init contai
   t.is(podAmounts(podOf(main, [sidecar])).cpuRequest, 1600);
 });
 
-test('a pod has a limit when all its containers have one, and a limit is a request where there is none', (t) => {
+test('a pod has a limit when all its containers have one, and a limit is used as the request where none is set', (t) => {
   const both = [
     container('a', {}, { cpu: '1', memory: '1Gi' }),
     container('b', { cpu: '100m' }, { cpu: '500m', memory: '2Gi' }),
@@ -54,7 +54,7 @@ test('a pod has a limit when all its containers have one, and a limit is a reque
   t.is(podAmounts(podOf(both, [container('init', {})])).memoryLimit, undefined, 'init containers count');
 });
 
-test('limits of a pod: best effort weighs least, quota and memory follow limits, --cpu-cfs-quota=false takes the quota away', (t) => {
+test('cgroup limits of a pod: BestEffort has minimal shares; --cpu-cfs-quota=false removes the CPU quota', (t) => {
   const amounts = { cpuRequest: 500, memoryRequest: 0, cpuLimit: 1500, memoryLimit: gi };
   t.deepEqual(podLimits('BestEffort', { ...amounts, cpuRequest: 0 }, true), { cpuShares: 2 });
   t.deepEqual(podLimits('Burstable', { ...amounts, cpuLimit: undefined, memoryLimit: undefined }, true), {
@@ -67,7 +67,7 @@ test('limits of a pod: best effort weighs least, quota and memory follow limits,
   t.deepEqual([0, 1, 2, 1000, 10 ** 9].map(sharesOf), [2, 2, 2, 1024, 262_144]);
 });
 
-test('--experimental-qos-reserved keeps a percentage of what pods request from those of lesser classes', (t) => {
+test('--experimental-qos-reserved reserves a percentage of the requests of pods against lower QoS classes', (t) => {
   const pods = [
     { qos: 'Guaranteed', cpuRequest: 1000, memoryRequest: 1000 },
     { qos: 'Guaranteed', cpuRequest: 1000, memoryRequest: 1000 },
@@ -95,7 +95,7 @@ test('--experimental-qos-reserved keeps a percentage of what pods request from t
   );
 });
 
-test('the share of pods is what the machine has without what is set aside, eviction apart', (t) => {
+test('the limit of all pods is the capacity of the machine minus reserved resources, without eviction thresholds', (t) => {
   const machine = { cores: 4, memoryBytes: 8 * gi + 5 };
   t.deepEqual(limitsOfShare(podsShare(machine)), { cpuShares: 4096, memoryLimitBytes: 8 * gi });
   const share = podsShare(machine, { cpu: '500m', memory: '1Gi' }, { cpu: '1', 'ephemeral-storage': '1Gi' });

@@ -21,7 +21,7 @@ async function whilePassing<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
 
 const without = { cpuQuotaUs: -1, memoryLimitBytes: -1 };
 
-test('a group of version 1 exists in every hierarchy, and its limits are in the files of their controllers', async (t) => {
+test('a cgroup of version 1 exists in every hierarchy, with its limits in the files of their controllers', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const tree = await findCgroups(machine.root, machine.files, systemClock);
   await tree.create('/a/b');
@@ -47,7 +47,7 @@ test('a group of version 1 exists in every hierarchy, and its limits are in the 
   ]);
 });
 
-test('a group of version 2 is handed the controllers from the root down, and has weights in place of shares', async (t) => {
+test('a cgroup of version 2 has controllers enabled from the root down, and weights instead of shares', async (t) => {
   const machine = new CgroupMachine(t, 2);
   const tree = await findCgroups(machine.root, machine.files, systemClock);
   await tree.create('/a/b');
@@ -73,7 +73,7 @@ test('a group of version 2 is handed the controllers from the root down, and has
   t.deepEqual([0, 2, 1024, 262_144, 1 << 20].map(weightOf), [1, 1, 39, 10_000, 10_000]);
 });
 
-test('on a machine with both versions each controller is used where it is', async (t) => {
+test('on a machine with both versions each controller is used in the version that has it', async (t) => {
   const machine = new CgroupMachine(t, 1);
   for (const [name, controllers] of [['unified', 'hugetlb']] as const) {
     mkdirSync(join(machine.root, name));
@@ -94,7 +94,7 @@ test('on a machine with both versions each controller is used where it is', asyn
 });
 
 for (const version of [1, 2] as const) {
-  test(`version ${version}: processes join a group, and are killed when it is removed with all below it`, async (t) => {
+  test(`version ${version}: processes are moved to a cgroup, and killed when it is removed with its children`, async (t) => {
     const machine = new CgroupMachine(t, version);
     const clock = new FakeClock();
     const tree = await findCgroups(machine.root, machine.files, clock);
@@ -119,7 +119,7 @@ for (const version of [1, 2] as const) {
   });
 }
 
-test('what runtimes leave behind in other hierarchies is removed too', async (t) => {
+test('cgroups that runtimes left in other hierarchies are removed too', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const tree = await findCgroups(machine.root, machine.files, systemClock);
   await machine.makeGroup('/a/container');
@@ -128,7 +128,7 @@ test('what runtimes leave behind in other hierarchies is removed too', async (t)
   t.deepEqual(machine.groups('freezer'), []);
 });
 
-test('a group that the kernel does not let go of is an error two seconds after it was emptied by force', async (t) => {
+test('a cgroup that the kernel does not remove within two seconds of killing its processes is an error', async (t) => {
   const machine = new CgroupMachine(t, 2);
   const clock = new FakeClock();
   const tree = await findCgroups(machine.root, machine.files, clock);
@@ -142,7 +142,7 @@ test('a group that the kernel does not let go of is an error two seconds after i
   t.is(machine.killed.length, 100);
 });
 
-test('a machine without hierarchies of cpu and memory has no cgroups', async (t) => {
+test('a machine without hierarchies of cpu and memory has no cgroup support', async (t) => {
   const root = await temporaryDirectory(t);
   const find = () => findCgroups(root, systemCgroupFiles, systemClock);
   await t.throwsAsync(find(), { instanceOf: CgroupError, message: /no cgroup hierarchy with cpu and memory at / });
@@ -150,7 +150,7 @@ test('a machine without hierarchies of cpu and memory has no cgroups', async (t)
   await t.throwsAsync(find(), { message: /no cgroup hierarchy with memory at / });
 });
 
-test('the files of the machine: what is missing is not made, and what is there stays', async (t) => {
+test('cgroup files: a missing file is not created, and an existing folder is kept', async (t) => {
   const root = await temporaryDirectory(t);
   const files = systemCgroupFiles;
   t.false(await files.write(join(root, 'cpu.shares'), '2'));

@@ -20,7 +20,7 @@ function open(machine: CgroupMachine, ...words: string[]) {
   return { opened, lines: logger.lines };
 }
 
-test('where cgroups cannot be written an agent goes on without, and says how to say that this is meant', async (t) => {
+test('without write access to cgroups an agent continues without them, and logs the options that disable them', async (t) => {
   const machine = new CgroupMachine(t, 1);
   machine.readOnly = true;
   const { opened, lines } = open(machine);
@@ -37,7 +37,7 @@ for (const word of [
   '--agent-cgroups=/agent',
   '--runtime-cgroups=/runtime',
 ]) {
-  test(`where cgroups cannot be written ${word} is an error`, async (t) => {
+  test(`without write access to cgroups ${word} is an error`, async (t) => {
     const machine = new CgroupMachine(t, 2);
     machine.readOnly = true;
     const { opened, lines } = open(machine, word);
@@ -50,7 +50,7 @@ for (const word of [
   });
 }
 
-test('--cgroup-root has to exist in every hierarchy, for --system-cgroups too', async (t) => {
+test('--cgroup-root must exist in every hierarchy, for --system-cgroups too', async (t) => {
   const machine = new CgroupMachine(t, 1);
   mkdirSync(join(machine.root, 'cpu/x'));
   const message = /--cgroup-root: there is no cgroup \/x in every hierarchy at .*; make it first/;
@@ -61,7 +61,7 @@ test('--cgroup-root has to exist in every hierarchy, for --system-cgroups too', 
   t.true(machine.groups().includes('/x/kubepods/besteffort'));
 });
 
-test('nothing is looked at when no option asks for cgroups', async (t) => {
+test('cgroups are not accessed when no option uses them', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const { opened, lines } = open(machine, '--cgroups-per-qos=false', '--enforce-node-allocatable=');
   t.is(await opened, undefined);
@@ -97,7 +97,7 @@ async function placed(t: ExecutionContext, version: 1 | 2, ...words: string[]) {
 }
 
 for (const version of [1, 2] as const) {
-  test(`version ${version}: --agent-cgroups and --runtime-cgroups take their processes, once`, async (t) => {
+  test(`version ${version}: --agent-cgroups and --runtime-cgroups move their processes once`, async (t) => {
     const { machine, tree, placements } = await placed(
       t,
       version,
@@ -112,7 +112,7 @@ for (const version of [1, 2] as const) {
   });
 }
 
-test('--system-cgroups takes what is at the root, but neither the first process nor threads of the kernel', async (t) => {
+test('--system-cgroups moves processes at the root, but neither the first process nor threads of the kernel', async (t) => {
   const { tree } = await placed(t, 1, '--system-cgroups=/system', '--cgroup-root=/', '--agent-cgroups=/agent');
   t.deepEqual(
     [await tree.members('/'), await tree.members('/system'), await tree.members('/agent')],
@@ -120,7 +120,7 @@ test('--system-cgroups takes what is at the root, but neither the first process 
   );
 });
 
-test('--system-cgroups leaves processes where somebody else has placed them', async (t) => {
+test('--system-cgroups does not move processes that another program has placed in a cgroup', async (t) => {
   const machine = new CgroupMachine(t, 1);
   await machine.makeGroup('/engine');
   machine.enter('/engine', 40);
@@ -141,7 +141,7 @@ test('--system-cgroups leaves processes where somebody else has placed them', as
   t.deepEqual([machine.read('pids/system/cgroup.procs'), machine.read('memory/engine/cgroup.procs')], ['40', '40']);
 });
 
-test('processes that cannot be placed are told of once, and tried again', async (t) => {
+test('processes that cannot be moved are reported once, and retried', async (t) => {
   const { machine, tree, logger, placements } = await placed(t, 1);
   t.deepEqual(logger.lines, []);
   machine.readOnly = true;

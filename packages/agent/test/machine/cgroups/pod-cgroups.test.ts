@@ -61,7 +61,7 @@ function filesOf(machine: CgroupMachine, paths: readonly string[]): Record<strin
   return Object.fromEntries(paths.map((path) => [path, machine.read(path)]));
 }
 
-test('version 1: --cgroups-per-qos places pods by their class, with exactly these files', async (t) => {
+test('version 1: --cgroups-per-qos places pods by their QoS class, with exactly these files', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const bench = await start(t, machine, ['--cluster-reserved=cpu=500m,memory=1Gi', '--system-reserved=memory=1Gi']);
   bench.pods.put(guaranteed(), burstable(), bestEffort());
@@ -97,7 +97,7 @@ test('version 1: --cgroups-per-qos places pods by their class, with exactly thes
   t.deepEqual(parents(bench), ['/kubepods/besteffort/poduid-e', '/kubepods/burstable/poduid-b', '/kubepods/poduid-g']);
 });
 
-test('version 2 and --cgroup-driver=systemd below --cgroup-root: the same in other words', async (t) => {
+test('version 2: --cgroup-driver=systemd places pods below --cgroup-root, by their QoS class', async (t) => {
   const machine = new CgroupMachine(t, 2);
   await machine.makeGroup('/test.slice');
   const words = [
@@ -127,7 +127,7 @@ test('version 2 and --cgroup-driver=systemd below --cgroup-root: the same in oth
   t.deepEqual(parents(bench), [`/${burst}/test-kubepods-burstable-poduid_b.slice`, `/${pod}`].sort());
 });
 
-test('a pod that was removed, and one that has ended, leave no group and no process behind', async (t) => {
+test('a removed or finished pod leaves no cgroup and no process behind', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const bench = await start(t, machine, []);
   const [removed, ended] = [burstable(), testPod('once', { restartPolicy: 'Never' })];
@@ -147,7 +147,7 @@ test('a pod that was removed, and one that has ended, leave no group and no proc
   t.is(bench.status(ended).phase, 'Succeeded');
 });
 
-test('groups of pods that are gone are removed by the next agent, those of others are not', async (t) => {
+test('cgroups of removed pods are deleted by the next agent, unrelated cgroups are kept', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const bench = await start(t, machine, []);
   const pod = burstable();
@@ -165,7 +165,7 @@ test('groups of pods that are gone are removed by the next agent, those of other
   t.true(machine.groups().includes('/kubepods/poduid-g'));
 });
 
-test('a group that others removed is made again within a minute', async (t) => {
+test('a cgroup that another program removed is created again within a minute', async (t) => {
   const machine = new CgroupMachine(t, 2);
   const bench = await start(t, machine, []);
   bench.pods.put(guaranteed());
@@ -175,7 +175,7 @@ test('a group that others removed is made again within a minute', async (t) => {
   t.is(machine.read('kubepods/poduid-g/memory.max'), String(1024 ** 3));
 });
 
-test('a pod whose group cannot be made waits for it, and an event says so', async (t) => {
+test('a pod whose cgroup cannot be created waits, with an event', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const bench = await start(t, machine, []);
   machine.readOnly = true;
@@ -186,7 +186,7 @@ test('a pod whose group cannot be made waits for it, and an event says so', asyn
   await bench.until(running(bench, 1));
 });
 
-test('--experimental-qos-reserved limits memory of lesser classes, never below what they use', async (t) => {
+test('--experimental-qos-reserved limits the memory of lower QoS classes, never below their usage', async (t) => {
   const machine = new CgroupMachine(t, 1);
   const bench = await start(t, machine, ['--experimental-qos-reserved=memory=50%', '--system-reserved=memory=4Gi']);
   const limit = (group: string) => Number(machine.read(`memory/kubepods/${group}/memory.limit_in_bytes`)) / 1024 ** 3;
@@ -197,7 +197,7 @@ test('--experimental-qos-reserved limits memory of lesser classes, never below w
   t.deepEqual([limit('burstable'), limit('besteffort')], [3.5, 3.75]);
 });
 
-test('--enforce-node-allocatable: reserved groups get their limits, and one that is missing is told by an event', async (t) => {
+test('--enforce-node-allocatable: reserved cgroups get their limits, and a missing one is reported by an event', async (t) => {
   const machine = new CgroupMachine(t, 1);
   await machine.makeGroup('/cluster');
   const bench = await start(t, machine, [
@@ -218,7 +218,7 @@ test('--enforce-node-allocatable: reserved groups get their limits, and one that
   await bench.until(() => machine.read('memory/system/memory.limit_in_bytes') === String(512 * 1024 ** 2));
 });
 
-test('--cgroups-per-qos=false: pods have no groups, and are where --cgroup-root says', async (t) => {
+test('--cgroups-per-qos=false: pods have no cgroups of their own, and are placed in --cgroup-root', async (t) => {
   const machine = new CgroupMachine(t, 1);
   await machine.makeGroup('/apps');
   const words = ['--cgroups-per-qos=false', '--enforce-node-allocatable='];

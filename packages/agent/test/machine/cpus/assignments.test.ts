@@ -26,7 +26,7 @@ function twoSockets(coresEach: number): CpuTopology {
   });
 }
 
-test('lists of CPUs are read and written with ranges', (t) => {
+test('lists of CPUs are parsed and formatted with ranges', (t) => {
   t.deepEqual([...parseCpuSet('0-2,7\n')], [0, 1, 2, 7]);
   t.deepEqual([...parseCpuSet('')], []);
   t.is(formatCpuSet([7, 1, 0, 2, 2, 5, 6]), '0-2,5-7');
@@ -34,7 +34,7 @@ test('lists of CPUs are read and written with ranges', (t) => {
   for (const text of ['a', '3-1', '1-', '1-2-3']) t.throws(() => parseCpuSet(text), { instanceOf: RangeError });
 });
 
-test('the topology is read from the files of the system; without them each CPU is a core', async (t) => {
+test('the topology is read from sysfs; without it each CPU is a core', async (t) => {
   const root = await temporaryDirectory(t);
   writeFileSync(join(root, 'online'), '0,2\n');
   mkdirSync(join(root, 'cpu0/topology'), { recursive: true });
@@ -46,7 +46,7 @@ test('the topology is read from the files of the system; without them each CPU i
   ]);
 });
 
-test('CPUs that are taken are close to each other, and those that are left stay together', (t) => {
+test('assigned CPUs are close to each other, and the remaining ones stay together', (t) => {
   const topology = twoSockets(2);
   const all = new Set(topology.map(({ id }) => id));
   const without = (...taken: number[]) => new Set([...all].filter((id) => !taken.includes(id)));
@@ -60,7 +60,7 @@ test('CPUs that are taken are close to each other, and those that are left stay 
   t.is(takeCpus(topology, without(0), 8), undefined);
 });
 
-test('reserved CPUs are shared for ever, and what ended is shared again', (t) => {
+test('reserved CPUs are always shared, and CPUs of removed pods are shared again', (t) => {
   const assignments = new CpuAssignments(twoSockets(2), 1);
   const cpusOf = (uid: string, name: string) => formatCpuSet(assignments.cpusOf(uid, name));
   t.true(assignments.assign('a', 'main', 2));
@@ -80,7 +80,7 @@ test('reserved CPUs are shared for ever, and what ended is shared again', (t) =>
   });
 });
 
-test('the state file is checked: its checksum, its policy, its CPUs and what is reserved', async (t) => {
+test('the state file is validated: its checksum, its policy, its CPUs and the reserved CPUs', async (t) => {
   const path = join(await temporaryDirectory(t), 'cpu_manager_state');
   const topology = twoSockets(2);
   t.is(await readCpuState(path, 'static'), undefined);
@@ -122,7 +122,7 @@ test('the state file is checked: its checksum, its policy, its CPUs and what is 
   }
 });
 
-test(`no CPU is ever given twice or lost, whatever comes and goes (seed ${seed})`, (t) => {
+test(`no CPU is assigned twice or lost, in any order of assignments and releases (seed ${seed})`, (t) => {
   const step = fc.record({
     uid: fc.constantFrom('a', 'b', 'c', 'd'),
     name: fc.constantFrom('x', 'y'),

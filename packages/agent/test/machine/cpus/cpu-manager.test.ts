@@ -35,7 +35,7 @@ const cpusets = ({ world }: Bench) =>
 
 const stateOf = ({ rootDir }: Bench) => JSON.parse(readFileSync(join(rootDir, 'agent/cpu_manager_state'), 'utf8'));
 
-test('--cpu-manager-policy=static: whole CPUs of guaranteed pods are theirs alone, and all others share the rest', async (t) => {
+test('--cpu-manager-policy=static: guaranteed pods have exclusive whole CPUs, and all others share the rest', async (t) => {
   const bench = await start(t);
   const [shared, single, half] = [podOf('shared', undefined), podOf('single', '1'), podOf('half', '1500m', '2')];
   bench.pods.put(shared);
@@ -55,7 +55,7 @@ test('--cpu-manager-policy=static: whole CPUs of guaranteed pods are theirs alon
   await bench.until(() => cpusets(bench)['shared0'] === '0,2-3');
 });
 
-test('a container for which too few CPUs are free waits, and says why', async (t) => {
+test('a container waits while too few CPUs are free, and its status gives the reason', async (t) => {
   const bench = await start(t);
   const [first, second] = [podOf('first', '2'), podOf('second', '2')];
   bench.pods.put(first);
@@ -68,7 +68,7 @@ test('a container for which too few CPUs are free waits, and says why', async (t
   await bench.until(() => cpusets(bench)['second0'] === '1-2');
 });
 
-test('--cpu-manager-reconcile-period: CPU sets that others changed are put right', async (t) => {
+test('--cpu-manager-reconcile-period: CPU sets that another program changed are restored', async (t) => {
   const bench = await start(t);
   bench.pods.put(podOf('single', '1'));
   await bench.until(() => cpusets(bench)['single0'] === '1');
@@ -80,7 +80,7 @@ test('--cpu-manager-reconcile-period: CPU sets that others changed are put right
   t.is(cpusets(bench)['single0'], '1');
 });
 
-test('the next agent knows who has which CPUs, and takes back those of pods that are gone', async (t) => {
+test('the next agent restores the assignments of CPUs, and releases those of removed pods', async (t) => {
   const bench = await start(t);
   const [stays, goes] = [podOf('stays', '1'), podOf('goes', '1')];
   bench.pods.put(stays);
@@ -100,7 +100,7 @@ test('the next agent knows who has which CPUs, and takes back those of pods that
   t.deepEqual(cpusets(bench), { stays0: '1' });
 });
 
-test('the CPUs of an init container are free for what runs after it', async (t) => {
+test('the CPUs of an init container are released when it has ended', async (t) => {
   const bench = await start(t);
   const pod = podOf('main', '3');
   bench.world.script = ({ metadata }) => (metadata.name === 'init' ? { exitAfterMs: 1_000, exitCode: 0 } : {});
@@ -110,7 +110,7 @@ test('the CPUs of an init container are free for what runs after it', async (t) 
   t.deepEqual(stateOf(bench).entries, { [pod.metadata?.uid ?? '']: { main0: '1-3' } });
 });
 
-test('another policy than that of the state file is an error until the file is removed', async (t) => {
+test('a policy that differs from that of the state file is an error until the file is removed', async (t) => {
   const bench = await startBench(t, { images: ['app:1'] });
   t.like(stateOf(bench), { policyName: 'none', defaultCpuSet: '', entries: {} });
   await bench.agent.stop();
@@ -128,7 +128,7 @@ test('another policy than that of the state file is an error until the file is r
   t.is(stateOf(bench).policyName, 'static');
 });
 
-test('a runtime that cannot bind containers to CPUs is refused', async (t) => {
+test('a runtime that does not support CPU sets is rejected', async (t) => {
   const bench = startBench(t, { words, topology, runtime: { cpuLimits: false } });
   await t.throwsAsync(bench, {
     instanceOf: MachineError,
@@ -136,13 +136,13 @@ test('a runtime that cannot bind containers to CPUs is refused', async (t) => {
   });
 });
 
-test('only whole CPUs of guaranteed pods count', (t) => {
+test('only whole CPUs of guaranteed pods are exclusive', (t) => {
   const count = (pod: Pod) => (pod.spec.containers ?? []).map((one) => exclusiveCpus(pod, one));
   t.deepEqual(count(podOf('p', '2', '500m', '1000m')), [2, 0, 1]);
   t.deepEqual(count(podOf('p', '2', undefined)), [0, 0]);
 });
 
-test('--cpu-manager-policy=static needs its gate and reserved CPU; the period follows that of the node unless it is given', (t) => {
+test('--cpu-manager-policy=static requires its gate and reserved CPU; its period defaults to that of the node status', (t) => {
   const resolve = (...more: string[]) =>
     resolveConfig(parseOptions(more), { hostname: () => 'n', fileExists: () => false });
   const refused = (message: RegExp, ...more: string[]) =>

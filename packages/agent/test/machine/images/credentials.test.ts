@@ -40,7 +40,7 @@ for (const [pattern, reference, matches] of matching) {
   });
 }
 
-test('pull secrets of both forms are read, with names and passwords apart or together, and tokens', (t) => {
+test('pull secrets of both formats are read, with auth, user name and password, or tokens', (t) => {
   const secrets = [
     modern({ 'reg.example': { auth: base64('user:pass:word') } }),
     secretOf('.dockercfg', { 'https://reg.example': { username: 'old', password: 'form' } }),
@@ -53,7 +53,7 @@ test('pull secrets of both forms are read, with names and passwords apart or tog
   ]);
 });
 
-test('within a secret, the credentials that name the repository most closely come first', (t) => {
+test('within a secret, the credentials that match the repository most closely come first', (t) => {
   const auth = (username: string) => ({ username, password: 'p' });
   const secret = modern({
     'reg.example': auth('all'),
@@ -65,7 +65,7 @@ test('within a secret, the credentials that name the repository most closely com
   t.deepEqual(names('reg.example/else'), ['all']);
 });
 
-test('what is no secret of this kind is passed over', (t) => {
+test('secrets that are not pull secrets are skipped', (t) => {
   const broken = ['{', '[]', '"x"', '{"auths":[]}', '{"auths":{"reg.example":"x"}}', '{"auths":{"reg.example":{}}}'];
   const secrets = broken.map((text) => secretOf('.dockerconfigjson', text));
   t.deepEqual(pullCredentials('reg.example/app', [...secrets, {} as Secret, secretOf('other', 'x')]), []);
@@ -79,7 +79,7 @@ async function cloudOf(words: readonly string[]) {
   return { cloud, logger };
 }
 
-test('--cloud-a-container-registry-config: the application of the file signs in at the registries of the cloud', async (t) => {
+test('--cloud-a-container-registry-config: the client ID and secret of the file authenticate at registries of the cloud', async (t) => {
   const path = join(await temporaryDirectory(t), 'config');
   const word = `--cloud-a-container-registry-config=${path}`;
   await writeFile(path, JSON.stringify({ tenantId: 't', aadClientId: 'id', aadClientSecret: 'secret' }));
@@ -93,7 +93,7 @@ test('--cloud-a-container-registry-config: the application of the file signs in 
   t.deepEqual(logger.lines, []);
 });
 
-test('--cloud-b-json-key: the key itself is the password at the registries of the cloud', async (t) => {
+test('--cloud-b-json-key: the key is the password at the registries of the cloud', async (t) => {
   const path = join(await temporaryDirectory(t), 'key.json');
   const key = { type: 'service_account', client_email: 'a@b', private_key: 'p' };
   await writeFile(path, JSON.stringify(key));
@@ -108,7 +108,7 @@ test('--cloud-b-json-key: the key itself is the password at the registries of th
   t.deepEqual(await cloud.find('reg.example/app'), [{ username: '_json_key', password: JSON.stringify(key) }]);
 });
 
-test('a file of a cloud that cannot be used is warned of once, without its contents, and pulls go on without it', async (t) => {
+test('an invalid cloud file causes one warning without its contents, and pulls continue without credentials', async (t) => {
   const folder = await temporaryDirectory(t);
   const [a, b] = [join(folder, 'a'), join(folder, 'b')];
   const { cloud, logger } = await cloudOf([`--cloud-a-container-registry-config=${a}`, `--cloud-b-json-key=${b}`]);

@@ -17,7 +17,7 @@ function slowPulls(delayMs: number) {
   return { seen, pull };
 }
 
-test('--runtime-request-timeout ends a request to the runtime, which is then made again', async (t) => {
+test('--runtime-request-timeout ends a request to the runtime, which is then retried', async (t) => {
   const bench = await startBench(t, { words: ['--runtime-request-timeout=7s', '--registry-qps=0'] });
   bench.world.hang('createContainer');
   const pod = podOf('app:1');
@@ -34,7 +34,7 @@ test('--runtime-request-timeout ends a request to the runtime, which is then mad
   await bench.until(() => bench.status(pod).phase === 'Running');
 });
 
-test('--runtime-request-timeout is not for pulls', async (t) => {
+test('--runtime-request-timeout does not apply to pulls', async (t) => {
   const words = ['--runtime-request-timeout=5s', '--image-pull-progress-deadline=100s'];
   const bench = await startBench(t, { words, pull: slowPulls(60_000).pull });
   const pod = podOf('app:1');
@@ -43,7 +43,7 @@ test('--runtime-request-timeout is not for pulls', async (t) => {
   t.is(bench.world.calls.get('pullImage'), 1);
 });
 
-test('--image-pull-progress-deadline ends a pull of which nothing is heard for so long', async (t) => {
+test('--image-pull-progress-deadline ends a pull without progress for that time', async (t) => {
   const { pull } = slowPulls(40_000);
   const strict = await startBench(t, { words: ['--image-pull-progress-deadline=30s'], pull });
   const pod = podOf('app:1');
@@ -62,7 +62,7 @@ for (const [word, atOnce] of [
   ['--serialize-image-pulls=true', 1],
   ['--serialize-image-pulls=false', 3],
 ] as const) {
-  test(`${word}: of three images, ${atOnce} at once`, async (t) => {
+  test(`${word}: three images are pulled with a concurrency of ${atOnce}`, async (t) => {
     const { seen, pull } = slowPulls(10_000);
     const bench = await startBench(t, { words: [word], pull });
     const pods = ['a:1', 'b:1', 'c:1'].map(podOf);
@@ -88,7 +88,7 @@ async function rush(bench: Bench, count: number) {
   return { pods, pulled: pulled(), refused: refused(), seconds: Math.ceil((bench.clock.monotonic() - begunMs) / 1000) };
 }
 
-test('--registry-qps and --registry-burst: pulls beyond them fail without waiting, and are tried again after a pause', async (t) => {
+test('--registry-qps and --registry-burst: excess pulls fail without waiting, and are retried after a back-off', async (t) => {
   const bench = await startBench(t, {
     words: ['--registry-qps=1', '--registry-burst=2', '--serialize-image-pulls=false'],
   });
@@ -100,14 +100,14 @@ test('--registry-qps and --registry-burst: pulls beyond them fail without waitin
   await bench.until(() => pods.every((pod) => bench.status(pod).phase === 'Running'), 300_000);
 });
 
-test('--registry-burst is how many pulls a pause makes up for', async (t) => {
+test('--registry-burst is the number of pulls that may follow an idle time', async (t) => {
   const bench = await startBench(t, { words: ['--registry-qps=1', '--registry-burst=9'] });
   await bench.pass(30_000);
   const { pulled, seconds } = await rush(bench, 20);
   t.true(pulled >= 9 && pulled <= 9 + seconds, `${pulled} in ${seconds} s`);
 });
 
-test('--registry-qps=0 is no limit, whatever --registry-burst says', async (t) => {
+test('--registry-qps=0 disables the limit, whatever --registry-burst is', async (t) => {
   const bench = await startBench(t, { words: ['--registry-qps=0', '--registry-burst=1'] });
   t.like(await rush(bench, 20), { pulled: 20, refused: 0 });
 });

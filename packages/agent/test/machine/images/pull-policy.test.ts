@@ -32,7 +32,7 @@ for (const [policy, image, pulls, reasons] of cases) {
   });
 }
 
-test('Never with an image that is not there is ErrImageNeverPull, until somebody brings it', async (t) => {
+test('with policy Never a missing image is ErrImageNeverPull, until it is present', async (t) => {
   const bench = await startBench(t);
   const pod = podOf(absent, 'Never');
   bench.pods.put(pod);
@@ -47,7 +47,7 @@ test('Never with an image that is not there is ErrImageNeverPull, until somebody
 });
 
 for (const name of ['UPPER', 'with space', 'a:b:c', '-dash', 'host/', 'tab\there', `x@sha256:short`]) {
-  test(`"${name}" is InvalidImageName, and no pull is tried`, async (t) => {
+  test(`"${name}" is InvalidImageName, and is not pulled`, async (t) => {
     const bench = await startBench(t);
     const pod = podOf(name, 'IfNotPresent');
     bench.pods.put(pod);
@@ -63,7 +63,7 @@ for (const name of ['UPPER', 'with space', 'a:b:c', '-dash', 'host/', 'tab\there
   });
 }
 
-test('a pull that fails is ErrImagePull, then ImagePullBackOff for the rest of the pause, with an event for each', async (t) => {
+test('a failed pull is ErrImagePull, then ImagePullBackOff during the back-off, with an event for each', async (t) => {
   const bench = await startBench(t, { pull: () => ({ error: { code: 'PullFailed', message: 'no route' } }) });
   const pod = podOf(absent, 'IfNotPresent');
   bench.pods.put(pod);

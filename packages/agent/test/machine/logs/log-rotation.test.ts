@@ -32,7 +32,7 @@ async function startRotation(t: ExecutionContext, reopen: (path: string) => Prom
   return { path, clock, rotation, names };
 }
 
-test('a log that is full is renamed and opened anew, and no more files are kept than asked for', async (t) => {
+test('a full log is renamed and reopened, and no more than the configured number of files is kept', async (t) => {
   const { path, clock, rotation, names } = await startRotation(t, (log) => writeFile(log, ''));
   await writeFile(path, 'x'.repeat(99));
   await rotation.round(signal);
@@ -47,7 +47,7 @@ test('a log that is full is renamed and opened anew, and no more files are kept 
   t.regex(await readFile(`${path}.20260101-000101`, 'latin1'), /^3x/);
 });
 
-test('a log that the runtime does not open anew keeps its name, unless the runtime has opened it after all', async (t) => {
+test('a log keeps its name when the runtime fails to reopen it, unless the runtime has created the new file', async (t) => {
   let opens = false;
   const { path, rotation, names } = await startRotation(t, async (log) => {
     if (opens) await writeFile(log, 'new');

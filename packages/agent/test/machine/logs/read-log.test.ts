@@ -48,7 +48,7 @@ test('tail counts from the end across blocks and rotated files, for every number
   t.is(await read(path), texts(0, 5000));
 });
 
-test('blocks that end at any byte of an entry give the same lines', async (t) => {
+test('blocks that end at any byte of an entry result in the same lines', async (t) => {
   const path = await logPath(t);
   // 64 KiB blocks are counted from the end of the file and from its start: the length of the last line moves both
   // through the entries.
@@ -72,7 +72,7 @@ test('a line of several entries is one line: tail counts it once, and it has one
   t.is(await read(path, { tailLines: 1 }), 'prompt> ');
 });
 
-test('sinceMs and limitBytes hold with and without tail; lines that are no entries are left out', async (t) => {
+test('sinceMs and limitBytes apply with and without tail; invalid lines are omitted', async (t) => {
   const path = await logPath(t);
   await writeFile(
     path,
@@ -96,7 +96,7 @@ test('rotated files whose last entry is too old are not opened', async (t) => {
   t.is(await read(path, { sinceMs: startMs + 1000 }), texts(1, 3));
 });
 
-test('following continues across rotations, also of a reader that is several files behind, without loss or repetition', async (t) => {
+test('following continues across rotations without loss or repetition, even several files behind', async (t) => {
   const path = await logPath(t);
   await writeFile(path, lines(0, 100));
   let ended = false;

@@ -34,7 +34,7 @@ async function opened(t: ExecutionContext, ...words: readonly string[]) {
   return { directory, node, pod, network, request, port };
 }
 
-anyTest('without --network-plugin there is no network but that of the runtime', (t) => {
+anyTest('without --network-plugin the network of the runtime is used', (t) => {
   t.is(openNetwork(wordsConfig('/x', []), { clock: systemClock, logger: silentLogger }), undefined);
 });
 
@@ -105,7 +105,7 @@ for (const [mode, hairpin] of [
   });
 }
 
-anyTest('with an API server the range comes from the node, not from --pod-cidr', async (t) => {
+anyTest('with an API server the address range is that of the node, not of --pod-cidr', async (t) => {
   const words = ['--network-plugin=bridge', `--cni-bin-dir=${await temporaryDirectory(t)}`, '--pod-cidr=10.66.1.0/24'];
   const config = wordsConfig(await temporaryDirectory(t), [...words, '--clusterconfig=/c']);
   const network = openNetwork(config, { clock: systemClock, logger: silentLogger });
@@ -118,7 +118,7 @@ anyTest('with an API server the range comes from the node, not from --pod-cidr',
   t.regex(await message(), /failed to find plugin "bridge"/);
 });
 
-anyTest('a plugin that the runtime would not call is refused', (t) => {
+anyTest('a network plugin is rejected when pods of the runtime have no network of their own', (t) => {
   const { runtime } = createFakeRuntime(new FakeWorld());
   const hostOnly = { name: 'process', capabilities: { ...runtime.capabilities, podNetwork: false } };
   t.notThrows(() => requirePodNetwork({ plugin: 'cni' }, runtime));
@@ -176,7 +176,7 @@ for (const [words, warnings] of [
     ['--iptables-drop-bit has no effect without --make-iptables-util-chains'],
   ],
 ] as const) {
-  anyTest(`warns of options without effect: ${words.join(' ')}`, (t) => {
+  anyTest(`options without effect cause a warning: ${words.join(' ')}`, (t) => {
     const machine = { hostname: () => 'n', fileExists: () => false };
     t.deepEqual(resolveConfig(parseOptions([...words]), machine).warnings, [...warnings]);
   });

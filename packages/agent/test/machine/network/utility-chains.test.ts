@@ -65,7 +65,7 @@ function keep(t: ExecutionContext, host: HostActions, words: readonly string[] =
 const saved = async (run: (program: string, ...words: string[]) => Promise<string>, table: string) =>
   (await run('iptables', '-t', table, '-S')).split('\n').filter((line) => line.includes('KUBE-'));
 
-test(`chains for marks are there, with the bits of the options, and nothing is doubled${needs}`, async (t) => {
+test(`chains for marks are created with the bits of the options, and no rule is duplicated${needs}`, async (t) => {
   t.timeout(120_000);
   const namespace = await networkNamespace(t);
   await namespace.run('iptables', '-A', 'OUTPUT', '-j', 'ACCEPT');
@@ -101,7 +101,7 @@ test(`chains for marks are there, with the bits of the options, and nothing is d
   t.deepEqual(await saved(namespace.run, 'nat'), nat, 'they stay for those who use them');
 });
 
-test(`what somebody removes is back within a minute, and what others add stays${needs}`, async (t) => {
+test(`removed rules are restored within a minute, and rules of other programs are kept${needs}`, async (t) => {
   t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const kept = keep(t, systemHost(namespace.launch));
@@ -117,7 +117,7 @@ test(`what somebody removes is back within a minute, and what others add stays${
   t.true(nat.includes(others.join(' ')));
 });
 
-test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits take the place of those of the last agent${needs}`, async (t) => {
+test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits replace those of the previous agent${needs}`, async (t) => {
   t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const first = keep(t, systemHost(namespace.launch));
@@ -135,7 +135,7 @@ test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits take the pla
   t.regex((await saved(namespace.run, 'nat')).join('\n'), /KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/);
 });
 
-test(`packets that are marked are dropped, others are not${needs}`, async (t) => {
+test(`marked packets are dropped, others are not${needs}`, async (t) => {
   t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const kept = keep(t, systemHost(namespace.launch));
@@ -151,7 +151,7 @@ test(`packets that are marked are dropped, others are not${needs}`, async (t) =>
   t.is((await namespace.run(process.execPath, '-e', script, '7')).trim(), 'silence');
 });
 
-test(`an agent without the right to change the packet filter says so once${needs}`, async (t) => {
+test(`an agent without permission to change the packet filter warns once${needs}`, async (t) => {
   t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'];
@@ -166,7 +166,7 @@ test(`an agent without the right to change the packet filter says so once${needs
   t.deepEqual(kept.events.length, 1);
 });
 
-anyTest('a machine without iptables is warned of once, as an event too, and again after it has had one', async (t) => {
+anyTest('missing iptables causes one warning and one event, and again after it has been available', async (t) => {
   let broken = true;
   const host: HostActions = {
     async run(program) {
@@ -192,6 +192,6 @@ anyTest('a machine without iptables is warned of once, as an event too, and agai
   t.is(kept.events.length, 2);
 });
 
-anyTest('the mark of a bit is a value and the mask of the same bit', (t) => {
+anyTest('the mark of a bit consists of a value and a mask with that bit', (t) => {
   t.deepEqual([0, 14, 15, 31].map(markOf), ['0x1/0x1', '0x4000/0x4000', '0x8000/0x8000', '0x80000000/0x80000000']);
 });

@@ -4,7 +4,7 @@ import { temporaryDirectory } from '@keelson/test-support';
 import test from 'ava';
 import { readMachineInfo } from '../../../src/machine/stats/machine-info.ts';
 
-test('the machine is read from the files of its kernel', async (t) => {
+test('machine information is read from procfs and sysfs', async (t) => {
   const root = await temporaryDirectory(t);
   const files = {
     'etc/machine-id': 'm1\n',
@@ -58,7 +58,7 @@ test('the machine is read from the files of its kernel', async (t) => {
   );
 });
 
-test('a machine that tells nothing still has its memory and one node', async (t) => {
+test('without procfs and sysfs a machine has its memory and one NUMA node', async (t) => {
   const nowhere = join(await temporaryDirectory(t), 'nowhere');
   const info = await readMachineInfo({ proc: nowhere, sys: nowhere, etc: nowhere });
   t.like(info, { machine_id: '', boot_id: '', filesystems: [], disk_map: {}, network_devices: [] });

@@ -27,7 +27,7 @@ const cases: readonly (readonly [title: string, files: Readonly<Record<string, s
     { 'cgroup/memory.stat': 'anon 3\ninactive_file 102400\n', meminfo },
     600 * 1024,
   ],
-  ['no cgroups of memory: what the machine says', { meminfo }, 550 * 1024],
+  ['without cgroups of memory: that of /proc/meminfo', { meminfo }, 550 * 1024],
   ['never less than nothing', { 'cgroup/memory.current': '5\n', 'cgroup/memory.stat': 'inactive_file 2000\n' }, 0],
 ];
 for (const [title, files, bytes] of cases) {
@@ -41,12 +41,12 @@ for (const [title, files, bytes] of cases) {
   });
 }
 
-test('a machine that does not tell of memory is an error', async (t) => {
+test('missing memory information is an error', async (t) => {
   const root = await temporaryDirectory(t);
   await t.throwsAsync(workingSetBytes({ cgroups: root, meminfo: join(root, 'meminfo') }), { code: 'ENOENT' });
 });
 
-test('this machine has a working set and disks, told apart by device', async (t) => {
+test('this machine has a working set, and disks that are identified by device', async (t) => {
   const usage = machineUsage(localFiles);
   if (process.platform === 'linux') {
     const bytes = await usage.workingSetBytes();

@@ -66,7 +66,7 @@ function podWith(source: Partial<coreV1.Volume>): Pod {
 
 const ofClaim = podWith({ persistentVolumeClaim: { claimName: 'data' } });
 
-test('a claim stands for the volume that it is bound to, which is read once', async (t) => {
+test('a claim is resolved to the volume that it is bound to, which is read once', async (t) => {
   const objects: Objects = {};
   const { rootDir, provide, reads, remove } = await bench(t, objects);
   const path = join(rootDir, 'there');
@@ -86,7 +86,7 @@ test('a claim stands for the volume that it is bound to, which is read once', as
   await t.throwsAsync(provide(ofClaim), { message: 'volume "v": persistentvolumeclaim "data" not found' });
 });
 
-test('volumes on local disks must exist, and those of the network are mounted', async (t) => {
+test('paths of local volumes must exist, and network volumes are mounted', async (t) => {
   const objects: Objects = { claim: bound };
   const { rootDir, provide, mounts, remove } = await bench(t, objects);
   objects.volume = volumeOf({ local: { path: join(rootDir, 'none') } });
@@ -102,7 +102,7 @@ test('volumes on local disks must exist, and those of the network are mounted', 
 
 for (const [title, objects, pod, message] of [
   ['a claim that is being deleted', { claim: deleting(bound) }, ofClaim, /"data" is being deleted$/],
-  ['a volume that is gone', { claim: bound }, ofClaim, /persistentvolume "pv" not found$/],
+  ['a volume that does not exist', { claim: bound }, ofClaim, /persistentvolume "pv" not found$/],
   [
     'a volume of another claim',
     { claim: bound, volume: volumeOf({ claimRef: { uid: 'other' } }) },
@@ -128,7 +128,7 @@ for (const [title, objects, pod, message] of [
     /persistentvolumeclaim "p-v" was not created for the pod$/,
   ],
 ] as const)
-  test(`${title} is no volume`, async (t) => {
+  test(`${title} cannot be mounted`, async (t) => {
     const { provide } = await bench(t, objects);
     await t.throwsAsync(provide(pod), { name: 'VolumeProblem', message });
   });

@@ -255,7 +255,7 @@ const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp]
     /is outside of the volume/,
   ],
   [
-    'a fact that nobody knows',
+    'an unknown field',
     { downwardAPI: { items: [field('x', 'metadata.generation')] } },
     /refers to an unknown field or container/,
   ],
@@ -270,17 +270,17 @@ const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp]
     /clusterTrustBundle is not supported in projected volumes/,
   ],
   ['a claim', { persistentVolumeClaim: { claimName: 'c' } }, /persistentvolumeclaim "c" not found/],
-  ['a medium nobody has', { emptyDir: { medium: 'Tape' } }, /medium Tape is not supported/],
+  ['an unknown medium', { emptyDir: { medium: 'Tape' } }, /medium Tape is not supported/],
 ];
 
 for (const [title, volume, message] of failures) {
-  test(`volume: ${title} is a problem that says so`, async (t) => {
+  test(`volume: ${title} is rejected with a message`, async (t) => {
     const { provide } = await bench(t);
     await t.throwsAsync(provide(withVolume(volume)), { instanceOf: VolumeProblem, message });
   });
 }
 
-test('changes of objects and of the pod are seen in the files; what is optional may come and go', async (t) => {
+test('changes of objects and of the pod update the files; optional objects may be created and deleted', async (t) => {
   const { provide, configMaps, secrets } = await bench(t);
   const pod = withVolume({
     projected: {
@@ -307,7 +307,7 @@ test('changes of objects and of the pod are seen in the files; what is optional 
   t.deepEqual(await seen(place), ['colour 644 red', 'labels 644 v="2"', 'new 644 here', 'notes 644 a="b"']);
 });
 
-test('one object in several volumes of a pod, and secrets of one name in two namespaces, do not mix', async (t) => {
+test('volumes of one object in a pod, and of secrets with the same name in two namespaces, are separate', async (t) => {
   const { provide } = await bench(t);
   const secret = { secretName: 'key', items: [{ key: 'user', path: 'user' }] };
   const places = await provide(
@@ -347,7 +347,7 @@ const secretVolumes: readonly Omit<coreV1.Volume, 'name'>[] = [
   { projected: { sources: [{ secret: { name: 'key' } }] } },
 ];
 
-test('a secret whose file system in memory cannot be mounted is not written at all', async (t) => {
+test('a secret is not written when its in-memory file system cannot be mounted', async (t) => {
   const refusing: Mounter = {
     mount: () => Promise.reject(new Error('mount: permission denied')),
     bind: async () => {},
@@ -369,7 +369,7 @@ test('a secret whose file system in memory cannot be mounted is not written at a
   t.truthy(await provide(withVolume({ configMap: { name: 'map' } })), 'other objects need no mount');
 });
 
-test('a node that mounts nothing has secrets and volumes in memory on disk, and logs that once', async (t) => {
+test('an agent that cannot mount stores secrets and in-memory volumes on disk, and logs that once', async (t) => {
   const logger = listeningLogger();
   const { provide, rootDir } = await bench(t, noMounter, logger);
   await provide(withVolume({ configMap: { name: 'map' } }));
@@ -389,14 +389,14 @@ test('a node that mounts nothing has secrets and volumes in memory on disk, and 
   ]);
 });
 
-test('an agent that is not root mounts nothing, unless a program is named for it', (t) => {
+test('an agent that does not run as root mounts nothing, unless a mounter is configured', (t) => {
   const config = { mounterPath: undefined, containerized: false };
   t.true(defaultMounter(config, localHost, 1000).disabled);
   t.falsy(defaultMounter(config, localHost, 0).disabled);
   t.falsy(defaultMounter({ ...config, mounterPath: '/m' }, localHost, 1000).disabled);
 });
 
-test('an emptyDir is there for everybody and keeps its files as long as the pod', async (t) => {
+test('an emptyDir is writable for all users and keeps its files as long as the pod exists', async (t) => {
   const { provide, rootDir } = await bench(t);
   const pod = withVolume({ emptyDir: { sizeLimit: '1Gi' } });
   const place = (await provide(pod)).get('v') ?? '';
@@ -407,7 +407,7 @@ test('an emptyDir is there for everybody and keeps its files as long as the pod'
   t.deepEqual(await seen(place), ['f 644 kept']);
 });
 
-test('network volumes are mounted with the words their servers need', async (t) => {
+test('network volumes are mounted with the options of their file system', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const mounts: string[][] = [];
   const { volumes } = createVolumes({

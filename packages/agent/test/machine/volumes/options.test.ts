@@ -39,7 +39,7 @@ const machineWith = (helper: boolean) => ({
   },
 });
 
-test('--experimental-mounter-path: the binary is called in place of mount, with the words of mount', async (t) => {
+test('--experimental-mounter-path: the program is called instead of mount, with the same arguments', async (t) => {
   const directory = await temporaryDirectory(t);
   const mounter = join(directory, 'mounter');
   await writeFile(mounter, `#!/bin/sh\nfor word in "$@"; do echo "$word"; done > ${directory}/words\n`);
@@ -85,7 +85,7 @@ for (const [title, words, helper, fails] of [
   });
 }
 
-test('--containerized: files of volumes, mounts and what is taken away are those of the host, reached by nsenter', async (t) => {
+test('--containerized: volume files and mounts are created and removed on the host through nsenter', async (t) => {
   const calls: string[] = [];
   // Does on this machine what would be done on the host.
   const run: RunProgram = (program, words, input) => {
@@ -162,7 +162,7 @@ test('--volume-stats-agg-period: the usage of volumes is measured at once and th
   await bench.until(() => bench.world.sandboxes.size === 0);
 });
 
-test('--volume-stats-agg-period: rounds of many nodes are spread, by half a period at most', async (t) => {
+test('--volume-stats-agg-period: measurements of many nodes are spread, by half a period at most', async (t) => {
   const bench = await startBench(t, { words: ['--volume-stats-agg-period=4m'], random: () => 1 });
   const pod = withVolumes('p', { name: 'tmp', emptyDir: {} });
   bench.pods.put(pod);

@@ -19,7 +19,7 @@ const isThere = (path: string) =>
     () => false,
   );
 
-test('--volume-plugin-dir: a driver is initialised once, mounts with what it is told, and unmounts before files go', async (t) => {
+test('--volume-plugin-dir: a driver is initialised once, mounts with its options, and unmounts before files are removed', async (t) => {
   const { directory, calls } = await shellDriver(await temporaryDirectory(t), 'acme/shell', mountingAnswers);
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${directory}`] });
   const pod = flexPod('p', {
@@ -56,7 +56,7 @@ test('--volume-plugin-dir: a driver is initialised once, mounts with what it is 
   );
 });
 
-test('--volume-plugin-dir: drivers that come later, are replaced or go away count at once', async (t) => {
+test('--volume-plugin-dir: added, replaced and removed drivers are detected at once', async (t) => {
   const directory = await temporaryDirectory(t);
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${directory}`] });
   const first = flexPod('first');
@@ -86,7 +86,7 @@ test('--volume-plugin-dir: drivers that come later, are replaced or go away coun
   t.false(await isThere(join(bench.rootDir, 'agent/pods', uidOf(first))), 'without its driver the pod can still go');
 });
 
-test('--volume-plugin-dir: a volume that cannot be unmounted keeps its files, and is tried again', async (t) => {
+test('--volume-plugin-dir: a volume that cannot be unmounted keeps its files, and the unmount is retried', async (t) => {
   const driver = await shellDriver(await temporaryDirectory(t), 'acme/shell', mountingAnswers);
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${driver.directory}`] });
   const pod = flexPod('p');
@@ -103,7 +103,7 @@ test('--volume-plugin-dir: a volume that cannot be unmounted keeps its files, an
   t.false(await isThere(file));
 });
 
-test('a driver that attaches, without an API server: the agent attaches once for two pods and detaches after the last', async (t) => {
+test('without an API server the agent attaches a volume once for two pods and detaches it after the last', async (t) => {
   const driver = await shellDriver(await temporaryDirectory(t), 'acme/shell', attachingAnswers);
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${driver.directory}`] });
   const [a, b] = [flexPod('a'), flexPod('b')];
@@ -135,7 +135,7 @@ test('a driver that attaches, without an API server: the agent attaches once for
   t.false(await isThere(join(bench.rootDir, 'agent', shared)));
 });
 
-test('what a driver does not support is done by plain mounts: the device once, and bound into each pod', async (t) => {
+test('calls that a driver does not support are replaced: the device is mounted once, and bind-mounted into each pod', async (t) => {
   const { mount: _m, unmount: _u, mountdevice: _d, unmountdevice: _e, ...rest } = attachingAnswers;
   const driver = await shellDriver(await temporaryDirectory(t), 'acme/shell', rest);
   const mounts: MountRequest[] = [];
@@ -192,7 +192,7 @@ asRoot(
 );
 
 for (const driver of ['../evil', 'a/b/c', '/abs', '..']) {
-  test(`a driver named ${driver} is none`, async (t) => {
+  test(`the driver name ${driver} is invalid`, async (t) => {
     const directory = await temporaryDirectory(t);
     await mkdir(join(directory, 'a'));
     const bench = await startBench(t, { words: [`--volume-plugin-dir=${directory}`] });

@@ -73,7 +73,7 @@ asRoot(
   },
 );
 
-test('without mounts the runtime gets the path without links, and checks it', async (t) => {
+test('without a mounter the runtime receives the resolved path, and verifies it', async (t) => {
   const dir = await temporaryDirectory(t);
   const paths = new AgentPaths(join(dir, 'agent'), join(dir, 'log'));
   const subPaths = new SubPaths({ paths, host: localHost, mounter: noMounter });
@@ -102,7 +102,7 @@ for (const exactMounts of [true, false]) {
   });
 }
 
-test('volumes that the agent keeps up to date are read-only in containers, with a sub path too', async (t) => {
+test('volumes that the agent updates are read-only in containers, also with a sub path', async (t) => {
   const bench = await startBench(t);
   const fields = { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] };
   const volumes: coreV1.Volume[] = [
@@ -124,7 +124,7 @@ test('volumes that the agent keeps up to date are read-only in containers, with 
   t.deepEqual(['/facts', '/name', '/own'].map(isReadonly), [true, true, undefined]);
 });
 
-test('where the runtime cannot mount, a variable names the files of the service account', async (t) => {
+test('when the runtime cannot mount, a variable contains the path of the service account files', async (t) => {
   let config: { readonly env?: readonly object[]; readonly mounts?: readonly object[] } | undefined;
   const script: NonNullable<NonNullable<Parameters<typeof startBench>[1]>['script']> = (start) => {
     config = start.config;

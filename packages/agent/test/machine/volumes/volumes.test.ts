@@ -17,7 +17,7 @@ async function scratch(t: ExecutionContext): Promise<string> {
 const payload = (files: Readonly<Record<string, string>>, mode = 0o644) =>
   new Map(Object.entries(files).map(([path, text]) => [path, { content: Buffer.from(text), mode }]));
 
-test('files appear, change and go together, by one link; the same again changes nothing', async (t) => {
+test('files are created, changed and removed atomically, by one link; identical files are not written again', async (t) => {
   const dir = join(await scratch(t), 'v');
   t.true(await writeAtomically(dir, payload({ a: '1', 'sub/b': '2' })));
   t.is(await readFile(join(dir, 'a'), 'utf8'), '1');
@@ -36,7 +36,7 @@ test('files appear, change and go together, by one link; the same again changes 
   t.is((await readdir(dir)).length, 3, 'what was before is taken away');
 });
 
-test('a reader sees either all of the old or all of the new', async (t) => {
+test('a reader sees either all old or all new files', async (t) => {
   const dir = join(await scratch(t), 'v');
   await writeAtomically(dir, payload({ a: '0', b: '0' }));
   let writing = true;
@@ -73,7 +73,7 @@ test('a sub path stays within its volume', async (t) => {
   }
 });
 
-test('hostPath types are checked or made', async (t) => {
+test('hostPath types are checked, and missing paths created where the type permits', async (t) => {
   const dir = await scratch(t);
   const file = join(dir, 'file');
   await writeFile(file, '');

@@ -42,12 +42,12 @@ const cases: readonly (readonly [words: readonly string[], amounts: Readonly<Rec
   ],
 ];
 for (const [words, amounts] of cases) {
-  test(`pods can have what hard thresholds do not keep free: ${words.join(' ') || 'by default'}`, async (t) => {
+  test(`allocatable resources exclude those of hard eviction thresholds: ${words.join(' ') || 'by default'}`, async (t) => {
     t.deepEqual(await allocatable(...words), { ...rest, ...amounts });
   });
 }
 
-test('conditions of pressure have their own words, and change at their own times', (t) => {
+test('pressure conditions have their own reasons and transition times', (t) => {
   const conditions = (
     pressure: readonly ('MemoryPressure' | 'DiskPressure')[],
     before: ReturnType<typeof nodeConditions>,

@@ -75,7 +75,7 @@ const hardMemory = '--eviction-hard=memory.available<1Gi';
 const softMemory = ['--eviction-soft=memory.available<1Gi', '--eviction-soft-grace-period=memory.available=1m'];
 const memory = (mebibytes: number) => ({ memoryBytes: mebibytes * mebibyte });
 
-test('--eviction-hard: from pressure to a failed pod, and to recovery after --eviction-pressure-transition-period', async (t) => {
+test('--eviction-hard: from pressure to a failed pod, and recovery after --eviction-pressure-transition-period', async (t) => {
   const metrics = createTextMetrics();
   const { bench, node, behaviours, run, evicted, told } = await start(
     t,
@@ -129,7 +129,7 @@ test('--eviction-hard: from pressure to a failed pod, and to recovery after --ev
   t.deepEqual(told('Evicted'), ['greedy', 'early']);
 });
 
-test('one pod per look goes, who uses most above its request first, until there is enough', async (t) => {
+test('one pod is evicted per round, the one furthest above its request first, until the threshold is no longer met', async (t) => {
   const { bench, node, behaviours, run, evicted } = await start(t, [hardMemory]);
   const uses = { a: 300, b: 700, c: 500, d: 900 };
   for (const [name, use] of Object.entries(uses)) behaviours.set(name, memory(use));
@@ -145,7 +145,7 @@ test('one pod per look goes, who uses most above its request first, until there 
   t.deepEqual(evicted(), ['b', 'c', 'a'], 'who keeps to its request stays');
 });
 
-test('the gate PodPriority: of two that use more than they asked for the lower priority goes first', async (t) => {
+test('the gate PodPriority: of two pods above their requests the one with lower priority is evicted first', async (t) => {
   for (const [gate, first] of [
     ['false', 'important'],
     ['true', 'other'],
@@ -162,7 +162,7 @@ test('the gate PodPriority: of two that use more than they asked for the lower p
   }
 });
 
-test('pods of the machine that the system depends on are spared and taken, where a gate says what they are', async (t) => {
+test('critical static pods are neither evicted nor rejected, with the gates that define them', async (t) => {
   const gates = '--feature-gates=PodPriority=true,ExperimentalCriticalPodAnnotation=true';
   const { bench, node, run, evicted } = await start(t, [hardMemory, gates]);
   const critical = (name: string) => pod(name, undefined, { priority: 2_000_000_000 });
@@ -182,7 +182,7 @@ test('pods of the machine that the system depends on are spared and taken, where
   t.pass('it was taken');
 });
 
-test('--eviction-soft, --eviction-soft-grace-period: pods go when the threshold was met for its period', async (t) => {
+test('--eviction-soft, --eviction-soft-grace-period: pods are evicted when the threshold was met for its period', async (t) => {
   const { bench, node, run, evicted } = await start(t, softMemory);
   const one = pod('one');
   await run(one);
@@ -197,17 +197,17 @@ test('--eviction-soft, --eviction-soft-grace-period: pods go when the threshold 
 });
 
 for (const { words, own, endsWithin, why } of [
-  { words: [], own: 40, endsWithin: 0, why: 'unset, they get no time' },
-  { words: ['--eviction-max-pod-grace-period=20'], own: 40, endsWithin: 20, why: 'no more than the option says' },
-  { words: ['--eviction-max-pod-grace-period=20'], own: 8, endsWithin: 8, why: 'no more than they ask for' },
+  { words: [], own: 40, endsWithin: 0, why: 'none when the option is unset' },
+  { words: ['--eviction-max-pod-grace-period=20'], own: 40, endsWithin: 20, why: 'at most the value of the option' },
+  { words: ['--eviction-max-pod-grace-period=20'], own: 8, endsWithin: 8, why: 'at most that of the pod' },
   {
     words: ['--eviction-max-pod-grace-period=-1'],
     own: 40,
     endsWithin: 40,
-    why: 'what they ask for, where it is negative',
+    why: 'that of the pod when the option is negative',
   },
 ]) {
-  test(`--eviction-max-pod-grace-period: time of pods that a soft threshold evicts: ${why}`, async (t) => {
+  test(`--eviction-max-pod-grace-period: the grace period of pods that a soft threshold evicts: ${why}`, async (t) => {
     const { bench, node, behaviours, run, evicted } = await start(t, [...softMemory, ...words]);
     behaviours.set('slow', { ...memory(500), stopAfterMs: 'never' });
     const slow = pod('slow', undefined, { terminationGracePeriodSeconds: own });
@@ -225,7 +225,7 @@ for (const { words, own, endsWithin, why } of [
   });
 }
 
-test('a hard threshold takes the time from a pod that a soft one gave it', async (t) => {
+test('a hard threshold ends the grace period that a soft threshold granted', async (t) => {
   const words = [...softMemory, '--eviction-max-pod-grace-period=-1', '--eviction-hard=memory.available<200Mi'];
   const { bench, node, behaviours, run, evicted } = await start(t, words);
   behaviours.set('slow', { ...memory(500), stopAfterMs: 'never' });
@@ -240,7 +240,7 @@ test('a hard threshold takes the time from a pod that a soft one gave it', async
   t.deepEqual(evicted(), ['slow']);
 });
 
-test('a pod that does not end holds up the others for half a minute only', async (t) => {
+test('a pod that does not terminate delays further evictions for half a minute only', async (t) => {
   const { bench, node, behaviours, run, evicted } = await start(t, [hardMemory]);
   behaviours.set('stuck', memory(500));
   await run(pod('stuck'), pod('other'));
@@ -252,7 +252,7 @@ test('a pod that does not end holds up the others for half a minute only', async
   await bench.until(() => evicted().length === 2, 16 * second);
 });
 
-test('--eviction-minimum-reclaim: pods go until that much more is there', async (t) => {
+test('--eviction-minimum-reclaim: pods are evicted until that much more is available', async (t) => {
   const { bench, node, run, evicted } = await start(t, [
     hardMemory,
     '--eviction-minimum-reclaim=memory.available=500Mi',
@@ -267,7 +267,7 @@ test('--eviction-minimum-reclaim: pods go until that much more is there', async 
   t.is(evicted().length, 2);
 });
 
-test('--experimental-kernel-memcg-notification: memory is looked at each second, and what is met is acted on at once', async (t) => {
+test('--experimental-kernel-memcg-notification: memory is measured every second, and a met threshold acts at once', async (t) => {
   const { bench, node, run, evicted } = await start(t, [hardMemory, '--experimental-kernel-memcg-notification']);
   await run(pod('a'));
   for (let round = 0; round < 3; round += 1) {
@@ -281,7 +281,7 @@ test('--experimental-kernel-memcg-notification: memory is looked at each second,
   t.is(evicted().length, 3);
 });
 
-test('without --experimental-kernel-memcg-notification there is a look each ten seconds, and none when there is no threshold', async (t) => {
+test('without --experimental-kernel-memcg-notification memory is measured every ten seconds, without a threshold never', async (t) => {
   const { bench, node } = await start(t, [hardMemory]);
   const before = node.looksAtMemory;
   await bench.pass(minute, step);
@@ -291,7 +291,7 @@ test('without --experimental-kernel-memcg-notification there is a look each ten 
   t.is(idle.node.looksAtMemory, 0);
 });
 
-test('pods that together use more than there is for them are evicted, whatever the machine has left', async (t) => {
+test('pods that together exceed the allocatable memory are evicted, however much the machine has left', async (t) => {
   const { bench, behaviours, run, evicted } = await start(t, [
     '--enforce-node-allocatable=pods',
     '--system-reserved=memory=7Gi',
@@ -316,7 +316,7 @@ test('pods that together use more than there is for them are evicted, whatever t
 const withUnused = { images: ['app:1', 'unused:1'] };
 const fullDisk = { capacityBytes: 1e11, availableBytes: 5e9, inodes: 1e6, inodesFree: 9e5 };
 
-test('a full disk: ended containers and unused images go first, and nobody else when that is enough', async (t) => {
+test('a full disk: ended containers and unused images are removed first, and no pod is evicted if that suffices', async (t) => {
   const { bench, node, behaviours, run, evicted } = await start(
     t,
     ['--eviction-hard=nodefs.available<10%'],
@@ -339,7 +339,7 @@ test('a full disk: ended containers and unused images go first, and nobody else 
   t.is(bench.status(job).phase, 'Succeeded');
 });
 
-test('a full disk: then the pod goes that wrote most, with all it wrote; no pod is taken until the disk has room', async (t) => {
+test('a full disk: the pod with the highest usage is evicted with its files, and no pod is accepted until space is free', async (t) => {
   const { bench, node, behaviours, run, evicted } = await start(t, ['--eviction-hard=nodefs.available<10%']);
   behaviours.set('writer', { writableBytes: 2e9 });
   behaviours.set('thrifty', { writableBytes: 3e9 });
@@ -355,7 +355,7 @@ test('a full disk: then the pod goes that wrote most, with all it wrote; no pod 
   t.like(bench.status(burstable), { reason: 'Evicted', message: 'The node had condition: [DiskPressure].' });
 });
 
-test('under pressure of memory only pods that ask for none are refused', async (t) => {
+test('under memory pressure only BestEffort pods are rejected', async (t) => {
   const { bench, node, run } = await start(t, [hardMemory]);
   node.memoryBytes = 100 * mebibyte;
   await bench.pass(10 * second, step);
@@ -370,7 +370,7 @@ for (const { words, resource, full, images } of [
   { words: 'imagefs.inodesFree<1000', resource: 'imagefsInodes', full: {}, images: 999 },
   { words: 'imagefs.available<95G', resource: 'imagefs', full: {}, images: 9e5 },
 ]) {
-  test(`--eviction-hard=${words} is a shortage of ${resource}`, async (t) => {
+  test(`--eviction-hard=${words} reports a shortage of ${resource}`, async (t) => {
     const { bench, node, run } = await start(t, [`--eviction-hard=${words}`]);
     const one = testPod('one', { containers: [{ name: 'main', image: 'big:1', imagePullPolicy: 'IfNotPresent' }] });
     bench.world.addImage('big:1', { sizeBytes: 4e9 });
@@ -385,7 +385,7 @@ for (const { words, resource, full, images } of [
   });
 }
 
-test('images on a disk of their own: each disk is relieved of what is on it alone', async (t) => {
+test('with a separate image disk only files on the full disk are removed', async (t) => {
   for (const [words, gone] of [
     ['nodefs.available<10%', 'container'],
     ['imagefs.inodesFree<1000', 'image'],
@@ -404,7 +404,7 @@ test('images on a disk of their own: each disk is relieved of what is on it alon
   }
 });
 
-test('memory comes before disks', async (t) => {
+test('memory pressure is handled before disk pressure', async (t) => {
   const { bench, node, run, told } = await start(
     t,
     ['--eviction-hard=nodefs.available<10%,memory.available<1Gi'],
@@ -419,7 +419,7 @@ test('memory comes before disks', async (t) => {
   t.true(bench.world.images.has('unused:1'));
 });
 
-test('a runtime that does not tell what it uses hides no other shortage, and delays no start', async (t) => {
+test('a runtime without usage information hides no other shortage, and delays no start', async (t) => {
   const { bench, node, run, evicted } = await start(t, ['--eviction-hard=imagefs.available<10%,memory.available<1Gi']);
   bench.world.failNext('imageFsInfo', 'Unavailable', 'away', 1000);
   const begun = bench.clock.monotonic();
@@ -430,7 +430,7 @@ test('a runtime that does not tell what it uses hides no other shortage, and del
   t.true((bench.world.calls.get('imageFsInfo') ?? 0) > 0);
 });
 
-test('an evicted pod stays so when the agent comes back', async (t) => {
+test('an evicted pod stays evicted after a restart of the agent', async (t) => {
   const { bench, node, run } = await start(t, [hardMemory]);
   const one = pod('one', undefined, {}, ofApi);
   await run(one);
@@ -449,7 +449,7 @@ test('an evicted pod stays so when the agent comes back', async (t) => {
   t.truthy(bench.status(one).containerStatuses?.[0]?.state?.terminated);
 });
 
-test('a manifest that is edited after its pod was evicted makes a new pod', async (t) => {
+test('a manifest that is edited after its pod was evicted results in a new pod', async (t) => {
   const { bench, node, run } = await start(t, [hardMemory, '--eviction-pressure-transition-period=0']);
   const one = pod('web');
   await run(one);

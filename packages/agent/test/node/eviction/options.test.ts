@@ -25,13 +25,13 @@ test('--eviction-hard: the default has four thresholds, a given value replaces t
   t.deepEqual(thresholds('--eviction-hard='), []);
 });
 
-test('--enforce-node-allocatable=pods adds a threshold: pods together may not use more memory than there is for them', (t) => {
+test('--enforce-node-allocatable=pods adds a threshold for the allocatable memory of all pods', (t) => {
   t.deepEqual(resolve('--eviction-hard=', '--enforce-node-allocatable=pods').config.eviction.thresholds, [
     { signal: 'allocatableMemory.available', kind: 'hard', value: { count: 0 }, graceMs: 0, minReclaim: { count: 0 } },
   ]);
 });
 
-test('--eviction-soft, --eviction-soft-grace-period, --eviction-minimum-reclaim come together by signal', (t) => {
+test('--eviction-soft, --eviction-soft-grace-period and --eviction-minimum-reclaim are combined by signal', (t) => {
   t.deepEqual(
     thresholds(
       '--eviction-hard=memory.available<5%',
@@ -59,7 +59,7 @@ test('--eviction-soft, --eviction-soft-grace-period, --eviction-minimum-reclaim 
   );
 });
 
-test('a period or an amount of a signal without a threshold is warned of', (t) => {
+test('a grace period or a minimum reclaim of a signal without a threshold causes a warning', (t) => {
   t.deepEqual(
     resolve(
       '--eviction-soft-grace-period=memory.available=1m',
@@ -72,7 +72,7 @@ test('a period or an amount of a signal without a threshold is warned of', (t) =
   );
 });
 
-test('options about thresholds that there are not are warned of', (t) => {
+test('options without effect, because there is no such threshold, cause a warning', (t) => {
   t.deepEqual(
     resolve('--eviction-hard=', '--eviction-max-pod-grace-period=-1', '--experimental-kernel-memcg-notification')
       .warnings,

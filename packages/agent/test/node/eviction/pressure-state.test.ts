@@ -33,7 +33,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a percentage is one of what the machine has',
+    title: 'a percentage refers to the capacity of the machine',
     threshold: { value: { share: 0.15 } },
     looks: [
       [0, 150, false, false],
@@ -41,7 +41,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a soft threshold is due after its grace period, and the condition is there from the start',
+    title: 'a soft threshold is due after its grace period, and its condition is set immediately',
     threshold: { kind: 'soft', graceMs: 60_000 },
     looks: [
       [0, 99, false, true],
@@ -50,7 +50,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'the grace period begins anew when there was enough in between',
+    title: 'the grace period restarts when the threshold was not met in between',
     threshold: { kind: 'soft', graceMs: 60_000 },
     looks: [
       [0, 99, false, true],
@@ -61,7 +61,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'once due, a threshold stays due until its least reclaim is there too, and then begins anew',
+    title: 'a due threshold stays due until its minimum reclaim is available too, and then starts again',
     threshold: { minReclaim: { count: 50 } },
     transitionMs: 1,
     looks: [
@@ -73,7 +73,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a soft threshold whose grace is not over wants no more than its value',
+    title: 'during the grace period of a soft threshold its minimum reclaim does not apply',
     threshold: { kind: 'soft', graceMs: 60_000, minReclaim: { share: 0.5 } },
     transitionMs: 1,
     looks: [
@@ -82,7 +82,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'the condition stays for the transition period after it was last observed',
+    title: 'the condition remains for the transition period after the shortage was last observed',
     threshold: {},
     transitionMs: 300_000,
     looks: [
@@ -103,7 +103,7 @@ const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a signal that cannot be observed meets nothing',
+    title: 'a signal that cannot be measured meets no threshold',
     threshold: {},
     transitionMs: 0,
     looks: [
@@ -125,7 +125,7 @@ for (const { title, threshold: changes, transitionMs = 300_000, looks } of scena
   });
 }
 
-test('every signal of a disk brings the condition of disks', (t) => {
+test('every signal of a disk causes the condition DiskPressure', (t) => {
   for (const signal of ['nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree'] as const) {
     const state = new PressureState([threshold({ signal })], 0);
     state.take(new Map([[signal, { available: 1, capacity: 1000 }]]), 0);

@@ -27,7 +27,7 @@ function isRight(first: Candidate, next: Candidate): boolean {
   return first.usage - first.request >= next.usage - next.request;
 }
 
-test('first who uses more than was asked for, then who has the lower priority, then who is further above the request', (t) => {
+test('pods above their requests come first, then those of lower priority, then those further above the request', (t) => {
   fc.assert(
     fc.property(fc.array(candidate, { maxLength: 12 }), (pods) => {
       const order = [...pods].sort(byEviction);
@@ -37,7 +37,7 @@ test('first who uses more than was asked for, then who has the lower priority, t
   t.pass();
 });
 
-test('the order is one: what goes before another does so in every company', (t) => {
+test('the eviction order is transitive and antisymmetric', (t) => {
   fc.assert(
     fc.property(candidate, candidate, candidate, (a, b, c) => {
       const transitive = byEviction(a, b) > 0 || byEviction(b, c) > 0 || byEviction(a, c) <= 0;
@@ -47,7 +47,7 @@ test('the order is one: what goes before another does so in every company', (t) 
   t.pass();
 });
 
-test('a pod asks for what its containers do together, or one init container, with the sidecars; a limit counts where no request is', (t) => {
+test('the request of a pod is the sum of its containers or its largest init container; a limit replaces a missing request', (t) => {
   const container = (name: string, requests?: string, limits?: string) => ({
     name,
     image: 'app:1',
@@ -62,7 +62,7 @@ test('a pod asks for what its containers do together, or one init container, wit
   t.is(podRequest(testPod('q'), 'memory'), 0);
 });
 
-test('of disks a pod uses what its containers wrote, its logs and its empty directories, each on the disk that they are on', (t) => {
+test('the disk usage of a pod consists of writable layers, logs and emptyDirs, each on its own disk', (t) => {
   const pod = testPod('p');
   const uid = pod.metadata?.uid ?? '';
   const container = { name: 'main', startTimeMs: 0, timeMs: 0, cpuNanoSeconds: 0, memoryWorkingSetBytes: 7 };
@@ -77,7 +77,7 @@ test('of disks a pod uses what its containers wrote, its logs and its empty dire
   t.deepEqual(used(true), [7, 105, 12, 1000, 1]);
 });
 
-test('files of a pod are its logs and its empty directories on disk, as they are now', async (t) => {
+test('the files of a pod are its current logs and emptyDirs on disk', async (t) => {
   const directory = await temporaryDirectory(t);
   const paths = new AgentPaths(join(directory, 'agent'), join(directory, 'log'));
   const pod = testPod('p', {

@@ -24,7 +24,7 @@ const usageOf = (
   })),
 });
 
-test('limits of disk: of an emptyDir, of all containers with volumes and logs, and of one container', (t) => {
+test('disk limits apply to an emptyDir, to all containers with volumes and logs, and to one container', (t) => {
   const volumes = [
     { name: 'small', emptyDir: { sizeLimit: '1k' } },
     { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '1k' } },
@@ -49,7 +49,7 @@ test('limits of disk: of an emptyDir, of all containers with volumes and logs, a
   );
 });
 
-test('the gate LocalStorageCapacityIsolation: a pod above its limit is evicted, however much room there is', async (t) => {
+test('the gate LocalStorageCapacityIsolation: a pod above its limit is evicted, however much space is free', async (t) => {
   for (const gate of [false, true]) {
     const bench = await startBench(t, {
       words: [

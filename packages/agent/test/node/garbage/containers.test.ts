@@ -12,7 +12,7 @@ const isThere = (path: string) =>
     () => false,
   );
 
-test('of a container that crashes again and again the newest instance and one that ended are kept, with their logs alone', async (t) => {
+test('of a crashing container the newest instance and one ended instance are kept, with their logs only', async (t) => {
   const bench = await startBench(t, { script: () => behaviours.crashLoop(), logs: true });
   const main = {
     name: 'main',
@@ -41,7 +41,7 @@ test('of a container that crashes again and again the newest instance and one th
   t.deepEqual(files.sort(), ['main_3.termination-log', 'main_4.termination-log']);
 });
 
-test('pods that rest keep one ended container and one sandbox; the rest goes within a minute', async (t) => {
+test('finished pods keep one ended container and one sandbox; the rest is removed within a minute', async (t) => {
   const bench = await startBench(t, { script: () => behaviours.exitAfter(1000, 1) });
   const pod = testPod('job', { restartPolicy: 'Never' });
   bench.pods.put(pod);
@@ -72,7 +72,7 @@ test('pods that rest keep one ended container and one sandbox; the rest goes wit
   );
 });
 
-test('what is left of a pod that nobody knows is found by its directory: files and logs go, those of other agents stay', async (t) => {
+test('files and logs of an unknown pod are found by its directory and removed; those of other agents are kept', async (t) => {
   const bench = await startBench(t);
   bench.pods.put(testPod('other'));
   const at = (...parts: string[]) => join(bench.rootDir, ...parts);
@@ -91,7 +91,7 @@ test('what is left of a pod that nobody knows is found by its directory: files a
   t.deepEqual(links, ['theirs.log']);
 });
 
-test('a directory that cannot be removed hides no other', async (t) => {
+test('a directory that cannot be removed does not prevent the removal of others', async (t) => {
   const refused: string[] = [];
   const bench = await startBench(t, {
     mounter: {
@@ -113,7 +113,7 @@ test('a directory that cannot be removed hides no other', async (t) => {
   t.true(refused.length > 1, 'it is tried again');
 });
 
-test('nothing is taken away before every source has spoken', async (t) => {
+test('no files are removed before every source has delivered its pods', async (t) => {
   const bench = await startBench(t);
   bench.pods.seen = false;
   await mkdir(join(bench.rootDir, 'agent/pods/lost'), { recursive: true });

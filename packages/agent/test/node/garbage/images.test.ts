@@ -10,7 +10,7 @@ const step = 5_000;
 const tags = (world: FakeWorld) => [...world.images.keys()].sort();
 const put = (world: FakeWorld, name: string, sizeGb: number) => world.addImage(name, { sizeBytes: sizeGb * gigabyte });
 
-test('--image-gc-high-threshold, --image-gc-low-threshold: unused images go, the least recently used first, until it is enough', async (t) => {
+test('--image-gc-high-threshold, --image-gc-low-threshold: the least recently used images are removed until usage is low', async (t) => {
   const bench = await startBench(t, { words: ['--image-gc-high-threshold=50', '--image-gc-low-threshold=30'] });
   // The disk of the fake world has 100 GB.
   put(bench.world, 'used:1', 10);
@@ -35,7 +35,7 @@ test('--image-gc-high-threshold, --image-gc-low-threshold: unused images go, the
   t.false(bench.events.some(({ reason }) => /GC|Disk/.test(reason)));
 });
 
-test('--pod-infra-container-image: the image of sandboxes is never collected, by whichever name it goes', async (t) => {
+test('--pod-infra-container-image: the sandbox image is never collected, whichever form its name has', async (t) => {
   const bench = await startBench(t, {
     words: [
       '--image-gc-high-threshold=1',
@@ -49,7 +49,7 @@ test('--pod-infra-container-image: the image of sandboxes is never collected, by
   t.deepEqual(tags(bench.world), ['test.local/pause:latest']);
 });
 
-test('--minimum-image-ttl-duration: images that came a short time ago stay; what was there at the start is old', async (t) => {
+test('--minimum-image-ttl-duration: recently pulled images are kept; images from before the start are old', async (t) => {
   const bench = await startBench(t, {
     words: ['--image-gc-high-threshold=20', '--image-gc-low-threshold=10', '--minimum-image-ttl-duration=8m'],
     images: ['old:1'],
@@ -63,7 +63,7 @@ test('--minimum-image-ttl-duration: images that came a short time ago stay; what
   t.deepEqual(tags(bench.world), [], 'ten minutes after it was seen');
 });
 
-test('a disk that stays full is told: FreeDiskSpaceFailed at once, ImageGCFailed when it repeats', async (t) => {
+test('a disk that remains full is reported: FreeDiskSpaceFailed at once, ImageGCFailed when it repeats', async (t) => {
   const bench = await startBench(t, { words: ['--image-gc-high-threshold=50', '--image-gc-low-threshold=40'] });
   put(bench.world, 'used:1', 60);
   bench.pods.put(testPod('p', { containers: [{ name: 'main', image: 'used:1', imagePullPolicy: 'IfNotPresent' }] }));
@@ -125,14 +125,14 @@ function collector(world: FakeWorld, clock: FakeClock, capacityBytes?: number) {
 
 const { signal } = new AbortController();
 
-test('a disk without a capacity is told as InvalidDiskCapacity', async (t) => {
+test('a disk without a capacity is reported as InvalidDiskCapacity', async (t) => {
   const clock = new FakeClock();
   const { garbage, told } = collector(new FakeWorld({ clock }), clock, 0);
   for (let i = 0; i < 3; i += 1) await garbage.round(signal);
   t.deepEqual(told, ['Warning InvalidDiskCapacity', 'Warning InvalidDiskCapacity', 'Warning ImageGCFailed']);
 });
 
-test('pinned images and that of sandboxes stay, and an image that cannot be deleted stands in no other’s way', async (t) => {
+test('pinned and sandbox images are kept, and an image that cannot be deleted does not block others', async (t) => {
   const clock = new FakeClock();
   const world = new FakeWorld({ clock });
   const pinned = put(world, 'pinned:1', 20);
@@ -149,7 +149,7 @@ test('pinned images and that of sandboxes stay, and an image that cannot be dele
   t.deepEqual(told, ['Warning FreeDiskSpaceFailed']);
 });
 
-test('a runtime that does not answer once is no event', async (t) => {
+test('a single failed request to the runtime causes no event', async (t) => {
   const clock = new FakeClock();
   const world = new FakeWorld({ clock });
   const { garbage, told } = collector(world, clock);
@@ -160,7 +160,7 @@ test('a runtime that does not answer once is no event', async (t) => {
   t.deepEqual(told, []);
 });
 
-test('the percentage is whole, and reserved blocks count as used', (t) => {
+test('the usage percentage is an integer, and reserved blocks count as used', (t) => {
   for (const [capacityBytes, availableBytes, percent] of [
     [100, 100, 0],
     [100, 29, 71],

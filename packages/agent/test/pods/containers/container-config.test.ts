@@ -12,7 +12,7 @@ import { ContainerConfigError } from '../../../src/pods/environment/container-en
 import { sandboxConfig } from '../../../src/pods/start-preparation.ts';
 import { startBench, testPod } from '../../support/bench.ts';
 
-test('a container starts with what its specification says, in the sandbox of its pod', async (t) => {
+test('a container is created with its specification, in the sandbox of its pod', async (t) => {
   const started: { config: ContainerConfig; sandbox: PodSandboxConfig }[] = [];
   const bench = await startBench(t, {
     script: ({ config, sandbox }) => {
@@ -99,7 +99,7 @@ function assertStarted(): never {
   throw new Error('nothing was started');
 }
 
-test('a pod in the network of the node has its own host names and no mapped ports', (t) => {
+test('a pod in the network of the node has its own host aliases and no mapped ports', (t) => {
   const facts = {
     isolatePids: true,
     seccompRoot: '',
@@ -122,21 +122,21 @@ test('a pod in the network of the node has its own host names and no mapped port
 
 const gigabyte = 2 ** 30;
 for (const [title, requests, limits, expected] of [
-  ['nothing', {}, {}, { cpuShares: 2, oomScoreAdjust: 1000 }],
+  ['no requests', {}, {}, { cpuShares: 2, oomScoreAdjust: 1000 }],
   ['a quarter of the memory', { memory: '1Gi' }, {}, { cpuShares: 2, oomScoreAdjust: 750 }],
   ['all of the memory', { memory: '4Gi' }, {}, { cpuShares: 2, oomScoreAdjust: 3 }],
-  ['hardly any memory', { memory: '1' }, {}, { cpuShares: 2, oomScoreAdjust: 999 }],
+  ['very little memory', { memory: '1' }, {}, { cpuShares: 2, oomScoreAdjust: 999 }],
   ['CPU only', { cpu: '250m' }, {}, { cpuShares: 256, oomScoreAdjust: 999 }],
-  ['more CPU than shares can say', { cpu: '1000' }, {}, { cpuShares: 262_144, oomScoreAdjust: 999 }],
+  ['more CPU than shares can express', { cpu: '1000' }, {}, { cpuShares: 262_144, oomScoreAdjust: 999 }],
   ['the least CPU', {}, { cpu: '1m' }, { cpuShares: 2, cpuPeriodUs: 100_000, cpuQuotaUs: 1000, oomScoreAdjust: 999 }],
   [
-    'limits that are requests',
+    'limits equal to requests',
     { cpu: '2', memory: '1Gi' },
     { cpu: '2', memory: '1Gi' },
     { cpuShares: 2048, cpuPeriodUs: 100_000, cpuQuotaUs: 200_000, memoryLimitBytes: gigabyte, oomScoreAdjust: -997 },
   ],
 ] as const) {
-  test(`resources of a container that asks for ${title}`, (t) => {
+  test(`resources of a container with ${title}`, (t) => {
     const container: Container = { name: 'main', resources: { requests, limits } };
     const facts = { cpuCfsQuota: true, machineMemoryBytes: 4 * gigabyte };
     t.deepEqual(linuxResources(testPod('p', { containers: [container] }), container, facts) as object, expected);
@@ -174,25 +174,19 @@ async function mounted(
 
 for (const [title, mount, volume, changes, expected] of [
   ['its volume', {}, { emptyDir: {} }, {}, {}],
-  ['read-only as the mount says', { readOnly: true }, {}, {}, { readonly: true }],
-  [
-    'read-only as the claim says',
-    {},
-    { persistentVolumeClaim: { claimName: 'c', readOnly: true } },
-    {},
-    { readonly: true },
-  ],
+  ['readOnly of the mount', { readOnly: true }, {}, {}, { readonly: true }],
+  ['readOnly of the claim', {}, { persistentVolumeClaim: { claimName: 'c', readOnly: true } }, {}, { readonly: true }],
   ['a claim that is writable', {}, { persistentVolumeClaim: { claimName: 'c' } }, {}, {}],
   ['a secret read-only', {}, { secret: { secretName: 's' } }, {}, { readonly: true }],
   ['a config map read-only', {}, { configMap: { name: 'm' } }, {}, { readonly: true }],
   ['pod fields read-only', {}, { downwardAPI: {} }, {}, { readonly: true }],
   ['projected files read-only', {}, { projected: {} }, {}, { readonly: true }],
-  ['a secret writable when the runtime knows no read-only mounts', {}, { secret: {} }, { readonlyMounts: false }, {}],
+  ['a writable secret when the runtime has no read-only mounts', {}, { secret: {} }, { readonlyMounts: false }, {}],
   ['a sub path', { subPath: 'a/b' }, {}, {}, { hostPath: '/host/v/a/b' }],
   ['a sub path with a variable', { subPathExpr: 'x-$(ID)' }, {}, {}, { hostPath: '/host/v/x-seven' }],
-  ['mounts of the host', { mountPropagation: 'HostToContainer' }, {}, {}, { propagation: 'hostToContainer' }],
-  ['mounts in both directions', { mountPropagation: 'Bidirectional' }, {}, {}, { propagation: 'bidirectional' }],
-  ['no propagation by name', { mountPropagation: 'None' }, {}, {}, {}],
+  ['propagation from the host', { mountPropagation: 'HostToContainer' }, {}, {}, { propagation: 'hostToContainer' }],
+  ['propagation in both directions', { mountPropagation: 'Bidirectional' }, {}, {}, { propagation: 'bidirectional' }],
+  ['no propagation for None', { mountPropagation: 'None' }, {}, {}, {}],
   ['no propagation on this node', { mountPropagation: 'Bidirectional' }, {}, { propagation: false }, {}],
   ['a hosts file of its own', { mountPath: '/etc/hosts' }, {}, {}, { containerPath: '/etc/hosts' }],
 ] as const satisfies readonly (readonly [
@@ -211,7 +205,7 @@ for (const [title, mount, volume, changes, expected] of [
   });
 }
 
-test('mounts that cannot be made are refused with their name', async (t) => {
+test('invalid mounts are rejected with their name', async (t) => {
   const problem = (mount: Partial<coreV1.VolumeMount>, changes: Partial<MountFacts> = {}) =>
     t.throwsAsync(mounted(t, mount, {}, changes));
   const missing = await problem({ name: 'w' });
@@ -227,7 +221,7 @@ test('mounts that cannot be made are refused with their name', async (t) => {
   });
 });
 
-test('a runtime without mounts: files of the service account by their directory, no file for the last message', async (t) => {
+test('without mounts a container gets the directory of its service account files, and no termination message file', async (t) => {
   const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
   const container: Container = {
     name: 'main',

@@ -29,7 +29,7 @@ function recorder() {
   return { removed, runtime: { removeContainer: remove, removePodSandbox: remove } as unknown as ContainerRuntime };
 }
 
-test('the logs of a container have a link of their own, and are removed with it; those of others remain', async (t) => {
+test('the log of a container has a link of its own and is removed with it; those of other containers remain', async (t) => {
   const folder = await folderOf(t);
   const paths = new AgentPaths(join(folder, 'agent'), join(folder, 'log'));
   const pod = testPod('web');
@@ -91,7 +91,7 @@ test('replaced sandboxes are removed when they are not ready and their container
   t.deepEqual(removed, ['removed', 'empty']);
 });
 
-test('the last message of a container is the end of its file, or of its log when it failed and this is asked for', async (t) => {
+test('the termination message is the end of its file, or of the log for FallbackToLogsOnError after a failure', async (t) => {
   const folder = await folderOf(t);
   let count = 0;
   const message = async (

@@ -34,7 +34,7 @@ const copied = {
 const cluster = ['--cluster-dns=10.96.0.10,10.96.0.11', '--cluster-domain=cluster.local.'];
 const first = { dnsPolicy: 'ClusterFirst' } as const;
 
-test('--cluster-dns and --cluster-domain: the servers, the domains of the namespace and of the machine, and ndots', async (t) => {
+test('--cluster-dns and --cluster-domain: name servers, the domains of the namespace and of the host, and ndots', async (t) => {
   const { dns, events } = await started(t, cluster, first, machine);
   t.deepEqual(dns, {
     servers: ['10.96.0.10', '10.96.0.11'],
@@ -44,12 +44,12 @@ test('--cluster-dns and --cluster-domain: the servers, the domains of the namesp
   t.deepEqual(events, []);
 });
 
-test('--cluster-dns without --cluster-domain: the domains of the machine only', async (t) => {
+test('--cluster-dns without --cluster-domain: only the domains of the host', async (t) => {
   const { dns } = await started(t, ['--cluster-dns=10.96.0.10'], first, machine);
   t.deepEqual(dns, { servers: ['10.96.0.10'], searches: ['corp.example', 'lan'], options: ['ndots:5'] });
 });
 
-test('without --cluster-dns pods have the DNS of the machine, and an event says so', async (t) => {
+test('without --cluster-dns pods have the DNS configuration of the host, and an event reports it', async (t) => {
   const { dns, events } = await started(t, ['--cluster-domain=cluster.local'], first, machine);
   t.deepEqual(dns, copied);
   t.deepEqual(
@@ -67,14 +67,14 @@ for (const [what, spec, expected] of [
     ['10.96.0.10', '10.96.0.11'],
   ],
 ] as const) {
-  test(`--resolv-conf is what pods have, or not: ${what}`, async (t) => {
+  test(`--resolv-conf determines the name servers: ${what}`, async (t) => {
     const { dns, events } = await started(t, cluster, spec, machine);
     t.deepEqual(dns?.servers, expected);
     t.deepEqual(events, []);
   });
 }
 
-test('an empty --resolv-conf: no domain of the machine, and its own resolver for policy Default', async (t) => {
+test('an empty --resolv-conf: no domain of the host, and 127.0.0.1 for policy Default', async (t) => {
   const words = [...cluster, '--resolv-conf='];
   t.deepEqual((await started(t, words, { dnsPolicy: 'Default' }, machine)).dns, {
     servers: ['127.0.0.1'],
@@ -88,7 +88,7 @@ test('an empty --resolv-conf: no domain of the machine, and its own resolver for
   ]);
 });
 
-test('more than resolvers read is left out, and an event says what is left: 3 servers, 6 domains, 256 characters', async (t) => {
+test('DNS settings are limited to 3 servers, 6 domains and 256 characters, and an event contains the applied ones', async (t) => {
   const many = `${[1, 2, 3, 4].map((n) => `nameserver 192.0.2.${n}\n`).join('')}search a b c d\n`;
   const wide = await started(t, cluster, first, many);
   t.deepEqual(wide.dns?.searches.slice(3), ['a', 'b', 'c']);
@@ -110,7 +110,7 @@ test('more than resolvers read is left out, and an event says what is left: 3 se
   t.is(cut.events[0]?.reason, 'DNSConfigForming');
 });
 
-test('a --resolv-conf that cannot be read keeps pods from starting, and an event says why, until it is there', async (t) => {
+test('an unreadable --resolv-conf prevents the start of pods, with an event, until it can be read', async (t) => {
   const path = join(await temporaryDirectory(t), 'resolv.conf');
   const bench = await startBench(t, { words: [`--resolv-conf=${path}`] });
   const pod = testPod('web', first);

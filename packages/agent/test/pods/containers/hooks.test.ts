@@ -22,7 +22,7 @@ function hookOf(handler: coreV1.LifecycleHandler, podIp: string | undefined, exe
   return runHook(handler, target, { execSync } as unknown as ContainerRuntime, new FakeClock(), signal);
 }
 
-test('a command of a hook fails with its exit code and output', async (t) => {
+test('the exec command of a hook fails with its exit code and output', async (t) => {
   const exec = { exec: { command: ['sh', '-c'] } };
   await t.notThrowsAsync(hookOf(exec, undefined, async () => result(0)));
   await t.throwsAsync(
@@ -35,7 +35,7 @@ test('a command of a hook fails with its exit code and output', async (t) => {
   );
 });
 
-test('a request of a hook goes to the pod or the given host, and any status from 200 to 399 is a success', async (t) => {
+test('the HTTP request of a hook is sent to the pod or the given host, and any status from 200 to 399 is a success', async (t) => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     seen.push(`${request.url} ${request.headers['x-own'] ?? '-'}`);
@@ -57,7 +57,7 @@ test('a request of a hook goes to the pod or the given host, and any status from
   t.deepEqual(seen, ['/ yes', '/200 -', '/399 -', '/400 -']);
 });
 
-test('a hook that sleeps ends after its seconds, or with the end of its container', async (t) => {
+test('the sleep action of a hook ends after its seconds, or when its container ends', async (t) => {
   const clock = new FakeClock();
   const abort = new AbortController();
   const target = { containerId: 'c', container: undefined, podIp: undefined };
@@ -107,24 +107,24 @@ for (const [title, spec, graceSeconds, hookMs, expected] of [
   ['the grace period of the pod', { terminationGracePeriodSeconds: 30 }, undefined, 0, ['stop main 30000']],
   ['the grace period of the request', {}, 7, 0, ['stop main 7000']],
   ['at least two seconds', {}, 1, 0, ['stop main 2000']],
-  ['no time when the request says so', {}, 0, 0, ['stop main 0']],
+  ['no grace period when the request sets 0', {}, 0, 0, ['stop main 0']],
   [
-    'a hook, whose time is part of the grace period',
+    'a preStop hook, whose duration is part of the grace period',
     { containers: [{ name: 'main', ...preStop }] },
     10,
     4000,
     ['exec bye', 'stop main 6000'],
   ],
   [
-    'a hook that takes too long, and then two seconds',
+    'two seconds after a preStop hook that exceeds the grace period',
     { containers: [{ name: 'main', ...preStop }] },
     10,
     60_000,
     ['exec bye', 'Warning FailedPreStopHook', 'stop main 2000'],
   ],
-  ['no hook without time', { containers: [{ name: 'main', ...preStop }] }, 0, 0, ['stop main 0']],
+  ['no preStop hook without a grace period', { containers: [{ name: 'main', ...preStop }] }, 0, 0, ['stop main 0']],
 ] as const) {
-  test(`a container that is ended gets ${title}`, async (t) => {
+  test(`a stopped container gets ${title}`, async (t) => {
     const { clock, calls, killer } = killing(hookMs);
     const pod = testPod('p', spec as Partial<Pod['spec']>);
     const request = { pod, status: statusOf(pod, 'main'), message: 'bye', graceSeconds, podIp: undefined };
@@ -143,7 +143,7 @@ for (const [title, spec, graceSeconds, hookMs, expected] of [
   });
 }
 
-test('a container whose pod nobody has is ended as its annotations say', async (t) => {
+test('a container of an unknown pod is stopped according to its annotations', async (t) => {
   const { calls, killer } = killing(0, 1);
   const pod = testPod('p', { containers: [{ name: 'main', ...preStop }], terminationGracePeriodSeconds: 9 });
   const request = { pod: undefined, message: '', podIp: undefined };
@@ -155,7 +155,7 @@ test('a container whose pod nobody has is ended as its annotations say', async (
   t.deepEqual(calls, ['stop main 2000']);
 });
 
-test('sidecars end after the other containers, the sandbox at last; a failure ends neither', async (t) => {
+test('sidecars stop after the other containers, then the sandbox; a failure stops neither sequence', async (t) => {
   const { calls, failing, tools } = killing();
   const pod = testPod('p', {
     initContainers: [{ name: 'side', restartPolicy: 'Always' }],

@@ -43,7 +43,7 @@ for (const [option, spec, message] of [
   ['--host-pid-sources', { hostPID: true }, 'pod may not use host PID'],
   ['--host-ipc-sources', { hostIPC: true }, 'pod may not use host IPC'],
 ] as const) {
-  test(`${option}: pods of sources that are not listed wait as Forbidden, those of listed ones run`, async (t) => {
+  test(`${option}: pods of unlisted sources wait as Forbidden, those of listed sources run`, async (t) => {
     const ofFile = testPod('of-file', spec);
     const ofApi = testPod('of-api', spec, { 'kubernetes.io/config.source': 'api' });
     const plain = testPod('plain', {}, { 'kubernetes.io/config.source': 'api' });
@@ -57,7 +57,7 @@ for (const [option, spec, message] of [
     t.false(starts.has('of-api/main'));
   });
 
-  test(`${option} is every source when it is not given, and none when it is empty`, async (t) => {
+  test(`${option} allows every source when it is not given, and none when it is empty`, async (t) => {
     const free = testPod('free', spec, { 'kubernetes.io/config.source': 'api' });
     const first = await started(t, [], free);
     await first.bench.until(() => first.bench.status(free).phase === 'Running');
@@ -78,19 +78,19 @@ for (const [title, spec, annotations, expected] of [
   ['the pod names a file', { securityContext: { seccompProfile: localhost('p.json') } }, {}, 'p.json'],
   ['an annotation of the pod names a file', {}, { [podAnnotation]: 'localhost/old/p.json' }, 'old/p.json'],
   [
-    'an annotation of the container comes before one of the pod',
+    'an annotation of the container takes precedence over one of the pod',
     {},
     { [podAnnotation]: 'localhost/p.json', [mainAnnotation]: 'localhost/c.json' },
     'c.json',
   ],
   [
-    'the annotation of the container comes before the field of the pod',
+    'the annotation of the container takes precedence over the field of the pod',
     { securityContext: { seccompProfile: localhost('p.json') } },
     { [mainAnnotation]: 'unconfined' },
     'unconfined',
   ],
   [
-    'the field of the container comes before its annotation',
+    'the field of the container takes precedence over its annotation',
     main({ securityContext: { seccompProfile: { type: 'RuntimeDefault' } } }),
     { [mainAnnotation]: 'localhost/c.json' },
     'runtimeDefault',
@@ -117,7 +117,7 @@ for (const word of [
   'localhost/a/../../b',
   'mine',
 ]) {
-  test(`--seccomp-profile-root: the profile ${word} is refused`, async (t) => {
+  test(`--seccomp-profile-root: the profile ${word} is rejected`, async (t) => {
     const pod = testPod('bad', {}, { [podAnnotation]: word });
     const { bench, starts } = await started(t, [], pod);
     const waiting = () => bench.status(pod).containerStatuses?.[0]?.state?.waiting;

@@ -56,16 +56,16 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { title: 'nothing there yet', expected: '+0 main#0' },
+  { title: 'a new pod', expected: '+0 main#0' },
   {
-    title: 'all well',
+    title: 'all containers are running',
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, main, 'running')],
     expected: '',
   },
   { title: 'a sandbox without containers', sandboxes: [sandbox('s')], expected: 'main#0' },
   {
-    title: 'a container that was prepared only',
+    title: 'a container that was created and not started',
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, main, 'created')],
     expected: 'main#1',
@@ -105,27 +105,27 @@ const cases: readonly Case[] = [
     expected: '',
   },
   {
-    title: 'a state nobody knows',
+    title: 'an unknown state',
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, main, 'unknown')],
     expected: '-main main#1',
   },
   {
-    title: 'another specification, whatever the policy',
+    title: 'a changed specification, with any policy',
     spec: { restartPolicy: 'Never' },
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, { ...main, image: 'app:0' }, 'running')],
     expected: '-main main#1',
   },
   {
-    title: 'failed liveness',
+    title: 'a failed liveness probe',
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, main, 'running')],
     failed: { main: 'liveness' },
     expected: '-main main#1',
   },
   {
-    title: 'failed liveness with Never',
+    title: 'a failed liveness probe with Never',
     spec: { restartPolicy: 'Never' },
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, main, 'running')],
@@ -211,21 +211,21 @@ const cases: readonly Case[] = [
     expected: '',
   },
   {
-    title: 'a sidecar lets the row go on',
+    title: 'a running sidecar does not block the next init container',
     spec: { initContainers: [side, init] },
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, side, 'running')],
     expected: 'init#0',
   },
   {
-    title: 'a fallen sidecar beside running ones',
+    title: 'an ended sidecar beside running containers',
     spec: { initContainers: [side] },
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, side, 1), container(pod, main, 'running')],
     expected: 'side#1',
   },
   {
-    title: 'a sidecar alone does not keep the pod',
+    title: 'a sidecar alone does not keep the pod running',
     spec: { restartPolicy: 'Never', initContainers: [side] },
     sandboxes: [sandbox('s')],
     containers: (pod) => [container(pod, side, 'running'), container(pod, main, 0)],
@@ -255,7 +255,7 @@ for (const { title, spec, sandboxes = [], containers = () => [], failed = {}, ex
   });
 }
 
-test('back-off doubles from 10 s to 5 min and is forgotten after 10 quiet minutes', (t) => {
+test('the back-off doubles from 10 s to 5 min and is reset after 10 minutes without a crash', (t) => {
   const backoff = new RestartBackoff();
   let now = 0;
   const pauses: number[] = [];

@@ -16,7 +16,7 @@ const cases: readonly (readonly [string, Partial<Pod['spec']>, Own, object])[] =
   ['nothing is asked for', {}, {}, {}],
   ['the user of the pod', { securityContext: { runAsUser: 5, runAsGroup: 6 } }, {}, { runAsUser: 5, runAsGroup: 6 }],
   [
-    'the user of the container comes first, root too',
+    'the user of the container takes precedence, root too',
     { securityContext: { runAsUser: 5, runAsGroup: 6 } },
     { runAsUser: 0, runAsGroup: 0 },
     { runAsUser: 0, runAsGroup: 0 },
@@ -65,7 +65,7 @@ for (const [title, spec, own, expected] of cases) {
   });
 }
 
-test('without --runtime-a-disable-shared-pid containers share one PID namespace, unless the pod says no', (t) => {
+test('without --runtime-a-disable-shared-pid containers share one PID namespace, unless the pod disables it', (t) => {
   const shared = { ...facts, isolatePids: false };
   const pidOf = (spec: Partial<Pod['spec']>) =>
     containerSecurity(testPod('p', spec), containerOf({}), shared).namespaces?.pid;
@@ -95,7 +95,7 @@ const users: readonly (readonly [string, Common, Own, Partial<Image>, RegExp | u
     /runAsUser breaks non-root policy/,
   ],
   ['the image runs as root', {}, { runAsNonRoot: true }, { uid: 0 }, /image will run as root/],
-  ['the image says nothing', {}, { runAsNonRoot: true }, {}, /image will run as root/],
+  ['the image has no user', {}, { runAsNonRoot: true }, {}, /image will run as root/],
   ['the image has a name only', {}, { runAsNonRoot: true }, { username: 'app' }, /non-numeric user \(app\)/],
 ];
 

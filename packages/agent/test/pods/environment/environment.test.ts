@@ -52,7 +52,7 @@ const facts = {
   allocatable: { cpu: '4', memory: '8Gi' },
 };
 
-test('variables come from every source, later over earlier, and see each other', async (t) => {
+test('variables come from every source, later ones override earlier ones, and may refer to each other', async (t) => {
   const container: Container = {
     name: 'main',
     resources: { limits: { cpu: '1500m', memory: '64Mi' } },
@@ -91,7 +91,7 @@ test('variables come from every source, later over earlier, and see each other',
   t.is(skipped.length, 1);
 });
 
-test('what is not there and not optional keeps the container waiting, and says what', async (t) => {
+test('a missing object that is not optional delays the container, with a message that names it', async (t) => {
   const failing = async (container: Partial<Container>) => {
     const whole = { name: 'main', ...container };
     return t.throwsAsync(containerEnvironment(testPod('env'), whole, facts), { instanceOf: ContainerConfigError });
@@ -102,7 +102,7 @@ test('what is not there and not optional keeps the container waiting, and says w
   await failing({ env: [{ name: 'X', valueFrom: { fieldRef: { fieldPath: 'spec.containers' } } }] });
 });
 
-test('a limit that is not set is what the node can give', async (t) => {
+test('a limit that is not set defaults to the allocatable resources of the node', async (t) => {
   const env = [{ name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu' } } }];
   const { variables } = await containerEnvironment(testPod('env'), { name: 'main', env }, facts);
   t.is(variables.get('CPU'), '4');
@@ -111,7 +111,7 @@ test('a limit that is not set is what the node can give', async (t) => {
 const machine = parseResolvConf('# x\nnameserver 1.1.1.1\nsearch old\nsearch corp.example. lan\noptions timeout:1\n');
 const dns = { servers: ['10.96.0.10'], domain: 'cluster.local', resolvConf: '/etc/resolv.conf' };
 
-test('DNS of pods follows policy, network and limits', (t) => {
+test('the DNS configuration of pods depends on policy, network and limits', (t) => {
   const cluster = podDns(testPod('a', { dnsPolicy: 'ClusterFirst' }), dns, machine).dns;
   t.deepEqual(cluster, {
     servers: ['10.96.0.10'],
@@ -134,7 +134,7 @@ test('DNS of pods follows policy, network and limits', (t) => {
   t.is(own.warnings[0]?.reason, 'DNSConfigForming');
 });
 
-test('every pod gets the variables of the API server, also in other namespaces and without links to services', async (t) => {
+test('every pod has the variables of the API server, also in other namespaces and without service links', async (t) => {
   const service = (name: string, clusterIP: string) =>
     ({ metadata: { name }, spec: { clusterIP, ports: [{ port: 443, name: 'https' }] } }) as Service;
   const all: Readonly<Record<string, readonly Service[]>> = {

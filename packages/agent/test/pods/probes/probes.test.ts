@@ -18,7 +18,7 @@ import { settle, testPod } from '../../support/bench.ts';
 const status = { id: 'c', metadata: { name: 'main', attempt: 0 }, state: 'running' } as ContainerStatus;
 const signal = new AbortController().signal;
 
-test('HTTP and TCP probes ask the pod, by number or name of the port, and heed codes and headers', async (t) => {
+test('HTTP and TCP probes connect to the pod, by number or name of the port, and evaluate status codes', async (t) => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     seen.push(`${request.url} ${request.headers['x-own']}`);
@@ -92,7 +92,7 @@ test('a gRPC probe succeeds when the health service answers SERVING for its serv
   t.is((await grpc('', 1)).result, 'failure');
 });
 
-test('requests have the headers and host of the probe, and of a long answer the beginning is read', async (t) => {
+test('HTTP probes send the configured headers and host, and read only the beginning of a long response', async (t) => {
   const seen: object[] = [];
   const server = createServer((request, response) => {
     const { host, accept, 'user-agent': agent, 'x-two': two } = request.headers;
@@ -122,7 +122,7 @@ test('requests have the headers and host of the probe, and of a long answer the 
   ]);
 });
 
-test('a port is a number, a text of digits or the name of a port', (t) => {
+test('a port is a number, a numeric string or the name of a port', (t) => {
   const container = { name: 'main', ports: [{ name: 'web', containerPort: 8080 }] };
   for (const [port, expected] of [
     [1, 1],
@@ -133,7 +133,7 @@ test('a port is a number, a text of digits or the name of a port', (t) => {
   for (const port of [0, 65_536, '0', 'none', '-1']) t.throws(() => portOf(port, container), undefined, String(port));
 });
 
-test('a command that fails or cannot start is a failure; one that the runtime could not run is unknown', async (t) => {
+test('a command that fails or cannot start is a failure; a runtime error is an unknown result', async (t) => {
   const abort = new AbortController();
   const probe = (answer: () => Promise<{ exitCode: number; text: string }>, from = signal) => {
     const execSync = async () => {
@@ -165,7 +165,7 @@ test('a command that fails or cannot start is a failure; one that the runtime co
   });
 });
 
-test('exactly the running containers of a pod are probed, each with its own result, and other pods are left alone', async (t) => {
+test('exactly the running containers of a pod are probed, each with its own result, and other pods are not affected', async (t) => {
   const clock = new FakeClock();
   const asked: string[] = [];
   const results = new Map<string, boolean>();
@@ -218,7 +218,7 @@ test('exactly the running containers of a pod are probed, each with its own resu
   t.deepEqual(await next(), []);
 });
 
-test('an agent that starts again keeps the readiness of a container until its first probe', async (t) => {
+test('a restarted agent keeps the readiness of a container until its first probe', async (t) => {
   const clock = new FakeClock();
   const container: Container = { name: 'main', readinessProbe: { periodSeconds: 10, failureThreshold: 1 } };
   const readyAfter = async (ready: boolean, containerID: string, offsetMs: number) => {
@@ -300,13 +300,19 @@ const rows: readonly Row[] = [
     verdicts: '++--',
   },
   {
-    title: 'startup is open until it passes',
+    title: 'the startup result is unknown until the probe succeeds',
     kind: 'startup',
     probe: { failureThreshold: 5 },
     looks: 'ffs',
     verdicts: '??+',
   },
-  { title: 'startup fails in the end', kind: 'startup', probe: { failureThreshold: 2 }, looks: 'ff', verdicts: '?-' },
+  {
+    title: 'startup fails at the failure threshold',
+    kind: 'startup',
+    probe: { failureThreshold: 2 },
+    looks: 'ff',
+    verdicts: '?-',
+  },
 ];
 
 for (const { title, kind, probe, looks, verdicts } of rows) {
@@ -344,7 +350,7 @@ for (const { title, kind, probe, looks, verdicts } of rows) {
   });
 }
 
-test('a pull that makes no progress is ended; one that goes on slowly is not', async (t) => {
+test('a pull without progress is ended; a slow one continues', async (t) => {
   const clock = new FakeClock();
   const stalled = withProgressDeadline(
     clock,
@@ -372,7 +378,7 @@ test('a pull that makes no progress is ended; one that goes on slowly is not', a
   t.is(await slow, 'done');
 });
 
-test('a bucket gives its burst at once and then its rate', (t) => {
+test('a token bucket permits its burst at once and then its rate', (t) => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 5, 10);
   const take = () => Array.from({ length: 20 }, () => bucket.tryTake()).filter(Boolean).length;

@@ -72,7 +72,7 @@ test('a condition keeps its transition time until its status changes', (t) => {
   t.is(later.find(({ type }) => type === 'Ready')?.message, 'containers with unready status: [main]');
 });
 
-test('readiness gates of others hold the pod back', (t) => {
+test('a pod is not ready before its readiness gates are true', (t) => {
   const pod = testPod('p', { readinessGates: [{ conditionType: 'own/gate' }] });
   const ready = (before: Pod['status']) =>
     podConditions(pod, {
@@ -86,7 +86,7 @@ test('readiness gates of others hold the pod back', (t) => {
   t.is(ready({ conditions: [{ type: 'own/gate', status: 'True' }] })?.status, 'True');
 });
 
-test('the patch has what changed, takes back what is gone, and leaves what others wrote', (t) => {
+test('the patch contains changed fields, removes absent ones, and keeps those of other writers', (t) => {
   const old = {
     phase: 'Pending',
     reason: 'Forbidden',
@@ -113,7 +113,7 @@ test('the patch has what changed, takes back what is gone, and leaves what other
   t.is(statusPatch(next, next), undefined);
 });
 
-test('pods run on while the API is away, and their latest status arrives when it is back', async (t) => {
+test('pods keep running while the API is unavailable, and their latest status is written afterwards', async (t) => {
   let away = true;
   const written: unknown[] = [];
   const answer = async (value: unknown) => {
@@ -171,7 +171,7 @@ function takingApi(pod: Pod): { readonly api: ApiClient; readonly phases: (strin
   return { api: { resource: () => client } as unknown as ApiClient, phases };
 }
 
-test('a pod that runs at once is told once; one whose start takes its time is told to be on the way', async (t) => {
+test('a pod that starts quickly has one status update; a slow start has another one before', async (t) => {
   const quick = testPod('quick', {}, { 'kubernetes.io/config.source': 'api' });
   const first = takingApi(quick);
   const bench = await startBench(t, { api: first.api });
@@ -187,7 +187,7 @@ test('a pod that runs at once is told once; one whose start takes its time is to
   t.deepEqual(second.phases, ['Pending', 'Running']);
 });
 
-test('a pod of the machine starts although the API server never answered', async (t) => {
+test('a static pod starts although the API server never responded', async (t) => {
   const refuse = () => Promise.reject(new Error('connection refused'));
   const client = { namespace: () => client, get: refuse, create: refuse, list: refuse, patchSubresource: refuse };
   const bench = await startBench(t, { api: { resource: () => client } as unknown as ApiClient });
@@ -197,7 +197,7 @@ test('a pod of the machine starts although the API server never answered', async
   t.pass();
 });
 
-test('the object of a pod is deleted once it has ended and its last status was written, if it ever had one', async (t) => {
+test('the object of a pod is deleted after the pod has ended and its last status, if any, was written', async (t) => {
   const [unreported, reported] = ['unreported', 'reported'].map((name) =>
     testPod(name, {}, { 'kubernetes.io/config.source': 'api' }),
   ) as [Pod, Pod];

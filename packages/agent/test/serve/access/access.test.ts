@@ -69,7 +69,7 @@ async function open(t: ExecutionContext, words: readonly string[], server: Revie
 
 const known = (token: string) => (token === 'good' ? jane : { user: {} });
 
-test('--authentication-token-webhook: a known token is let in, another is 401 and not anonymous, none is anonymous', async (t) => {
+test('--authentication-token-webhook: a valid token is accepted, an invalid one is 401, no token is anonymous', async (t) => {
   const { ask, statusOf, asked } = await open(t, ['--authentication-token-webhook'], { tokens: known });
   t.is(await statusOf('/pods', { token: 'good' }), 200);
   t.deepEqual(await ask('/pods', { token: 'bad' }), { status: 401, body: 'Unauthorized\n' });
@@ -84,13 +84,13 @@ test('--authentication-token-webhook: a known token is let in, another is 401 an
   t.deepEqual(asked.access, [], '--authorization-mode=AlwaysAllow asks nobody');
 });
 
-test('--authentication-token-webhook with --anonymous-auth=false: who shows nothing is 401', async (t) => {
+test('--authentication-token-webhook with --anonymous-auth=false: a request without credentials is 401', async (t) => {
   const { statusOf } = await open(t, ['--authentication-token-webhook', '--anonymous-auth=false'], { tokens: known });
   t.is(await statusOf('/pods'), 401);
   t.is(await statusOf('/pods', { token: 'good' }), 200);
 });
 
-test('--authentication-token-webhook-cache-ttl: one review per token and time, whatever it says', async (t) => {
+test('--authentication-token-webhook-cache-ttl: one review per token within that time, whatever its result', async (t) => {
   const { statusOf, asked, clock } = await open(
     t,
     ['--authentication-token-webhook', '--authentication-token-webhook-cache-ttl=10s'],
@@ -110,7 +110,7 @@ test('--authentication-token-webhook-cache-ttl: one review per token and time, w
   t.is(asked.tokens.length, 4);
 });
 
-test('--authentication-token-webhook: who asks at the same time with one token shares one review', async (t) => {
+test('--authentication-token-webhook: concurrent requests with one token share one review', async (t) => {
   let answer: (status: TokenReview['status']) => void = () => {};
   const later = new Promise<TokenReview['status']>((resolve) => {
     answer = resolve;
@@ -127,7 +127,7 @@ test('--authentication-token-webhook: who asks at the same time with one token s
   t.true(asked.tokens.length <= 3, 'with a time of 0 only those who wait together share');
 });
 
-test('who leaves while a review is asked for is not served', async (t) => {
+test('a request whose client disconnects during a review is not served', async (t) => {
   let answer: (status: TokenReview['status']) => void = () => {};
   let served = 0;
   const { asked, url, statusOf } = await open(t, ['--authentication-token-webhook'], {
@@ -151,7 +151,7 @@ test('who leaves while a review is asked for is not served', async (t) => {
   t.is(served, 1);
 });
 
-test('a token review that fails is 401, is not kept, and the log never shows the token', async (t) => {
+test('a token review that fails is 401, is not cached, and the log never contains the token', async (t) => {
   let works = false;
   const { statusOf, asked, logger } = await open(t, ['--authentication-token-webhook'], {
     tokens: (token) => {
@@ -172,7 +172,7 @@ test('a token review that fails is 401, is not kept, and the log never shows the
   t.is(unsure.asked.tokens.length, 2, 'no answer is none');
 });
 
-test('--authorization-mode=Webhook: the API server is asked about the node, verb and part, and who is refused learns which', async (t) => {
+test('--authorization-mode=Webhook: the review contains node, verb and subresource, and a 403 names them', async (t) => {
   const words = ['--authorization-mode=Webhook', '--authentication-token-webhook'];
   const { ask, statusOf, asked } = await open(t, words, {
     tokens: known,
@@ -224,7 +224,7 @@ const wants = [
   ['OPTIONS', '/pods', 'options', 'proxy'],
 ] as const;
 
-test('--authorization-mode=Webhook: the method makes the verb, and the first segment of the path the part of the node', async (t) => {
+test('--authorization-mode=Webhook: the method determines the verb, and the first path segment the subresource', async (t) => {
   const words = ['--authorization-mode=Webhook', '--authorization-webhook-cache-unauthorized-ttl=0'];
   const { statusOf, asked } = await open(t, words, { access: () => ({ allowed: false }) });
   for (const [method, path, verb, subresource] of wants) {
@@ -235,7 +235,7 @@ test('--authorization-mode=Webhook: the method makes the verb, and the first seg
   t.is(asked.access.length, wants.length, 'with a time of 0 every request is asked about');
 });
 
-test('--authorization-webhook-cache-authorized-ttl and --authorization-webhook-cache-unauthorized-ttl: each kind of answer has its time', async (t) => {
+test('--authorization-webhook-cache-authorized-ttl and --authorization-webhook-cache-unauthorized-ttl: each for its results', async (t) => {
   const words = [
     '--authorization-mode=Webhook',
     '--authorization-webhook-cache-authorized-ttl=60s',
@@ -259,7 +259,7 @@ test('--authorization-webhook-cache-authorized-ttl and --authorization-webhook-c
   t.is(asked.access.length, 6, 'another verb is another question');
 });
 
-test('--authorization-mode=Webhook: a review that fails is 500 and not kept', async (t) => {
+test('--authorization-mode=Webhook: a review that fails is 500 and not cached', async (t) => {
   let works = false;
   const { ask, statusOf, asked, logger } = await open(t, ['--authorization-mode=Webhook'], {
     access: () => {
@@ -277,7 +277,7 @@ test('--authorization-mode=Webhook: a review that fails is 500 and not kept', as
   t.is(asked.access.length, 2);
 });
 
-test('reviews need an API server, and times of answers need reviews', (t) => {
+test('reviews require an API server, and cache times require reviews', (t) => {
   const resolve = (words: readonly string[], fileExists = false) =>
     resolveConfig(parseOptions(words), { hostname: () => 'n1', fileExists: () => fileExists });
   for (const word of ['--authentication-token-webhook', '--authorization-mode=Webhook']) {

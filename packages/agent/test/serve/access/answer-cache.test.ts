@@ -14,7 +14,7 @@ function counting(limits: { limit?: number; maxPending?: number } = {}) {
   return { clock, asked, cache, get };
 }
 
-test('of more answers than there is room for, those not asked for the longest go', async (t) => {
+test('when the cache is full, the least recently used results are removed', async (t) => {
   const { asked, get } = counting({ limit: 2 });
   for (const question of ['a', 'b', 'a', 'c']) t.is(await get(question), question.toUpperCase());
   t.deepEqual(asked, ['a', 'b', 'c']);
@@ -24,7 +24,7 @@ test('of more answers than there is room for, those not asked for the longest go
   t.deepEqual(asked, ['a', 'b', 'c', 'b']);
 });
 
-test('who waits together shares the answer or the failure, and a failure is not kept', async (t) => {
+test('concurrent callers share the result or the failure, and a failure is not cached', async (t) => {
   const { cache } = counting();
   let asked = 0;
   const ask = async () => {
@@ -42,7 +42,7 @@ test('who waits together shares the answer or the failure, and a failure is not 
   t.is(asked, 2);
 });
 
-test('more questions at once than are allowed are 503, those being asked may be shared', async (t) => {
+test('reviews above the concurrency limit are 503, except those that share a running one', async (t) => {
   const { cache } = counting({ maxPending: 1 });
   let answer: (text: string) => void = () => {};
   const slow = cache.get('a', () => new Promise((resolve) => (answer = resolve)));

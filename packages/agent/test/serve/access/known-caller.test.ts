@@ -17,7 +17,7 @@ for (const [remote, local, isHere] of [
   ['127.0.0.1.example', '192.0.2.7', false],
   ['2001:db8::1', '2001:db8::2', false],
 ] as const) {
-  test(`nobody in particular at ${remote}, who asks ${local}, ${isHere ? 'may' : 'may not'} run commands`, (t) => {
+  test(`an anonymous client at ${remote}, connected to ${local}, ${isHere ? 'may' : 'may not'} run commands`, (t) => {
     const ask =
       (anonymous: boolean, headers = {}) =>
       () =>
@@ -33,7 +33,7 @@ for (const [remote, local, isHere] of [
   });
 }
 
-test('a web page cannot run commands, attach, or reach ports in the name of who looks at it', async (t) => {
+test('a web page cannot run commands, attach, or forward ports with the credentials of its viewer', async (t) => {
   const server = await openStreamServer(t, {});
   const headers = { Origin: 'https://page.example' };
   for (const path of [execPath(['ls'], 'output'), '/attach/default/web/main?output=1', '/portForward/default/web']) {

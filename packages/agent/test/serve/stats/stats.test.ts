@@ -53,7 +53,7 @@ async function open(t: ExecutionContext, words: readonly string[] = [], usage?: 
 
 const post = (body: unknown) => ({ method: 'POST', body: JSON.stringify(body) });
 
-test('/stats of the main port: the machine, one container, and what a body asks for', async (t) => {
+test('/stats of the main port: the machine, one container, and the selection of a request body', async (t) => {
   const { main, clock } = await open(t);
   const machine = JSON.parse((await main('/stats')).body);
   t.is(machine.name, '/');
@@ -88,7 +88,7 @@ test('/stats of the main port: the machine, one container, and what a body asks 
   t.is((await main('/stats/container', post({ containerName: '/pod' }))).status, 404);
 });
 
-test('samples of the last rounds are kept, and a body says which: num_stats, start, end', async (t) => {
+test('recent samples are kept, and a request body selects them: num_stats, start, end', async (t) => {
   const { main, clock } = await open(t);
   const count = async (body: object) =>
     JSON.parse((await main('/stats/team/web/u1/main', post(body))).body).stats.length;
@@ -115,7 +115,7 @@ test('samples of the last rounds are kept, and a body says which: num_stats, sta
   t.is((await main('/stats/container', { method: 'POST', body: '{' })).status, 400);
 });
 
-test('usage is read by itself every 10 s, no more than 60 samples are kept, and those of containers that went are not', async (t) => {
+test('usage is sampled every 10 s, at most 60 samples are kept, and those of removed containers are dropped', async (t) => {
   let gone = false;
   let reads = 0;
   const { main, clock } = await open(t, [], async () => {
@@ -157,7 +157,7 @@ test('/metrics/cadvisor: the machine and its containers, in the text format of P
   t.is((await main('/metrics/nope')).status, 404);
 });
 
-test('while the runtime does not answer, the machine is still measured, and that is said once', async (t) => {
+test('while the runtime does not respond the machine is still measured, with one warning', async (t) => {
   const { main, logger, clock } = await open(t, [], () => Promise.reject(new Error('away')));
   for (let round = 0; round < 3; round += 1) {
     clock.advance(2_000);
@@ -166,7 +166,7 @@ test('while the runtime does not answer, the machine is still measured, and that
   t.is(logger.lines.length, 1);
 });
 
-test('--stats-port: statistics for this machine, as pages and in the form of cAdvisor', async (t) => {
+test('--stats-port: statistics of this machine, as HTML pages and in the form of cAdvisor', async (t) => {
   const { stats, servers, clock } = await open(t, [`--stats-port=${await freePort()}`, '--enable-server=false']);
   t.is(servers.port, undefined, 'it stands by itself');
   t.is((await stats('/healthz')).body, 'ok');
@@ -192,7 +192,7 @@ test('--stats-port: statistics for this machine, as pages and in the form of cAd
   t.is((await stats('/pods')).status, 404);
 });
 
-test('--stats-port that is taken keeps nothing from running, and is tried again every minute', async (t) => {
+test('a --stats-port in use does not prevent the start, and is retried every minute', async (t) => {
   const squatter = createServer();
   await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
   const { port } = squatter.address() as AddressInfo;
@@ -240,7 +240,7 @@ test('/debug/pprof of the main port: profile, heap, and contention with --conten
   for (const path of ['/debug', '/debug/pprof/nope', '/debug/pprof/heap/x']) t.is((await main(path)).status, 404, path);
 });
 
-test('/debug/pprof is closed with the debugging handlers, and contention is not measured unasked', async (t) => {
+test('/debug/pprof is disabled with the debugging handlers, and contention is measured only on request', async (t) => {
   const plain = await open(t);
   t.is((await plain.main('/debug/pprof/contention')).status, 404);
   const closed = await open(t, ['--enable-debugging-handlers=false', '--contention-profiling']);

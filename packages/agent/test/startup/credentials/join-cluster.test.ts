@@ -112,7 +112,7 @@ for (const [behaviour, message] of [
   ['fail', /was not signed: not you$/],
   ['unauthorized', /^--bootstrap-clusterconfig: the API server does not issue a certificate: Unauthorized/],
 ] as const) {
-  test(`${behaviour}: the agent ends with an error, changes no file, and the next start joins`, async (t) => {
+  test(`${behaviour}: the agent ends with an error, changes no file, and joins at the next start`, async (t) => {
     const api = await certificateApi(t);
     const { clusterconfig, certDir } = paths(api);
     await writeFile(clusterconfig, 'broken');

@@ -238,7 +238,7 @@ test('the same text in another version needs no restart', async (t) => {
   t.is((await start()).resolved.config.syncMs, 5_000);
 });
 
-test('a config map that is missing, has another UID or lacks the key is reported and changes nothing', async (t) => {
+test('a ConfigMap that is missing, has another UID or lacks the key is reported and changes nothing', async (t) => {
   const { start, put, assign } = await machine(t);
   const agent = await start();
   for (const [name, more, message] of [
@@ -260,7 +260,7 @@ test('a config map that is missing, has another UID or lacks the key is reported
   t.is(agent.watch.condition().status, 'True');
 });
 
-test('a state that cannot be read is discarded with a warning', async (t) => {
+test('an invalid state file is discarded with a warning', async (t) => {
   const { start, put, assign, dir } = await machine(t);
   put('one', document('syncFrequency: 5s'));
   assign('one');

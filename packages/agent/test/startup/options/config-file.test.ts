@@ -57,7 +57,7 @@ featureGates: {MountPropagation: true}
   );
 });
 
-test('--config: gates of the command line override those of the file', (t) => {
+test('--config: feature gates of the command line override those of the file', (t) => {
   const { config } = resolve('featureGates: {MountPropagation: true, PodPriority: true}\n', [
     '--feature-gates=MountPropagation=false,AgentConfigFile=true',
   ]);
@@ -108,12 +108,12 @@ for (const [text, message] of [
   ['port: [', /is not valid YAML or JSON: /],
   ['syncFrequency: 0s', /^--sync-frequency must be longer than 0$/],
 ] as const) {
-  test(`--config refuses ${JSON.stringify(text)}`, (t) => {
+  test(`--config rejects ${JSON.stringify(text)}`, (t) => {
     t.throws(() => resolve(text), { instanceOf: UsageError, message });
   });
 }
 
-test('--config refuses a file without its type, a file that cannot be read, and any file without the gate', (t) => {
+test('--config rejects a file without its type, a file that cannot be read, and any file without the gate', (t) => {
   const refused = (text: string, message: RegExp) =>
     t.throws(() => parseConfigFile(Buffer.from(text), 'x'), { instanceOf: UsageError, message });
   refused('port: 1', /^x: apiVersion must be agentconfig\/v1alpha1, it is missing$/);
@@ -140,7 +140,7 @@ test('--config refuses a file without its type, a file that cannot be read, and 
   });
 });
 
-test('options of a file count as given: contradictions are refused, and deprecated options are warned of', (t) => {
+test('options of a file count as given: contradictions are rejected, and deprecated options cause a warning', (t) => {
   t.throws(() => resolve('runonce: true\npodManifestPath: /x\nenableServer: true\n'), {
     message: /exclude each other/,
   });

@@ -156,7 +156,7 @@ test('help names every option with type and default, and every gate with its sta
   );
 });
 
-test('AllAlpha turns on every alpha gate that is not named, and no other, independent of the order', (t) => {
+test('AllAlpha enables every alpha gate that is not named, and no other, independent of the order', (t) => {
   for (const pairs of [
     ['AllAlpha', 'PodPriority'],
     ['PodPriority', 'AllAlpha'],

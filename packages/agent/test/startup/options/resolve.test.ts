@@ -14,7 +14,7 @@ const refuses = test.macro({
   title: (_, words: readonly string[] = []) => `refuses ${words.join(' ')}`,
 });
 
-test('the defaults make a configuration', (t) => {
+test('the default options result in a valid configuration', (t) => {
   const { config, warnings } = resolve([]);
   t.deepEqual(warnings, []);
   t.is(config.nodeName, 'node-1');
@@ -134,7 +134,7 @@ test(
   ['--experimental-qos-reserved=memory=10%', '--cgroups-per-qos=false', '--enforce-node-allocatable='],
   /--experimental-qos-reserved needs --cgroups-per-qos/,
 );
-test('options of cgroups make a configuration, and options without an effect are warned of', (t) => {
+test('cgroup options are resolved, and options without an effect cause a warning', (t) => {
   t.deepEqual(configOf([]).cgroups, {
     perQos: true,
     driver: 'cgroupfs',
@@ -237,7 +237,7 @@ test('--bootstrap-clusterconfig, also by its deprecated name, enables the API se
 test(refuses, ['--bootstrap-clusterconfig=/b', '--clusterconfig='], /--bootstrap-clusterconfig needs --clusterconfig/);
 test(refuses, ['--bootstrap-clusterconfig=/b', '--experimental-bootstrap-clusterconfig=/c'], /name different files/);
 
-test('--rotate-certificates needs an API server and its feature gate, which is on, to have an effect', (t) => {
+test('--rotate-certificates requires an API server and its feature gate to have an effect', (t) => {
   const words = ['--rotate-certificates', '--clusterconfig=/c'];
   t.true(configOf(words).api?.rotateCertificates);
   t.deepEqual(resolve(words).warnings, []);
@@ -251,7 +251,7 @@ test('--rotate-certificates needs an API server and its feature gate, which is o
   ]);
 });
 
-test('runtime options choose the adapter', (t) => {
+test('runtime options select the adapter', (t) => {
   t.deepEqual(configOf(['--runtime-a-endpoint=unix:///e.sock']).runtime, {
     kind: 'engine',
     endpoint: 'unix:///e.sock',
@@ -279,7 +279,7 @@ test('runtime options choose the adapter', (t) => {
   );
 });
 
-test('options of the other runtime are warned of', (t) => {
+test('options of another runtime cause a warning', (t) => {
   t.deepEqual(resolve(['--runtime-b-path=/x']).warnings, [
     '--runtime-b-path has no effect with --container-runtime=runtime-a',
   ]);
@@ -297,11 +297,11 @@ test('a warning names the gates that are set and not implemented, except gates o
   t.is(resolve(['--feature-gates=AllAlpha=true']).warnings.length, 1);
 });
 
-test('--hostname-override is trimmed and in lower case', (t) => {
+test('--hostname-override is trimmed and converted to lower case', (t) => {
   t.is(configOf(['--hostname-override= Edge-7 ']).nodeName, 'edge-7');
 });
 
-test('--cluster-reserved and --system-reserved become canonical amounts', (t) => {
+test('--cluster-reserved and --system-reserved are converted to canonical quantities', (t) => {
   const config = configOf([
     '--cluster-reserved=cpu=0.5,memory=1024Mi',
     '--system-reserved=cpu=100m,ephemeral-storage=1Gi',
@@ -310,7 +310,7 @@ test('--cluster-reserved and --system-reserved become canonical amounts', (t) =>
   t.deepEqual(config.systemReserved, { cpu: '100m', 'ephemeral-storage': '1Gi' });
 });
 
-test('values of options are in the configuration', (t) => {
+test('option values are copied to the configuration', (t) => {
   const config = configOf([
     '--node-labels=a=b,constructor=c',
     '--register-with-taints=k=v:NoSchedule',
