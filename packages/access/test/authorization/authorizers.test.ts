@@ -231,7 +231,7 @@ for (const [title, reply] of failures) {
   });
 }
 
-test('a kubeconfig that cannot be used is one sentence', async (t) => {
+test('a kubeconfig that cannot be used is reported in one sentence', async (t) => {
   const context = { clock: new FakeClock(), logger: silentLogger };
   await t.throwsAsync(WebhookAuthorizer.create({ kubeconfig: '/does/not/exist' }, context), {
     instanceOf: UsageError,

@@ -24,7 +24,7 @@ test('an object is never answered with the bytes of another one, whatever their 
   }
 });
 
-test('large bodies are made anew for every answer', (t) => {
+test('large bodies are encoded again for every response', (t) => {
   const bodies = new RecentBodies();
   const large = object(7, 'x'.repeat(20_000));
   bodies.of(large);

@@ -31,7 +31,7 @@ test('nulls inside lists are data', (t) => {
   t.deepEqual(applyMergePatch({ a: 1 }, { a: [null, { b: null }] }), { a: [null, { b: null }] });
 });
 
-test('an object comes back as it is when nothing changes, and unchanged parts are shared', (t) => {
+test('an object is returned as it is when nothing changes, and unchanged parts are shared', (t) => {
   const document = { a: { b: 1 }, c: { d: [1] } };
   t.is(applyMergePatch(document, { a: { b: 1, x: null }, z: null }), document);
   const changed = applyMergePatch(document, { a: { b: 2 } }) as typeof document;

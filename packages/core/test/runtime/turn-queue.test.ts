@@ -113,7 +113,7 @@ test('callers alternate: a caller with many pieces delays each other caller by o
   t.is(queue.delayMs('hog'), 0);
 });
 
-test('a slice of long work runs after all pieces that waited before it, whoever they belong to, and before later ones', async (t) => {
+test('a slice of long work runs after all pieces that waited before it, of any owner, and before later ones', async (t) => {
   const queue = new TurnQueue(new FakeClock());
   const ran: string[] = [];
   for (const name of ['a', 'b', 'c']) queue.add(() => void ran.push(name), { caller: 'jane' });

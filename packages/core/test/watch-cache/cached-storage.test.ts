@@ -190,7 +190,7 @@ test('an own write does not overtake the earlier write of another process', asyn
   t.deepEqual(await events(watch), ['ADDED 1', 'ADDED 2']);
 });
 
-test('a requested bookmark follows the event that is still to be read, and comes once', async (t) => {
+test('a requested bookmark follows the event that is still to be read, and is delivered once', async (t) => {
   const { log, storage } = await opened(t);
   const watch = await storage.watch(prefix, changesAfter(0));
   log.put(key('a'), json('a'));

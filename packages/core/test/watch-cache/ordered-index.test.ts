@@ -144,7 +144,7 @@ test('an inner node beside a full one is not joined with it when it becomes smal
   }
 });
 
-test('a leaf that was laid out anew does not show an object that is removed afterwards', (t) => {
+test('a leaf whose layout was rebuilt does not show an object that is removed afterwards', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 40 }, (_, i) => object(key(i))));
   for (let changes = 0; changes < 60; changes++) {
@@ -304,7 +304,7 @@ test("a long list copies a store's bytes into buffers of the caller, and keeps c
   t.true(new SnapshotList(index.snapshot(), 1, 0, 100, 0).ready, 'a short list is ready');
 });
 
-test('an unchanged leaf hands out the same bytes again', (t) => {
+test('an unchanged leaf returns the same bytes again', (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 400 }, (_, i) => object(key(i))));
   const chunks = () => [...new SnapshotList(index.snapshot(), 1, 0, index.size, 0).chunks(stored, ',')];

@@ -160,7 +160,7 @@ test('a role with an aggregation rule has the rules of the roles that it selects
   t.pass();
 });
 
-test('nobody grants permissions that they do not have', async (t) => {
+test('users cannot grant permissions that they do not have', async (t) => {
   const plane = await planeOf(t);
   await plane.client(ClusterRole).create(clusterRole('reader', [pods('get', 'list')]));
   await plane.client(ClusterRole).create(clusterRole('writer', [pods('create')]));

@@ -170,7 +170,7 @@ for (const [label, answer, message] of [
   });
 }
 
-test('a webhook that does not answer is given up after its timeout', async (t) => {
+test('a request to a webhook that does not respond ends after its timeout', async (t) => {
   t.context.server.on('/hanging', () => () => {});
   await install(t, 'hanging', { timeoutSeconds: 1 });
   const { message } = await failure(maps(t).create(configMap('hanging', 'hanging')));

@@ -146,7 +146,7 @@ test('in Swagger a kind that keeps unknown fields has no properties', async (t) 
   });
 });
 
-test('objects of an earlier schema are completed when they are read, and a watch goes on', async (t) => {
+test('objects of an earlier schema are completed when they are read, and a watch continues', async (t) => {
   const server = await serve(t);
   await establish(
     server,

@@ -33,7 +33,7 @@ async function startAgent(answer: () => Summary | undefined) {
 
 const second = 1_000_000_000;
 
-test('node and pod metrics are computed from two measurements of agents while somebody asks', async (t) => {
+test('node and pod metrics are computed from two measurements of agents while they are requested', async (t) => {
   const clock = new FakeClock();
   const sample = (cores: number, memory: number) => {
     // Counters that rise with the clock.

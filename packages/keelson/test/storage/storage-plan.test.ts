@@ -117,7 +117,7 @@ test('the age of a history window is a duration or milliseconds', (t) => {
 const route = (fields: object) => ({ default: 'lmdb:x', routes: [{ group: 'apps', storage: 'memory:', ...fields }] });
 const refused: readonly (readonly [title: string, choice: unknown, message: RegExp])[] = [
   [
-    'a group that nobody serves',
+    'a group that is not served',
     route({ group: 'aps' }),
     /--storage\.routes\[0\]: no kind of the group aps is served; did you mean apps\?/,
   ],

@@ -82,7 +82,7 @@ test('a second start uses the same credentials', async (t) => {
   t.deepEqual(await loadCredentials(t.context.data, '127.0.0.1', now + dayMs), first);
 });
 
-test('a certificate near its end or for another address is made anew by the same authority', async (t) => {
+test('a certificate near its end or for another address is issued again by the same authority', async (t) => {
   const first = await loadCredentials(t.context.data, '127.0.0.1', now);
   const later = await loadCredentials(t.context.data, '127.0.0.1', now + 340 * dayMs);
   t.is(later.authority, first.authority);

@@ -28,7 +28,7 @@ test('values of every length arrive, small ones in shared blocks', async (t) => 
   t.is(read[1]?.buffer, read[2]?.buffer, 'both are in one block');
 });
 
-test('values in shared memory are not copied, also when their block has been forgotten', async (t) => {
+test('values in shared memory are not copied, also when their block is no longer retained', async (t) => {
   const shared = Array.from({ length: 40 }, (_, i) => new Uint8Array(new SharedArrayBuffer(64)).fill(i));
   const read = await passed([...shared, ...shared]);
   t.deepEqual(

@@ -203,7 +203,7 @@ test('422 lists every fault of an object with its field, and nothing is stored',
   t.is(await storedCount(plane), 0);
 });
 
-test('an existing name is a 409, and the answer says when it is about to become free', async (t) => {
+test('an existing name is a 409, and the response states when it is about to become free', async (t) => {
   const { client } = await createPlane(t);
   const gadgets = client.resource(Gadget).namespace('n');
   await gadgets.create({ metadata: { name: 'a', finalizers: ['x/y'] } } as never);

@@ -153,7 +153,7 @@ test('conflicts list every field and manager', async (t) => {
   t.is(several.details?.causes?.length, 3);
 });
 
-test('writes of objects that nobody applied record no owners', async (t) => {
+test('writes of objects that were never applied record no owners', async (t) => {
   const { client } = await gadgets(t);
   const created = await client.create({ metadata: { name }, spec: { colour: 'red' } } as never, { fieldManager: 'x' });
   const updated = await client.update({ ...created, spec: { ...created.spec, colour: 'blue' } });

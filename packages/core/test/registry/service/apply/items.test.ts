@@ -273,7 +273,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     t.is(n, 7);
     for (const value of Object.values(rest)) t.is(Object.keys(value as object).length, 0);
   },
-  'what a manager gives up remains for those who share it': async (t, item, thing) => {
+  'fields that a manager gives up remain for the managers that share them': async (t, item, thing) => {
     await thing.apply('a', item.one);
     const shared = await thing.apply('b', item.one);
     const released = await thing.apply('a', {});
