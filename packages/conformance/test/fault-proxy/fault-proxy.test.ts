@@ -69,7 +69,7 @@ class Client {
 
 const got = (text: string) => (client: Client) => client.received.toString() === text;
 
-test('passes bytes in order and the end of each direction', async (t) => {
+test('the proxy forwards bytes in order, and the end of each direction', async (t) => {
   const { proxy } = await echo(t);
   const client = new Client(proxy.port);
   const big = Buffer.alloc(3_000_000, 'abcdefg');
@@ -80,7 +80,7 @@ test('passes bytes in order and the end of each direction', async (t) => {
   client.socket.destroy();
 });
 
-test('cut resets open connections and lets new ones through', async (t) => {
+test('cut resets open connections and accepts new ones', async (t) => {
   const { proxy } = await echo(t);
   const client = new Client(proxy.port);
   client.socket.write('one');
@@ -95,7 +95,7 @@ test('cut resets open connections and lets new ones through', async (t) => {
   next.socket.destroy();
 });
 
-test('a black hole is silent without ending, and what it held arrives after heal', async (t) => {
+test('a black hole forwards nothing without closing, and delivers retained bytes after heal', async (t) => {
   const { proxy } = await echo(t);
   const client = new Client(proxy.port);
   client.socket.write('one');
@@ -114,7 +114,7 @@ test('a black hole is silent without ending, and what it held arrives after heal
   late.socket.destroy();
 });
 
-test('one direction can be cut alone: the server hears the client, the client not the server', async (t) => {
+test('one direction can be interrupted alone: the server receives data, the client does not', async (t) => {
   const { proxy, sockets } = await echo(t);
   const client = new Client(proxy.port);
   client.socket.write('one');
@@ -130,7 +130,7 @@ test('one direction can be cut alone: the server hears the client, the client no
   client.socket.destroy();
 });
 
-test('delay with jitter keeps the order and lasts at least as long as told', async (t) => {
+test('delay with jitter keeps the order and lasts at least the configured time', async (t) => {
   const { proxy } = await echo(t);
   proxy.delay(60, 40);
   const client = new Client(proxy.port);
@@ -144,7 +144,7 @@ test('delay with jitter keeps the order and lasts at least as long as told', asy
   client.socket.destroy();
 });
 
-test('throttle bounds the rate, down to a byte at a time', async (t) => {
+test('throttle limits the rate, down to single bytes', async (t) => {
   const { proxy } = await echo(t);
   proxy.throttle(20_000, 'down');
   const client = new Client(proxy.port);
@@ -160,7 +160,7 @@ test('throttle bounds the rate, down to a byte at a time', async (t) => {
   client.socket.destroy();
 });
 
-test('a reset in the middle of a stream cuts it after so many bytes', async (t) => {
+test('a reset after a number of bytes interrupts a stream there', async (t) => {
   const { proxy } = await echo(t);
   const client = new Client(proxy.port);
   proxy.resetAfter(100_000);
@@ -182,7 +182,7 @@ test('refused connections are reset at once', async (t) => {
   next.socket.destroy();
 });
 
-test('new connections follow a changed target, and one that nobody serves is reset', async (t) => {
+test('new connections use a changed target, and are reset when no server listens there', async (t) => {
   const { proxy } = await echo(t);
   const other = await echo(t);
   const gone = createServer().listen(0, '127.0.0.1');

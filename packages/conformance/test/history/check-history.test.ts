@@ -6,7 +6,7 @@ import { all, keyOf, Script } from './support/script.ts';
 const anyTraffic = { minWrites: 0, minEvents: 0 };
 const unknown = { is: 'unknown', why: 'cut' } as const;
 
-test('there are at least forty bad histories, each with a title of its own', (t) => {
+test('there are at least forty invalid histories, each with a unique title', (t) => {
   t.true(badHistories.length >= 40, `${badHistories.length}`);
   t.is(new Set(badHistories.map(({ title }) => title)).size, badHistories.length);
   t.log(`${badHistories.length} bad histories`);
@@ -75,7 +75,7 @@ function good(): Script {
   return s;
 }
 
-test('accepts a history with everything that is allowed', (t) => {
+test('a history with every permitted operation is accepted', (t) => {
   const result = checkHistory(good().history(), anyTraffic);
   t.is(result.verdict, 'ok', describeVerdict(result));
   t.is(result.counts.settled, 2);
@@ -89,7 +89,7 @@ test('too little traffic is inconclusive, not passed', (t) => {
   t.is(result.reasons.length, 2);
 });
 
-test('a history that nobody watched from end to end is inconclusive', (t) => {
+test('a history without a watch from the first write to the last is inconclusive', (t) => {
   const s = new Script();
   const a2 = s.create('a', 2);
   s.create('b', 3);
@@ -107,7 +107,7 @@ test('a history with dropped records is inconclusive', (t) => {
   t.is(checkHistory({ records, truncated: true }, anyTraffic).verdict, 'inconclusive');
 });
 
-test('a fresh watch that shows nothing may have had the state of any moment until its end', (t) => {
+test('a fresh watch without events may have had any state until its end', (t) => {
   const s = new Script();
   s.create('a', 2);
   const quiet = s.watch({ state: 'fresh' }, { watch: 'quiet' });
@@ -117,7 +117,7 @@ test('a fresh watch that shows nothing may have had the state of any moment unti
   t.is(result.verdict, 'ok', describeVerdict(result));
 });
 
-test('what the store was told to let go of may be gone, for watches, lists and pages', (t) => {
+test('released revisions may be gone, for watches, lists and pages', (t) => {
   const s = good();
   s.recorder.release(9);
   s.time += 1;
@@ -137,7 +137,7 @@ test('what the store was told to let go of may be gone, for watches, lists and p
   t.like(result.counts, { gone: 2, releases: 1 });
 });
 
-test('a revision that nobody promised to keep may be gone', (t) => {
+test('a revision that the retention does not cover may be gone', (t) => {
   const s = new Script();
   for (let revision = 2; revision < 200; revision++) s.create(`p${revision}`, revision);
   s.watch({ after: 20 }, { watch: 'old', selection: { ...all } }).close('gone');
@@ -147,7 +147,7 @@ test('a revision that nobody promised to keep may be gone', (t) => {
   t.is(checkHistory(history, { ...anyTraffic, retention: { minChanges: 0, minAgeMs: 60_000 } }).verdict, 'violations');
 });
 
-test('a state in the order of keys may begin with what also was the first change of its selection', (t) => {
+test('an initial state in key order may start with an object that was also the first change of its selection', (t) => {
   const s = new Script();
   const ledger = s.watch({ after: 0 }, { watch: 'live' });
   const a2 = s.create('a', 2);

@@ -17,7 +17,7 @@ import { simulate } from './support/simulated-plane.ts';
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const options = { minWrites: 0, minEvents: 0 };
 
-test('accepts what a correct plane writes, whatever the order of things', (t) => {
+test('histories of a correct plane are accepted, in any order of operations', (t) => {
   t.timeout(60_000);
   t.log(`KEELSON_SEED=${seed}`);
   let versions = 0;
@@ -132,7 +132,7 @@ function lastChange(records: readonly HistoryRecord[], record: HistoryRecord): n
 }
 
 for (const [title, lie] of Object.entries(lies)) {
-  test(`notices in a long true history: ${title}`, (t) => {
+  test(`an error in a long valid history is detected: ${title}`, (t) => {
     t.timeout(60_000);
     t.log(`KEELSON_SEED=${seed}`);
     let told = 0;
@@ -148,7 +148,7 @@ for (const [title, lie] of Object.entries(lies)) {
   });
 }
 
-test('a saved history is read back as it was, and a line cut off by a crash is left out', async (t) => {
+test('a saved history is read back unchanged, and a line truncated by a crash is skipped', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-history-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const history = simulate(seed, 300);
@@ -163,7 +163,7 @@ test('a saved history is read back as it was, and a line cut off by a crash is l
   await t.throwsAsync(loadHistory(path), { message: /not a record/ });
 });
 
-test('a recorder keeps no more than it was allowed to and says so', (t) => {
+test('a recorder keeps at most its maximum of records and reports the truncation', (t) => {
   let lines = 0;
   const recorder = new HistoryRecorder({ maxRecords: 3, onRecord: () => (lines += 1) });
   for (let i = 0; i < 5; i++) recorder.mark(`m${i}`);
@@ -172,7 +172,7 @@ test('a recorder keeps no more than it was allowed to and says so', (t) => {
   t.true(recorder.truncated);
 });
 
-test('a history of 200 000 records is judged in seconds', (t) => {
+test('a history of 200 000 records is checked in seconds', (t) => {
   t.timeout(60_000);
   const s = new HistoryRecorder({ now: () => time });
   let time = 0;

@@ -42,7 +42,7 @@ const caseOf = (run: StoreCase['run'], requires: StoreCase['requires'] = []): St
   run,
 });
 
-test('there are enough cases, each with an id of its own and a sentence', (t) => {
+test('there are enough cases, each with a unique id and a title', (t) => {
   t.true(storeCases.length >= 170, String(storeCases.length));
   t.is(new Set(storeCases.map(({ id }) => id)).size, storeCases.length);
   for (const { id, title } of storeCases) {
@@ -71,7 +71,7 @@ test('cases that a harness cannot run are skipped with the reason in the title, 
   );
 });
 
-test('a failing case tells its id and the seed, and its stores are given back', async (t) => {
+test('the error of a failed case contains its id and the seed, and its stores are disposed', async (t) => {
   const disposed: string[] = [];
   const failing = caseOf(async ({ another }) => {
     await another();
@@ -82,7 +82,7 @@ test('a failing case tells its id and the seed, and its stores are given back', 
   t.deepEqual(disposed, ['store 1', 'store 2']);
 });
 
-test('a case that does not come to an end has failed', async (t) => {
+test('a case that does not end fails', async (t) => {
   const disposed: string[] = [];
   const endless = caseOf(() => new Promise(() => {}));
   await t.throwsAsync(runStoreCase(emptyHarness(disposed), endless, { seed: 1, timeoutMs: 20 }), {
@@ -91,12 +91,12 @@ test('a case that does not come to an end has failed', async (t) => {
   t.deepEqual(disposed, ['store 1']);
 });
 
-test('a case that uses a hook it did not ask for fails', async (t) => {
+test('a case that uses a hook it does not require fails', async (t) => {
   const careless = caseOf(async ({ reopen }) => void (await reopen()));
   await t.throwsAsync(runStoreCase(emptyHarness(), careless, { seed: 1 }), { message: /must require it/ });
 });
 
-test('the model refuses what no store may do', (t) => {
+test('the model rejects impossible results', (t) => {
   const model = new StoreModel(1);
   model.apply({ op: 'put', key: '/a', value, expect: 0 }, 5);
   t.throws(() => model.apply({ op: 'put', key: '/b', value, expect: 0 }, 5), {
@@ -116,7 +116,7 @@ test('the model refuses what no store may do', (t) => {
   );
 });
 
-test('the frozen store notices bytes that change, and forbids changes of entries', async (t) => {
+test('the frozen store detects changed bytes, and entries cannot be changed', async (t) => {
   const shared = Buffer.from('before');
   const entry = { key: '/a', value: shared, createRevision: 2, modRevision: 2 };
   const { store, verify } = frozenStore({
@@ -130,7 +130,7 @@ test('the frozen store notices bytes that change, and forbids changes of entries
   t.throws(verify, { message: /bytes changed/ });
 });
 
-test('the same seed gives the same choices', (t) => {
+test('the same seed results in the same choices', (t) => {
   const choices = (seed: number) => {
     const random = new Random(seed);
     return Array.from({ length: 20 }, () => random.below(1000));

@@ -8,7 +8,7 @@ const range = (count: number) => Array.from({ length: count }, (_, at) => at);
 export const concurrencyCases: readonly ClientCase[] = [
   {
     id: 'concurrency.one-create-wins',
-    title: 'of many creates of one name exactly one succeeds',
+    title: 'of many concurrent creates of one name exactly one succeeds',
     async run({ parts, part }) {
       const outcomes = await Promise.all(
         range(20).map((at) =>
@@ -47,7 +47,7 @@ export const concurrencyCases: readonly ClientCase[] = [
   },
   {
     id: 'concurrency.patches-all-land',
-    title: 'patches of different fields at the same time all land',
+    title: 'concurrent patches of different fields are all applied',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const keys = range(20).map((at) => `k${at}`);
@@ -57,7 +57,7 @@ export const concurrencyCases: readonly ClientCase[] = [
   },
   {
     id: 'concurrency.watchers-agree',
-    title: 'watchers that began together see all changes of many writers, in one order',
+    title: 'concurrent watches receive all changes of many writers, in one order',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';

@@ -6,7 +6,7 @@ import type { ClientCase } from '../harness.ts';
 export const createCases: readonly ClientCase[] = [
   {
     id: 'create.answers-the-stored-object',
-    title: 'create answers with the object as it is stored, defaults and server-set metadata included',
+    title: 'create returns the object as stored, with defaults and server-set metadata',
     async run({ parts, part, namespaces }) {
       const made = await parts.create(part('a', { colour: 'red' }, { labels: { x: 'y' } }));
       const { uid = '', resourceVersion, creationTimestamp, ...metadata } = made.metadata ?? {};
@@ -21,7 +21,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.ignores-what-only-the-server-says',
-    title: 'uid, resourceVersion, creationTimestamp and status of the body do not count',
+    title: 'uid, resourceVersion, creationTimestamp and status of the body are ignored',
     async run({ parts, part }) {
       const uid = '00000000-0000-4000-8000-000000000000';
       const made = await parts.create({
@@ -36,7 +36,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.generates-names',
-    title: 'generateName gives every object a name of its own that begins with it',
+    title: 'generateName gives every object a unique name with that prefix',
     async run({ parts }) {
       const made = await Promise.all(
         [1, 2, 3].map(() => parts.create({ metadata: { generateName: 'web-' }, spec: {} })),
@@ -48,7 +48,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.takes-the-namespace-of-the-object',
-    title: 'a client that was not narrowed creates in the namespace that the object names',
+    title: 'a client without a namespace creates in the namespace of the object',
     async run({ allParts, part, namespaces: [, second], client }) {
       const made = await allParts.create(part('a', {}, { namespace: second }));
       equal(made.metadata?.namespace, second);
@@ -61,7 +61,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.refuses-another-namespace',
-    title: 'an object that names another namespace than the client is a 400',
+    title: 'an object with another namespace than that of the client is a 400',
     async run({ parts, part, namespaces: [, second] }) {
       await refused(() => parts.create(part('a', {}, { namespace: second })), 400, StatusReason.BadRequest);
     },
@@ -87,7 +87,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.invalid-object',
-    title: 'an object that breaks rules is a 422 with one cause per fault',
+    title: 'an invalid object is a 422 with one cause per error',
     async run({ parts, part }) {
       const ports = [
         { name: 'http', number: 0 },
@@ -110,7 +110,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.bad-name',
-    title: 'a name that cannot be one is a 422 on metadata.name',
+    title: 'an invalid name is a 422 with the field metadata.name',
     async run({ parts, part }) {
       const status = await refused(() => parts.create(part('Not_A_Name')), 422, StatusReason.Invalid);
       equal(status.details?.causes?.[0]?.field, 'metadata.name');
@@ -126,7 +126,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.dry-run',
-    title: 'a dry run answers like a create and stores nothing',
+    title: 'a dry run returns the result of a create and stores nothing',
     async run({ parts, part }) {
       const made = await parts.create(part('a', { colour: 'blue' }), { dryRun: true });
       equal(made.spec?.colour, 'blue');
@@ -137,7 +137,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.strict-field-validation',
-    title: 'fieldValidation Strict refuses unknown fields, Ignore and Warn drop them',
+    title: 'fieldValidation Strict rejects unknown fields, Ignore and Warn drop them',
     requires: ['unknownFields'],
     async run({ parts, part }) {
       const odd = (name: string) => ({ ...part(name), spec: { colour: 'red', weight: 3 } });
@@ -155,7 +155,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.warnings',
-    title: 'remarks of the server reach the client word for word',
+    title: 'warnings of the server reach the client unchanged',
     requires: ['warnings'],
     async run({ parts, part, warnings }) {
       await parts.create(part('a', { colour: 'green' }));
@@ -166,7 +166,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.warns-of-unknown-fields',
-    title: 'fieldValidation Warn names unknown fields in remarks',
+    title: 'fieldValidation Warn returns unknown fields as warnings',
     requires: ['warnings', 'unknownFields'],
     async run({ parts, part, warnings }) {
       await parts.create({ ...part('a'), spec: { colour: 'green', weight: 3 } } as never, { fieldValidation: 'Warn' });
@@ -175,7 +175,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.any-text',
-    title: 'texts of any script, control characters and names of built-in properties come back as they were',
+    title: 'texts of any script, control characters and names of built-in properties are stored unchanged',
     async run({ parts, part }) {
       const settings = JSON.parse(
         JSON.stringify({
@@ -202,7 +202,7 @@ export const createCases: readonly ClientCase[] = [
   },
   {
     id: 'create.objects-belong-to-the-caller',
-    title: 'changing what was handed out changes nothing that others see',
+    title: 'changing a returned object does not affect other reads',
     async run({ parts, part }) {
       const made = await parts.create(part('a', { settings: { k: 'v' } }));
       if (made.spec?.settings) made.spec.settings['k'] = 'changed';

@@ -6,7 +6,7 @@ import type { ClientCase } from '../harness.ts';
 export const deleteCases: readonly ClientCase[] = [
   {
     id: 'delete.answers-with-the-uid',
-    title: 'a delete that removes immediately answers Success with name and uid',
+    title: 'a delete that removes immediately returns Success with name and uid',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const status = (await parts.delete('a')) as Status;
@@ -18,7 +18,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.finalizers-hold',
-    title: 'a finalizer keeps the object, which is removed by the write that removes the last finalizer',
+    title: 'an object with a finalizer is removed by the write that removes the last finalizer',
     async run({ parts, part }) {
       await parts.create(part('a', {}, { finalizers: ['example.com/hold'] }));
       const held = (await parts.delete('a')) as KubeObject;
@@ -55,7 +55,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.propagation',
-    title: 'the propagation policy shows as a finalizer of what is left',
+    title: 'the propagation policy results in a finalizer of the deleted object',
     async run({ parts, part }) {
       await parts.create(part('a', {}, { finalizers: ['example.com/hold'] }));
       const orphaning = (await parts.delete('a', { propagationPolicy: 'Orphan' })) as KubeObject;
@@ -67,7 +67,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.contradicting-options',
-    title: 'options that contradict each other are a 422',
+    title: 'contradictory options are a 422',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const options = { propagationPolicy: 'Orphan', orphanDependents: true } as const;
@@ -77,7 +77,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.collection',
-    title: 'a collection is deleted as far as it is selected, in one namespace',
+    title: 'a collection is deleted according to its selectors, in one namespace',
     async run({ parts, allParts, part, namespaces: [first, second] }) {
       for (const name of ['a', 'b', 'c'])
         await parts.create(part(name, {}, { labels: { group: name === 'c' ? 'y' : 'x' } }));
@@ -91,7 +91,7 @@ export const deleteCases: readonly ClientCase[] = [
   },
   {
     id: 'delete.and-create-again',
-    title: 'a name is free after its deletion, and its new object has a uid of its own',
+    title: 'a name can be reused after its deletion, for an object with a new uid',
     async run({ parts, part }) {
       const first = await parts.create(part('a'));
       await parts.delete('a');

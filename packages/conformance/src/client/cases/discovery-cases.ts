@@ -20,7 +20,7 @@ export const discoveryCases: readonly ClientCase[] = [
   },
   {
     id: 'discovery.shared-storage',
-    title: 'resources that show the same objects have the same storage, all others have their own',
+    title: 'resources with the same objects share a storage identifier, all others have their own',
     async run({ client }) {
       const rows = await client.discover();
       const storageOf = (group: string) => rows.find((row) => row.group === group && row.resource === 'parts')?.storage;
@@ -34,7 +34,7 @@ export const discoveryCases: readonly ClientCase[] = [
   },
   {
     id: 'discovery.other-versions',
-    title: 'an object written under one name is read under the other, in its own version',
+    title: 'an object that is written through one API version is read through the other, in its version',
     async run({ client, parts, part, namespaces }) {
       const made = await parts.create(part('a', { colour: 'red' }));
       const old = client

@@ -12,7 +12,7 @@ async function threeParts({ parts, allParts, part, namespaces: [, second] }: Cli
 export const listCases: readonly ClientCase[] = [
   {
     id: 'list.one-or-all-namespaces',
-    title: 'a list is in byte order and holds one namespace, or all',
+    title: 'a list is in byte order and contains one namespace, or all',
     async run(context) {
       await threeParts(context);
       const [first, second] = context.namespaces;
@@ -22,7 +22,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.envelope',
-    title: 'a list has its kind, a resourceVersion, and items that know their own kind',
+    title: 'a list has a kind and a resourceVersion, and its items have their own kind',
     async run(context) {
       await threeParts(context);
       const list = await context.parts.list();
@@ -35,7 +35,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.empty',
-    title: 'an empty list has items, and a version from which a watch can begin',
+    title: 'an empty list has an empty array of items and a resourceVersion',
     async run({ parts }) {
       const list = await parts.list();
       deepEqual(list.items, []);
@@ -44,7 +44,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.label-selectors',
-    title: 'label selectors of every form select',
+    title: 'label selectors of every form select objects',
     async run(context) {
       await threeParts(context);
       const select = async (labelSelector: string) =>
@@ -60,7 +60,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.field-selectors',
-    title: 'field selectors select by name and by the fields of the kind',
+    title: 'field selectors select by name and by selectable fields of the kind',
     async run(context) {
       await threeParts(context);
       const select = async (fieldSelector: string) =>
@@ -73,7 +73,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.exact-version',
-    title: 'a list of an exact version shows the state of then, one not older that state or a newer one',
+    title: 'a list with Exact has the state of that version, one with NotOlderThan that state or a newer one',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const { metadata } = await parts.list();
@@ -91,7 +91,7 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.exact-version-gone',
-    title: 'an exact version outside history is a 410 Expired',
+    title: 'an exact version outside the history is a 410 Expired',
     requires: ['forgetHistory'],
     async run({ parts, part, forgetHistory }) {
       const made = await parts.create(part('a'));

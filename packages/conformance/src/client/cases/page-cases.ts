@@ -25,7 +25,7 @@ const namesIn = (lists: readonly KubeList<PartObject>[]) =>
 export const pageCases: readonly ClientCase[] = [
   {
     id: 'page.every-object-once',
-    title: 'pages hold every object once and in order, none more than the limit',
+    title: 'pages contain every object once and in order, none more than the limit',
     async run(context) {
       const names = await fill(context, 25);
       const all = await pages(context.parts, { limit: 10 });
@@ -42,7 +42,7 @@ export const pageCases: readonly ClientCase[] = [
   },
   {
     id: 'page.one-state',
-    title: 'all pages show the state of the first, whatever is written between them',
+    title: 'all pages have the state of the first, whatever is written between them',
     async run(context) {
       const names = await fill(context, 6);
       const { parts, part } = context;
@@ -69,7 +69,7 @@ export const pageCases: readonly ClientCase[] = [
   },
   {
     id: 'page.bad-token',
-    title: 'a token that is none, or comes with a resourceVersion, is refused',
+    title: 'an invalid continue token, or one with a resourceVersion, is rejected',
     async run(context) {
       await fill(context, 3);
       const { parts } = context;
@@ -85,7 +85,7 @@ export const pageCases: readonly ClientCase[] = [
   },
   {
     id: 'page.limit-larger-than-the-list',
-    title: 'a limit that is not reached leaves no token',
+    title: 'a list shorter than its limit has no continue token',
     async run(context) {
       await fill(context, 3);
       const list = await context.parts.list({ limit: 3 });

@@ -25,7 +25,7 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.json',
-    title: 'a JSON patch carries out its operations in order',
+    title: 'a JSON patch applies its operations in order',
     async run({ parts, part }) {
       await parts.create(part('a', { ports }));
       const patched = await parts.patch('a', 'json', [
@@ -41,7 +41,7 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.json-that-does-not-apply',
-    title: 'a JSON patch that does not apply is a 422 and changes nothing, one that is none a 400',
+    title: 'a JSON patch that does not apply is a 422 and changes nothing, an invalid one is a 400',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const failing = [
@@ -55,7 +55,7 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.strategic',
-    title: 'a strategic merge patch merges lists by key and obeys directives',
+    title: 'a strategic merge patch merges lists by key and follows directives',
     async run({ parts, part }) {
       await parts.create(part('a', { ports, settings: { k: 'v' } }));
       const patched = await parts.patch('a', 'strategic', {
@@ -80,7 +80,7 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.precondition',
-    title: 'a patch that names an old resourceVersion is a 409',
+    title: 'a patch with an outdated resourceVersion is a 409',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       await parts.patch('a', 'merge', { spec: { replicas: 2 } });
@@ -115,7 +115,8 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.apply',
-    title: 'an apply creates, merges with what others own, and removes what its manager gives up',
+    title:
+      'an apply creates, merges with fields of other owners, and removes fields that its manager no longer applies',
     async run({ parts, part }) {
       const { metadata } = part('a');
       const apply = (fieldManager: string, spec: object) => parts.apply({ metadata, spec } as never, { fieldManager });
@@ -129,7 +130,7 @@ export const patchCases: readonly ClientCase[] = [
   },
   {
     id: 'patch.apply-conflict',
-    title: 'an apply of fields that others own is a 409 that names them, and takes them with force',
+    title: 'an apply of fields of other owners is a 409 that names them, and takes ownership with force',
     async run({ parts, part }) {
       const { metadata } = part('a');
       const apply = (fieldManager: string, colour: string, force: boolean) =>

@@ -29,7 +29,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.empty-name',
-    title: 'an empty name never means the collection',
+    title: 'an empty name is never treated as the collection',
     async run({ parts, part }) {
       await parts.create(part('a'));
       for (const call of [
@@ -49,7 +49,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.names-that-look-like-paths',
-    title: 'names with slashes, dots and per cent signs lead nowhere',
+    title: 'names with slashes, dots and per cent signs do not reach other paths',
     async run({ parts, part }) {
       await parts.create(part('a'));
       for (const name of ['..', '.', 'a/status', '../parts/a', '%2e%2e', 'a?x=y', 'a#b', '../../../../../version']) {
@@ -63,7 +63,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.at-least-a-version',
-    title: 'a get with a resourceVersion answers with that version or a newer one',
+    title: 'a get with a resourceVersion returns that version or a newer one',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const read = await parts.get('a', { resourceVersion: String(versionOf(made)) });
@@ -76,7 +76,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.version-of-the-future',
-    title: 'a version that does not come within seconds is a 504 with the cause ResourceVersionTooLarge, immediately',
+    title: 'a resourceVersion in the far future is immediately a 504 with the cause ResourceVersionTooLarge',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const resourceVersion = String(versionOf(made) + 1_000_000);
@@ -91,7 +91,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.metadata-only',
-    title: 'a client for metadata gets metadata alone, in get, list and watch',
+    title: 'a metadata client receives only metadata, in get, list and watch',
     async run({ client, allParts, parts, part, namespaces }) {
       const made = await parts.create(part('a', { settings: { secret: 'x' } }, { labels: { l: 'v' } }));
       const metadata = client.dynamic(allParts.resourceName, { metadataOnly: true }).namespace(namespaces[0]);
@@ -115,7 +115,7 @@ export const readCases: readonly ClientCase[] = [
   },
   {
     id: 'read.typed-and-by-name',
-    title: 'a client by kind and one by resource name see the same objects',
+    title: 'a client by kind and one by resource name read the same objects',
     async run({ client, parts, part, namespaces }) {
       const made = await parts.create(part('a'));
       deepEqual(parts.resourceName, { group: 'suite.keelson.dev', version: 'v1', resource: 'parts' });

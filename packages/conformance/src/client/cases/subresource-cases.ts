@@ -11,7 +11,7 @@ const coat = (colour: string) => ({ kind: 'Coat', apiVersion: 'suite.keelson.dev
 export const subresourceCases: readonly ClientCase[] = [
   {
     id: 'subresource.status',
-    title: 'the status is written through its subresource, which leaves the spec and the generation alone',
+    title: 'the status is written through its subresource, which changes neither the spec nor the generation',
     async run({ parts, part }) {
       const made = await parts.create(part('a', { replicas: 2 }));
       const body: PartObject = { ...made, spec: { replicas: 9 }, status: { phase: 'Ready' } };
@@ -25,7 +25,7 @@ export const subresourceCases: readonly ClientCase[] = [
   },
   {
     id: 'subresource.projection',
-    title: 'a projection is read, replaced and patched, and changes its part of the object alone',
+    title: 'a projection is read, replaced and patched, and changes only its part of the object',
     async run({ parts, part }) {
       await parts.create(part('a', { replicas: 2, colour: 'red' }));
       const count = (await parts.getSubresource('a', 'count')) as Count;
@@ -38,7 +38,7 @@ export const subresourceCases: readonly ClientCase[] = [
   },
   {
     id: 'subresource.projection-refuses',
-    title: 'a projection refuses what breaks rules, and old versions',
+    title: 'a projection rejects invalid values and outdated versions',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const count = (replicas: number, resourceVersion?: string): Count => ({
@@ -67,7 +67,7 @@ export const subresourceCases: readonly ClientCase[] = [
   },
   {
     id: 'subresource.missing',
-    title: 'subresources that do not exist, of objects that do not exist, are a 404',
+    title: 'a subresource that does not exist, or of an object that does not exist, is a 404',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await refused(() => parts.getSubresource('a', 'nothing'), 404, StatusReason.NotFound);

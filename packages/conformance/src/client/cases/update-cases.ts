@@ -29,7 +29,7 @@ export const updateCases: readonly ClientCase[] = [
   },
   {
     id: 'update.without-version',
-    title: 'an update that names no version replaces the newest',
+    title: 'an update without a resourceVersion replaces the newest version',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.update(part('a', { replicas: 2 }));
@@ -54,7 +54,7 @@ export const updateCases: readonly ClientCase[] = [
   },
   {
     id: 'update.nothing-changed',
-    title: 'an update that changes nothing leaves the resourceVersion',
+    title: 'an update without changes keeps the resourceVersion',
     async run({ parts, part }) {
       const made = await parts.create(part('a', { colour: 'red' }));
       deepEqual(await parts.update(made), made);
@@ -81,7 +81,7 @@ export const updateCases: readonly ClientCase[] = [
   },
   {
     id: 'update.invalid',
-    title: 'an update that breaks rules is a 422 and stores nothing',
+    title: 'an invalid update is a 422 and stores nothing',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       await refused(() => parts.update({ ...made, spec: { replicas: -1 } }), 422, StatusReason.Invalid);
@@ -90,7 +90,7 @@ export const updateCases: readonly ClientCase[] = [
   },
   {
     id: 'update.in-the-objects-namespace',
-    title: 'a client that was not narrowed updates in the namespace that the object names',
+    title: 'a client without a namespace updates in the namespace of the object',
     async run({ allParts, parts, part }) {
       const made = await parts.create(part('a'));
       await allParts.update({ ...made, spec: { replicas: 9 } });

@@ -6,7 +6,7 @@ import type { ClientCase } from '../harness.ts';
 export const watchCases: readonly ClientCase[] = [
   {
     id: 'watch.begins-with-the-state',
-    title: 'a watch without a resourceVersion begins with what is there, then follows',
+    title: 'a watch without a resourceVersion starts with the current state, then continues with changes',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.create(part('b'));
@@ -19,7 +19,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.from-zero',
-    title: 'a watch from resourceVersion 0 begins with some state, too',
+    title: 'a watch from resourceVersion 0 starts with a state of any age',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.list();
@@ -28,7 +28,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.from-a-version',
-    title: 'a watch from a version shows the changes after it and nothing else',
+    title: 'a watch from a resourceVersion delivers exactly the changes after it',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const { metadata } = await parts.list();
@@ -44,7 +44,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.deletions-have-a-version',
-    title: 'a DELETED event holds the last state with the version of the deletion, from which a watch resumes',
+    title: 'a DELETED event contains the last state with the version of the deletion, from which a watch resumes',
     async run({ parts, part }) {
       const made = await parts.create(part('a', { replicas: 4 }));
       await parts.delete('a');
@@ -59,7 +59,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.resumes-without-gap',
-    title: 'watches that follow one another, each from the last version seen, miss and repeat nothing',
+    title: 'consecutive watches, each from the last observed version, neither miss nor repeat a change',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       let resourceVersion = metadata.resourceVersion ?? '';
@@ -83,7 +83,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.one-or-all-namespaces',
-    title: 'a watch of a namespace leaves out the others',
+    title: 'a watch of a namespace excludes other namespaces',
     async run({ parts, allParts, part, namespaces: [first, second] }) {
       const { metadata } = await allParts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
@@ -97,7 +97,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.label-selector',
-    title: 'objects that begin or cease to match a label selector are added and deleted',
+    title: 'objects that begin or cease to match a label selector are ADDED and DELETED events',
     async run({ parts, part }) {
       const made = await parts.create(part('a'));
       const watch = parts.watch({ labelSelector: 'on=yes', resourceVersion: String(versionOf(made)) });
@@ -117,7 +117,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.field-selector',
-    title: 'a field selector narrows a watch, to one object or by a field of the kind',
+    title: 'a field selector limits a watch to one object, or by a selectable field of the kind',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
@@ -133,7 +133,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.refusals',
-    title: 'what cannot be watched is refused like any request',
+    title: 'an invalid watch is rejected like any request',
     async run({ parts }) {
       const begin = (options: Parameters<typeof parts.watch>[0]) => () => take(parts.watch(options), 1);
       await refused(begin({ labelSelector: 'a in b' }), 400, StatusReason.BadRequest);
@@ -144,7 +144,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.history-gone',
-    title: 'a watch from a version outside history throws a 410 Expired',
+    title: 'a watch from a version outside the history throws a 410 Expired',
     requires: ['forgetHistory'],
     async run({ parts, part, forgetHistory }) {
       await parts.create(part('a'));
@@ -155,7 +155,7 @@ export const watchCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.initial-events',
-    title: 'sendInitialEvents shows the state, then a bookmark that marks its end, then changes',
+    title: 'sendInitialEvents delivers the state, then a bookmark that marks its end, then changes',
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.create(part('b'));

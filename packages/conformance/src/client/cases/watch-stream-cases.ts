@@ -16,7 +16,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.abort',
-    title: 'an aborted watch ends without an error, before it begins, while it waits and between events',
+    title: 'an aborted watch ends without an error, before its start, while it waits and between events',
     async run({ parts, part }) {
       await parts.create(part('a'));
       equal((await parts.watch({ signal: AbortSignal.abort() })[Symbol.asyncIterator]().next()).done, true);
@@ -35,7 +35,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.leaving-while-waiting',
-    title: 'a watch that is left while it waits for an event ends the waiting',
+    title: 'a watch that is returned while it waits for an event ends',
     async run({ parts }) {
       const { metadata } = await parts.list();
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
@@ -48,7 +48,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.twice',
-    title: 'each run through one watch is a watch of its own',
+    title: 'each iteration of a watch object is a separate watch',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const watch = parts.watch();
@@ -59,7 +59,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.slow-consumer',
-    title: 'a slow consumer receives every event, and no other client waits for it',
+    title: 'a slow consumer receives every event, and does not delay other clients',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
@@ -78,7 +78,7 @@ export const watchStreamCases: readonly ClientCase[] = [
   },
   {
     id: 'watch.large-events-and-scripts',
-    title: 'events of half a megabyte in a script of several bytes per character arrive whole',
+    title: 'events of half a megabyte with multi-byte characters are delivered completely',
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const text = '漢字😀'.repeat(60_000);

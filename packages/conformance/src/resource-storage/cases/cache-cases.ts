@@ -24,7 +24,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.reads-from-memory',
     requires: cache,
-    title: 'once loaded, reads and watches ask the store for nothing but its revision',
+    title: 'once loaded, reads and watches request only the revision of the store',
     async run({ pods, store }) {
       await pods.list(podPrefix, all);
       for (let i = 0; i < 10; i++) await createPod(pods, 'a', `x${i}`);
@@ -39,7 +39,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.coalesced-probes',
     requires: cache,
-    title: 'any number of concurrent consistent reads share their questions for the revision',
+    title: 'concurrent consistent reads share requests for the revision',
     async run({ pods, store }) {
       await pods.list(podPrefix, all);
       const before = store.calls.currentRevision;
@@ -50,7 +50,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.probe-after-request',
     requires: cache,
-    title: 'a consistent read is not answered from a question that was put before it',
+    title: 'a consistent read does not use a request for the revision that was sent before it',
     async run({ pods, others, store }) {
       await pods.list(podPrefix, all);
       let letGo = () => {};
@@ -95,7 +95,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.own-writes',
     requires: ['cache', 'denseRevisions'],
-    title: 'own writes are in consistent reads and on watches even before the feed brings them, and not twice',
+    title: 'own writes are in consistent reads and watches before the feed delivers them, and only once',
     async run({ pods, store }) {
       await pods.list(podPrefix, all);
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
@@ -115,7 +115,7 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.shared-object',
     requires: cache,
-    title: 'watches that see a change the same way get the very same event, whose frame is made once',
+    title: 'watches with the same view of a change share one event, whose frame is encoded once',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const web = labelled('app', 'web');

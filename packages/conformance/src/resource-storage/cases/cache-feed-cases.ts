@@ -12,7 +12,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.broken-stream',
     requires: cache,
-    title: 'when the stream breaks the feed resumes it: watchers notice nothing, and nothing is missed',
+    title: 'when the stream breaks the feed resumes it, and watches miss nothing',
     async run({ pods, others, store, storages, clock }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -37,7 +37,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.unreachable-store',
     requires: cache,
-    title: 'while the store cannot be watched the storages are not ready, and they come back',
+    title: 'while the store cannot be watched the storages are not ready, and become ready again',
     async run({ pods, others, store, storages, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await pods.list(podPrefix, all);
@@ -59,7 +59,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.compacted-feed',
     requires: cache,
-    title: 'when the feed cannot be resumed, watches end with Compacted and reads are right again afterwards',
+    title: 'when the feed cannot be resumed, watches end with Compacted and later reads are correct',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const watch = await pods.watch(podPrefix, {
@@ -85,8 +85,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.compacted-feed-behind-own-writes',
     requires: ['cache', 'denseRevisions'],
-    title:
-      'a stream that compaction overtakes while the cache is ahead by own writes is reopened without effect on watches',
+    title: 'a feed that is compacted while the cache is ahead by own writes is reopened without effect on watches',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
@@ -108,7 +107,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.compacted-feed-spares-the-unharmed',
     requires: cache,
-    title: 'when the feed cannot be resumed, a watch that begins at or after what is kept can go on where it was',
+    title: 'when the feed cannot be resumed, a watch that starts at or after the compacted revision continues',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const revision = await pods.currentRevision();
@@ -131,7 +130,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.start-overtaken',
     requires: cache,
-    title: 'storages start also when compaction overtakes their first reads of the store',
+    title: 'storages start also when the revision of their first reads is compacted',
     async run({ narrow, others, store }) {
       await createPod(others, 'a', 'x', { text: 'there' });
       let overtakes = 3;
@@ -147,7 +146,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.load-overtaken',
     requires: cache,
-    title: 'a kind is read into memory again when compaction overtakes the reading, and no reader hears of it',
+    title: 'when a compaction interrupts the loading of a kind, it is loaded again without an error for readers',
     async run({ narrow, others, store }) {
       await createPod(others, 'a', 'x', { text: 'there' });
       const pods = (await narrow(5)).forKind(podKind);
@@ -163,7 +162,7 @@ export const cacheFeedCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.epoch',
     requires: cache,
-    title: 'when the store was restored, watches end with EpochChanged and everything is read again',
+    title: 'after a restore of the store, watches end with EpochChanged and everything is read again',
     async run({ pods, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       const watch = await pods.watch(podPrefix, {

@@ -34,7 +34,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.read-your-write',
-    title: 'what was created is in the next consistent read and list',
+    title: 'a created object is in the next consistent read and list',
     async run({ pods }) {
       for (let i = 0; i < 20; i++) {
         const object = await createPod(pods, 'a', `x${i}`);
@@ -61,7 +61,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.ttl',
-    title: 'an object with a time to live disappears by a DELETED event that shows its last state',
+    title: 'an object with a time to live expires with a DELETED event that contains its last state',
     requires: ['advance'],
     async run({ pods, advance }) {
       const start = await pods.currentRevision();
@@ -82,7 +82,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.not-an-object',
-    title: 'bytes without metadata are refused as Corrupt before anything is written',
+    title: 'bytes without metadata are rejected as Corrupt before anything is written',
     async run({ pods, store }) {
       const writes = store.calls.write;
       await failsWith('Corrupt', () => pods.create(podKey('a', 'x'), Buffer.from('{"kind":"Pod"}')));
@@ -91,7 +91,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.empty-metadata',
-    title: 'an object with empty metadata stays JSON when the resourceVersion is put in',
+    title: 'an object with empty metadata is valid JSON after the resourceVersion is inserted',
     async run({ nodes }) {
       const object = await nodes.create(nodeKey('x'), Buffer.from('{"kind":"Node","apiVersion":"v1","metadata":{}}'));
       assert.deepEqual(object.value(), {
@@ -103,7 +103,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.hostile-names',
-    title: 'names that mean something to JavaScript or sort strangely are names like others',
+    title: 'names of JavaScript properties and names with unusual sort order are ordinary names',
     async run({ pods }) {
       const hostile = [
         '__proto__',
@@ -131,7 +131,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.large',
-    title: 'an object of half a megabyte comes back as it went in, alone and among small ones',
+    title: 'an object of half a megabyte is stored unchanged, alone and among small ones',
     async run({ pods }) {
       const text = 'é'.repeat(256 * 1024);
       await createPod(pods, 'a', 'small');
@@ -143,7 +143,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.outcome-unknown',
-    title: 'a write whose answer was lost fails with OutcomeUnknown, is not repeated, and shows up if it happened',
+    title: 'a write without a response fails with OutcomeUnknown, is not repeated, and is visible if it was executed',
     async run({ pods, store }) {
       const start = await pods.currentRevision();
       const watch = await pods.watch(podPrefix, {
@@ -176,7 +176,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.aborted',
-    title: 'a create whose caller has given up does nothing',
+    title: 'a create whose signal is aborted does nothing',
     async run({ pods, store }) {
       const writes = store.calls.write;
       await failsWith('Timeout', () =>
@@ -187,7 +187,7 @@ export const createCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'create.key-checked',
-    title: 'keys that are none are refused as InvalidKey',
+    title: 'invalid keys are rejected as InvalidKey',
     async run({ pods }) {
       for (const key of [`${podPrefix}a/\0`, podPrefix + 'x'.repeat(1100), `${podPrefix}\ud800`]) {
         await failsWith('InvalidKey', () => pods.create(key, podJson('a', 'x')));

@@ -9,7 +9,7 @@ const x = (text: string) => podJson('a', 'x', { text });
 export const deleteCases: readonly ResourceStorageCase[] = [
   {
     id: 'delete.last-state',
-    title: 'a deletion answers with the last state at the revision of the deletion',
+    title: 'a deletion returns the last state at the revision of the deletion',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: 'last' });
       const { outcome, object } = await pods.update(key, () => ({ do: 'delete' }));
@@ -23,14 +23,14 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.missing',
-    title: 'a deletion of nothing is NotFound',
+    title: 'a deletion of a missing object is NotFound',
     async run({ pods }) {
       await failsWith('NotFound', () => pods.update(key, () => ({ do: 'delete' })));
     },
   },
   {
     id: 'delete.final-state',
-    title: 'a last state given with the deletion is what the answer and the DELETED event show',
+    title: 'a final state that is given with the deletion is in the result and in the DELETED event',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: 'before' });
       const { object } = await pods.update(key, () => ({ do: 'delete', json: x('final') }));
@@ -42,7 +42,7 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.same-final-state',
-    title: 'a last state equal to the stored one costs no extra write',
+    title: 'a final state equal to the stored one needs no additional write',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: 'same' });
       const { object } = await pods.update(key, () => ({ do: 'delete', json: x('same') }));
@@ -51,7 +51,7 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.conflict',
-    title: 'when the object changes in between, the decision is asked again and the newest state is deleted',
+    title: 'after a concurrent change the decision is called again and the newest state is deleted',
     async run({ pods, others }) {
       await createPod(pods, 'a', 'x', { text: '1' });
       let asked = 0;
@@ -65,7 +65,7 @@ export const deleteCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'delete.stale-suggestion',
-    title: 'a deletion decided on an old state deletes the newest, and one of a deleted object is NotFound',
+    title: 'a deletion based on an outdated state deletes the newest one, or is NotFound if the object was deleted',
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await createPod(pods, 'a', 'y');

@@ -29,7 +29,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.others-write',
-    title: 'a consistent read sees what another process wrote before it began',
+    title: 'a consistent read includes writes of other processes that were acknowledged before it',
     async run({ pods, others, store }) {
       await pods.get(podKey('a', 'x'), any);
       for (let i = 0; i < 20; i++) {
@@ -53,7 +53,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.waits',
-    title: 'a read not older than a revision to come waits for it',
+    title: 'a read not older than a future revision waits for it',
     async run({ pods, others, clock }) {
       const now = await pods.currentRevision();
       const reading = pods.get(podKey('a', 'x'), notOlderThan(now + 1));
@@ -66,7 +66,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.future',
-    title: 'a revision that does not come is FutureRevision after three seconds, with the current revision',
+    title: 'a revision that is not reached is FutureRevision after three seconds, with the current revision',
     async run({ pods, clock }) {
       const { revision } = await createPod(pods, 'a', 'x');
       const start = clock.monotonic();
@@ -79,7 +79,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.exact',
-    title: 'an exact read shows the state of that revision, before, between and after changes',
+    title: 'an exact read returns the state of that revision, before, between and after changes',
     async run({ pods }) {
       const before = await pods.currentRevision();
       const created = await createPod(pods, 'a', 'x', { text: '1' });
@@ -110,7 +110,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.kinds-apart',
-    title: 'kinds do not see each other',
+    title: 'kinds are isolated from each other',
     async run({ pods, nodes }) {
       await nodes.create(nodeKey('x'), nodeJson('x', 'node'));
       await createPod(pods, 'a', 'x', { text: 'pod' });
@@ -121,7 +121,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.own-copy',
-    title: 'a parsed object belongs to its reader',
+    title: 'changing a parsed object does not affect the stored one',
     async run({ pods }) {
       await createPod(pods, 'a', 'x', { text: 'mine' });
       const object = await pods.get(podKey('a', 'x'), latest);
@@ -134,7 +134,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.corrupt',
-    title: 'an object that cannot be understood fails with Corrupt and its key, others are unharmed',
+    title: 'a corrupt object fails with Corrupt and its key, and others can be read',
     async run({ pods, store }) {
       await createPod(pods, 'a', 'x');
       await store.inner.write({ op: 'put', key: podKey('a', 'bad'), value: Buffer.from('nonsense'), expect: 0 });
@@ -145,7 +145,7 @@ export const getCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'get.aborted',
-    title: 'a read whose caller has given up fails with Timeout',
+    title: 'a read whose signal is aborted fails with Timeout',
     async run({ pods, clock }) {
       await failsWith('Timeout', () => pods.get(podKey('a', 'x'), latest, { signal: AbortSignal.abort() }));
       const controller = new AbortController();

@@ -38,7 +38,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.key-order',
-    title: 'objects come in key order whatever the order of their creation',
+    title: 'objects are in key order whatever the order of their creation',
     async run({ pods }) {
       for (const name of ['m', 'a', 'z', 'aa', 'a-b', 'a0', 'b']) await createPod(pods, 'n', name);
       assert.deepEqual(names(await pods.list(podPrefix, all)), ['a', 'a-b', 'a0', 'aa', 'b', 'm', 'z']);
@@ -46,8 +46,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.same-value-again',
-    title:
-      'a list by a label that is asked again and again shows what changed in between, and older states as they were',
+    title: 'repeated lists by a label contain the changes in between, and exact lists older states',
     async run({ pods }) {
       const apps = new Map<string, string>();
       const put = async (name: string, app: string) => {
@@ -82,7 +81,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.prefix-siblings',
-    title: 'namespaces whose names begin alike are not mixed',
+    title: 'namespaces with a common prefix of their names are separate',
     async run({ pods }) {
       for (const namespace of ['a', 'ab', 'a-b', 'a0']) await createPod(pods, namespace, 'x');
       for (const namespace of ['a', 'ab', 'a-b', 'a0']) {
@@ -106,7 +105,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.one-key',
-    title: 'a predicate that names a key shows that object or none, within the prefix only',
+    title: 'a predicate for one key selects that object or none, within the prefix only',
     async run({ pods }) {
       for (const name of ['x', 'xx', 'x-']) await createPod(pods, 'a', name);
       const predicate = named(podKey('a', 'x'));
@@ -119,7 +118,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.selector',
-    title: 'a selector shows the matching objects and follows their changes',
+    title: 'a selector selects the matching objects, also after changes',
     async run({ pods }) {
       for (let i = 0; i < 30; i++) await createPod(pods, 'a', `x${i}`, { labels: { app: i % 3 === 0 ? 'web' : 'db' } });
       const select = async (value: string) =>
@@ -136,7 +135,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.bytes',
-    title: 'the chunks are the objects as they are stored, joined by commas',
+    title: 'the chunks are the stored objects, joined by commas',
     async run({ pods }) {
       for (let i = 0; i < 700; i++) await createPod(pods, `n${i % 3}`, `x${i}`, { text: 'ü'.repeat(i) });
       for (const prefix of [podPrefix, `${podPrefix}n1/`]) {
@@ -157,7 +156,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.representation',
-    title: 'chunks in another form are that form of every object, made once per object as a rule',
+    title: 'chunks in another encoding contain every object in it, usually encoded once per object',
     async run({ pods }) {
       for (let i = 0; i < 300; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: String(i) });
       let made = 0;
@@ -177,7 +176,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.big-objects',
-    title: 'big and small objects side by side are all in the chunks, in order',
+    title: 'large and small objects together are all in the chunks, in order',
     async run({ pods }) {
       const sizes = [10, 70_000, 10, 10, 200_000, 65_530, 65_536, 1, 300_000];
       for (const [i, size] of sizes.entries()) await createPod(pods, 'a', `x${i}`, { text: 'x'.repeat(size) });
@@ -193,7 +192,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.corrupt',
-    title: 'a corrupt object fails the lists it is in, before their first byte, until it is deleted',
+    title: 'a corrupt object fails lists that contain it, before their first byte, until it is deleted',
     async run({ pods, store }) {
       await createPod(pods, 'a', 'x');
       const bad = await store.inner.write({ op: 'put', key: podKey('b', 'bad'), value: Buffer.from('{}'), expect: 0 });
@@ -208,7 +207,7 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.after-churn',
-    title: 'thousands of creations and deletions leave exactly the objects that are left',
+    title: 'after thousands of creations and deletions exactly the remaining objects are listed',
     async run({ pods }) {
       const name = (i: number) => `x${String((i * 7919) % 1500).padStart(4, '0')}`;
       const inGroups = async (from: number, to: number, act: (i: number) => Promise<unknown>) => {

@@ -223,7 +223,7 @@ export const modelCases: readonly ResourceStorageCase[] = [
   {
     id: 'model.compare-narrow',
     requires: ['cache'],
-    title: 'random work agrees with the store also when the window holds next to nothing',
+    title: 'random operations agree with the store also with a very small window',
     async run(context) {
       const pods = (await context.narrow(6)).forKind(podKind);
       await new Comparison(context, pods, await pods.currentRevision()).run(500);

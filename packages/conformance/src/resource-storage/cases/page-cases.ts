@@ -27,7 +27,7 @@ async function fill(pods: Parameters<typeof createPod>[0], count: number, namesp
 export const pageCases: readonly ResourceStorageCase[] = [
   {
     id: 'page.all',
-    title: 'pages of any size together are the whole list, none longer than asked for, the last without a next',
+    title: 'pages of any size together are the whole list, none longer than the limit, the last without a next',
     async run({ pods }) {
       await fill(pods, 25);
       const whole = await pods.list(podPrefix, { at: latest, predicate: everything });
@@ -42,7 +42,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.remaining',
-    title: 'a page reports how many objects follow, if it reports a number',
+    title: 'the number of remaining objects of a page, if any, is correct',
     async run({ pods }) {
       await fill(pods, 10);
       let seen = 0;
@@ -55,7 +55,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.snapshot',
-    title: 'what is created, changed or deleted between pages does not show: all pages are one state',
+    title: 'changes between pages are not visible: all pages have one state',
     async run({ pods }) {
       await fill(pods, 20);
       const whole = shown(await pods.list(podPrefix, { at: latest, predicate: everything }));
@@ -75,7 +75,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.last-key-deleted',
-    title: 'the list continues after a key that has been deleted meanwhile',
+    title: 'a list continues after a key that has been deleted in the meantime',
     async run({ pods }) {
       await fill(pods, 6);
       const pages = await pagesOf(pods, podPrefix, 2, everything, async (page) => {
@@ -86,7 +86,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.namespace',
-    title: 'pages of a namespace end with it',
+    title: 'pages of a namespace contain no objects of the next one',
     async run({ pods }) {
       await fill(pods, 5, 'a');
       await fill(pods, 5, 'b');
@@ -101,7 +101,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.selector',
-    title: 'pages with a selector are full as long as enough match, and together have every match once',
+    title: 'pages with a selector are full while enough objects match, and together contain every match once',
     async run({ pods }) {
       await fill(pods, 40);
       const predicate = labelled('third', 'true');
@@ -128,7 +128,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.no-match',
-    title: 'a selector that matches nothing gives one empty page',
+    title: 'a selector without matches results in one empty page',
     async run({ pods }) {
       await fill(pods, 100);
       const list = await pods.list(podPrefix, { at: latest, predicate: labelled('rare', 'yes'), limit: 10 });
@@ -138,7 +138,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.at-latest',
-    title: 'a list may go on at the latest state, from where it was',
+    title: 'a list can be continued at the latest state from its last key',
     async run({ pods }) {
       await fill(pods, 6);
       const first = await pods.list(podPrefix, { at: latest, predicate: everything, limit: 2 });
@@ -186,7 +186,7 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.quiet-kind',
-    title: 'a chunked list of a quiet kind survives thousands of changes of another',
+    title: 'a chunked list of an unchanged kind remains valid after thousands of changes of another',
     async run({ pods, nodes }) {
       await fill(pods, 4);
       const whole = shown(await pods.list(podPrefix, { at: latest, predicate: everything }));

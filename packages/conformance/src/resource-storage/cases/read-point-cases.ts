@@ -34,7 +34,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.others-write',
-    title: 'a consistent list sees what another process wrote before it began',
+    title: 'a consistent list includes writes of other processes that were acknowledged before it',
     async run({ pods, others, store }) {
       await pods.list(podPrefix, { at: any, predicate: everything });
       for (let i = 0; i < 20; i++) {
@@ -51,7 +51,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.any-grows',
-    title: 'a list of any state is a state that existed, and once loaded never an older one',
+    title: 'a list of any state is a state that existed, and once loaded never an older one than before',
     async run({ pods, others }) {
       let revision = 0;
       for (let i = 0; i < 20; i++) {
@@ -68,7 +68,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.not-older-than',
-    title: 'a list not older than a revision has everything up to it, and waits for it',
+    title: 'a list not older than a revision contains everything up to it, and waits for it',
     async run({ pods, others, clock }) {
       const first = await createPod(others, 'a', 'x');
       assert.equal((await pods.list(podPrefix, { at: notOlderThan(first.revision), predicate: everything })).count, 1);
@@ -115,7 +115,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.exact-between',
-    title: 'an exact list at a revision of another kind is the state of this kind then',
+    title: 'an exact list at a revision of another kind has the state of this kind at that revision',
     async run({ pods, nodes }) {
       await createPod(pods, 'a', 'x', { text: '1' });
       const between = await nodes.create(nodeKey('n'), nodeJson('n'));
@@ -139,7 +139,7 @@ export const readPointCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.stays-a-snapshot',
-    title: 'a list being read does not change when objects do',
+    title: 'a list that is being read is not affected by changes of its objects',
     async run({ pods }) {
       for (let i = 0; i < 400; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'before' });
       const list = await pods.list(podPrefix, all);

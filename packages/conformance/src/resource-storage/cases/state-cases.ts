@@ -20,7 +20,7 @@ const fresh = { start: 'state', fresh: true } as const;
 export const stateCases: readonly ResourceStorageCase[] = [
   {
     id: 'state.then-live',
-    title: 'every object is ADDED in key order, then changes follow without gap or repetition',
+    title: 'every object is an ADDED event in key order, then changes follow without gap or repetition',
     async run({ pods }) {
       for (const name of ['c', 'a', 'b']) await createPod(pods, 'n', name, { text: '1' });
       const watch = await pods.watch(podPrefix, { predicate: everything, from: fresh });
@@ -63,7 +63,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.bookmark-form',
-    title: 'a bookmark has the type of the kind, a resourceVersion, and at the end of the state the annotation',
+    title: 'a bookmark has the kind, a resourceVersion and, at the end of the initial state, the annotation',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, { predicate: everything, from: { ...fresh, endBookmark: true } });
       const [end] = await eventsOf(watch, 1);
@@ -88,7 +88,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.fresh',
-    title: 'a fresh state has what another process wrote before',
+    title: 'a fresh initial state includes earlier writes of other processes',
     async run({ pods, others }) {
       await pods.list(podPrefix, { at: { at: 'any' }, predicate: everything });
       for (let i = 0; i < 10; i++) {
@@ -101,7 +101,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.any',
-    title: 'a state of any age, then changes: together the present',
+    title: 'an initial state of any age and the changes after it result in the current state',
     async run({ pods, others }) {
       for (let i = 0; i < 5; i++) await createPod(others, 'a', `x${i}`);
       const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'state', fresh: false } });
@@ -113,7 +113,8 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.not-older-than',
-    title: 'a state not older than a revision waits for it, and fails with FutureRevision when it does not come',
+    title:
+      'an initial state not older than a revision waits for it, and fails with FutureRevision if it is not reached',
     async run({ pods, others, clock }) {
       const now = await pods.currentRevision();
       const opening = pods.watch(podPrefix, {
@@ -132,7 +133,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.selector',
-    title: 'the initial state is selected like the changes after it',
+    title: 'the selector applies to the initial state as to the changes after it',
     async run({ pods }) {
       const web = { app: 'web' };
       await createPod(pods, 'a', 'x', { labels: web });
@@ -151,7 +152,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.name',
-    title: 'the initial state of one name is that object or nothing',
+    title: 'the initial state of one name is that object or empty',
     async run({ pods }) {
       for (const name of ['x', 'xx', 'w']) await createPod(pods, 'a', name, { text: name });
       const watch = await pods.watch(`${podPrefix}a/`, {
@@ -171,7 +172,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.namespace',
-    title: 'the initial state of a namespace has no objects of others',
+    title: 'the initial state of a namespace excludes other namespaces',
     async run({ pods }) {
       for (const namespace of ['a', 'ab', 'b']) await createPod(pods, namespace, 'x');
       const watch = await pods.watch(`${podPrefix}a/`, {
@@ -187,7 +188,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.slow',
-    title: 'a state read slowly while everything changes is the state of one revision, and the changes follow',
+    title: 'an initial state that is read slowly has one revision, and the changes after it follow',
     async run({ pods }) {
       for (let i = 0; i < 200; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'old' });
       const watch = await pods.watch(podPrefix, { predicate: everything, from: { ...fresh, endBookmark: true } });
@@ -210,7 +211,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'state.position',
-    title: 'a watch claims no revision before its initial state has been read',
+    title: 'a watch does not report a revision before its initial state has been read',
     async run({ pods }) {
       for (let i = 0; i < 10; i++) await createPod(pods, 'a', `x${i}`);
       const now = await pods.currentRevision();
@@ -223,7 +224,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'bookmark.quiet-kind',
-    title: 'the bookmark of a quiet kind moves with the store',
+    title: 'the bookmark of an unchanged kind advances with the store',
     async run({ pods, nodes }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -243,7 +244,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'bookmark.order',
-    title: 'a bookmark is behind no event before it and ahead of none after it',
+    title: 'the revision of a bookmark is neither below earlier events nor above later ones',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -269,7 +270,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'bookmark.wakes',
-    title: 'a bookmark asked for wakes a reader that has read everything, and comes once',
+    title: 'a requested bookmark notifies a reader that has read everything, and is delivered once',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -287,7 +288,7 @@ export const stateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'bookmark.resume',
-    title: 'a watch from the revision of a bookmark misses and repeats nothing',
+    title: 'a watch from the revision of a bookmark neither misses nor repeats a change',
     async run({ pods }) {
       const all: string[] = [];
       let revision = await pods.currentRevision();

@@ -22,7 +22,7 @@ const x = (text: string) => podJson('a', 'x', { text });
 export const updateCases: readonly ResourceStorageCase[] = [
   {
     id: 'update.create',
-    title: 'an update of a missing object sees undefined and may create it',
+    title: 'an update of a missing object receives undefined and may create it',
     async run({ pods }) {
       const seen: unknown[] = [];
       const { outcome, object } = await pods.update(key, (current) => {
@@ -37,7 +37,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.write',
-    title: 'an update sees the current object and gives it a new revision',
+    title: 'an update receives the current object and gives it a new revision',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: '1' });
       const { outcome, object } = await pods.update(key, async (current) => ({
@@ -52,7 +52,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.no-op',
-    title: 'writing what is there is unchanged: same revision, nothing written, no event',
+    title: 'a write of the stored bytes is unchanged: same revision, no write, no event',
     async run({ pods, store }) {
       const created = await createPod(pods, 'a', 'x', { text: '1' });
       const writes = store.calls.write;
@@ -66,7 +66,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.no-op-length',
-    title: 'bytes that only begin or end like the stored ones are a change',
+    title: 'bytes that differ from the stored ones only in length or in one character are a change',
     async run({ pods }) {
       await createPod(pods, 'a', 'x', { text: 'aaa' });
       for (const text of ['aaaa', 'aa', 'aab', 'baa', '']) {
@@ -77,7 +77,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.keep',
-    title: 'keep changes nothing, and is NotFound when there is nothing to keep',
+    title: 'the decision "keep" changes nothing, and is NotFound for a missing object',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x');
       const { outcome, object } = await pods.update(key, () => ({ do: 'keep' }));
@@ -124,7 +124,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.conflict-deleted',
-    title: 'when the object is deleted in between, the decision sees undefined',
+    title: 'after a concurrent deletion the decision receives undefined',
     async run({ pods, others }) {
       await createPod(pods, 'a', 'x', { text: '1' });
       const seen: (string | undefined)[] = [];
@@ -139,7 +139,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.conflict-created',
-    title: 'when the object is created in between, the decision sees it',
+    title: 'after a concurrent creation the decision receives the object',
     async run({ pods, others }) {
       const seen: (string | undefined)[] = [];
       const { outcome } = await pods.update(key, async (current) => {
@@ -153,7 +153,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.contention',
-    title: 'many concurrent increments all count, each with a revision of its own',
+    title: 'many concurrent increments are all applied, each with its own revision',
     async run({ pods, others }) {
       await createPod(pods, 'a', 'x', { text: '0' });
       const increment = (storage: ResourceStorage) =>
@@ -165,7 +165,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.in-turn',
-    title: 'updates of one object at the same time are decided once each, also while changes do not arrive',
+    title: 'concurrent updates of one object are decided once each, also while the feed is delayed',
     requires: ['cache'],
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: '0' });
@@ -183,7 +183,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.stale-no-op',
-    title: 'a state that is no longer current cannot pass for "nothing to do"',
+    title: 'an outdated state is not sufficient for the outcome "unchanged"',
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await pods.get(key, latest);
@@ -199,7 +199,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.stale-error',
-    title: 'an error on a state that is no longer current is not final',
+    title: 'an error of a decision on an outdated state is not final',
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: 'bad' });
       await pods.get(key, latest);
@@ -217,7 +217,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.stale-acceptance',
-    title: 'a decision that only the old state allows is asked again and its error on the current state is final',
+    title: 'a decision on an outdated state is repeated, and its error on the current state is final',
     async run({ pods, others, store }) {
       await createPod(pods, 'a', 'x', { text: 'allowed' });
       await pods.get(key, latest);
@@ -246,7 +246,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.ttl',
-    title: 'a time to live given with an update holds, and an update without one lifts it',
+    title: 'a time to live given with an update applies, and an update without one removes it',
     requires: ['advance'],
     async run({ pods, advance }) {
       await createPod(pods, 'a', 'x', { text: '1' });
@@ -266,7 +266,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.outcome-unknown',
-    title: 'a lost answer comes out as OutcomeUnknown without a second write',
+    title: 'a write without a response is OutcomeUnknown and is not repeated',
     async run({ pods, store }) {
       await createPod(pods, 'a', 'x', { text: '1' });
       store.afterWrite = () => {
@@ -280,7 +280,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.aborted',
-    title: 'an update whose caller has given up writes nothing',
+    title: 'an update whose signal is aborted writes nothing',
     async run({ pods, store }) {
       await createPod(pods, 'a', 'x', { text: '1' });
       const writes = store.calls.write;
@@ -291,7 +291,7 @@ export const updateCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'update.not-an-object',
-    title: 'bytes without metadata are refused as Corrupt before anything is written',
+    title: 'bytes without metadata are rejected as Corrupt before anything is written',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: '1' });
       await failsWith('Corrupt', () => pods.update(key, () => ({ do: 'write', json: Buffer.from('{}') })));

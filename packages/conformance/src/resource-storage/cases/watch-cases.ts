@@ -21,7 +21,7 @@ import { describe, eventsUntil, failsWith } from '../waiting.ts';
 export const watchCases: readonly ResourceStorageCase[] = [
   {
     id: 'watch.types',
-    title: 'creation, change and deletion appear as ADDED, MODIFIED and DELETED with their revisions',
+    title: 'creation, change and deletion are ADDED, MODIFIED and DELETED events with their revisions',
     async run({ pods }) {
       const start = await pods.currentRevision();
       const watch = await pods.watch(podPrefix, {
@@ -43,7 +43,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.from-the-past',
-    title: 'a watch from any earlier revision shows exactly what came after it',
+    title: 'a watch from any earlier revision delivers exactly the changes after it',
     async run({ pods }) {
       const start = await pods.currentRevision();
       await createPod(pods, 'a', 'x', { text: '1' });
@@ -69,7 +69,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.namespace',
-    title: 'a watch of a namespace shows its events alone',
+    title: 'a watch of a namespace delivers only its events',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const watches = await Promise.all(
@@ -85,7 +85,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.name',
-    title: 'a watch of one object shows its events alone, also when it appears again',
+    title: 'a watch of one object delivers only its events, also when it is created again',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const watch = await pods.watch(`${podPrefix}a/`, { predicate: named(podKey('a', 'x')), from });
@@ -103,7 +103,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.cluster-scoped',
-    title: 'a cluster-scoped kind is watched whole and by name',
+    title: 'a cluster-scoped kind can be watched as a whole and by name',
     async run({ nodes, pods }) {
       const from = { start: 'changesAfter', revision: await nodes.currentRevision() } as const;
       const whole = await nodes.watch(nodePrefix, { predicate: everything, from });
@@ -120,7 +120,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.selector-transitions',
-    title: 'an object that begins to match is ADDED, one that ceases to match is DELETED as it last matched',
+    title: 'an object that begins to match is ADDED, one that ceases to match is DELETED with its last matching state',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const watch = await pods.watch(podPrefix, { predicate: labelled('app', 'web'), from });
@@ -146,7 +146,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.many-selectors',
-    title: 'watches with different selectors and scopes over the same changes each see their own',
+    title: 'watches with different selectors and scopes over the same changes each receive their own events',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const open = (ns: string, app: string) =>
@@ -182,7 +182,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.others-write',
-    title: 'changes of other processes appear like own ones, in the order of their revisions',
+    title: 'changes of other processes are delivered like own ones, in the order of their revisions',
     async run({ pods, others }) {
       const start = await pods.currentRevision();
       const watch = await pods.watch(podPrefix, {
@@ -204,7 +204,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.chain',
-    title: 'what a watch shows of an object fits together: each state follows the one before',
+    title: 'the events of one object are consecutive states',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const watch = await pods.watch(podPrefix, { predicate: everything, from });
@@ -223,7 +223,7 @@ export const watchCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.future-start',
-    title: 'a watch from a revision to come shows only what is after it',
+    title: 'a watch from a future revision delivers only changes after it',
     async run({ pods }) {
       const now = await pods.currentRevision();
       const watch = await pods.watch(podPrefix, {

@@ -8,7 +8,7 @@ import { endOf, eventsOf, eventsUntil, failsWith, turns, until, withTime } from 
 export const watchReadingCases: readonly ResourceStorageCase[] = [
   {
     id: 'watch.slow-reader',
-    title: 'a reader that takes one event at a time, late, gets them all',
+    title: 'a reader that reads one event at a time, with delay, receives all events',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const slow = await pods.watch(podPrefix, { predicate: everything, from });
@@ -28,7 +28,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.readable',
-    title: 'the reader is called once for each time it asks, when there is something to read, and not before',
+    title: 'a readable callback is called once per registration, when there are events, and not before',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -51,7 +51,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.callback-reader',
-    title: 'a reader that reads and asks again whenever it is called gets everything in order',
+    title: 'a reader that reads and registers again at each call receives everything in order',
     async run({ pods }) {
       const watches: ResourceWatch[] = [];
       const seen: string[][] = [];
@@ -78,7 +78,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.close',
-    title: 'a closed watch is silent: nothing to read, no call, and its iteration ends',
+    title: 'a closed watch has no events and no calls, and its iteration ends',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -135,7 +135,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.iterate',
-    title: 'a watch is iterated in order, and leaving the loop closes it',
+    title: 'iteration is in order, and leaving the loop closes the watch',
     async run({ pods, store }) {
       const streams = store.openStreams;
       const watch = await pods.watch(podPrefix, {
@@ -161,7 +161,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.stop',
-    title: 'stopping the storages ends watches with Closed, after what they have not read yet',
+    title: 'stopping the storages ends watches with Closed, after their unread events',
     async run({ pods, storages }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const watches = await Promise.all([0, 1, 2].map(() => pods.watch(podPrefix, { predicate: everything, from })));
@@ -187,7 +187,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.corrupt',
-    title: 'an event that cannot be shown ends the watch with Corrupt, after everything before it',
+    title: 'an event that cannot be decoded ends the watch with Corrupt, after all events before it',
     async run({ pods, store }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -201,7 +201,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.frames',
-    title: 'the frame of an event is made once for each form and has the type and object of the event',
+    title: 'the frame of an event is encoded once per encoding and contains the type and object of the event',
     async run({ pods }) {
       const watch = await pods.watch(podPrefix, {
         predicate: everything,
@@ -227,7 +227,7 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'watch.idle-neighbours',
-    title: 'many idle watches do not keep an active one from its events',
+    title: 'many idle watches do not delay an active one',
     async run({ pods, clock }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const idle = await Promise.all(

@@ -28,7 +28,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.history-start',
     requires: cache,
-    title: 'a watch from before the window begins in the history of the store and continues live',
+    title: 'a watch from before the window starts in the history of the store and continues live',
     async run({ narrow, others }) {
       const pods = (await narrow(5)).forKind(podKind);
       await pods.list(podPrefix, all);
@@ -54,7 +54,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.history-fails',
     requires: cache,
-    title: 'a watch whose history fails ends there: nothing that came live meanwhile follows the gap',
+    title: 'a watch whose history fails ends there, without the live changes after the gap',
     async run({ narrow, store }) {
       const pods = (await narrow(5)).forKind(podKind);
       await pods.list(podPrefix, all);
@@ -81,7 +81,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.history-ahead',
     requires: cache,
-    title: 'what history brought before the cache heard of it is not brought again when the cache does',
+    title: 'changes that the history delivered before the cache received them are not delivered again',
     async run({ narrow, others, store }) {
       const pods = (await narrow(5)).forKind(podKind);
       await pods.list(podPrefix, all);
@@ -117,7 +117,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.restart',
     requires: cache,
-    title: 'after a restart any number of watches resume from old revisions by one read of the history of the store',
+    title: 'after a restart many watches resume from old revisions with one read of the history of the store',
     async run({ narrow, pods, others, store }) {
       const start = await pods.currentRevision();
       for (let i = 0; i < 60; i++) {
@@ -156,7 +156,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.slow-watcher',
     requires: cache,
-    title: 'a watcher whose position has left the window continues in the history of the store, more than once',
+    title: 'a watch whose position has left the window continues in the history of the store, repeatedly',
     async run({ narrow }) {
       const pods = (await narrow(4)).forKind(podKind);
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
@@ -178,7 +178,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.slow-watcher-compacted',
     requires: cache,
-    title: 'a watcher whose place has left both window and history gets Compacted; the others notice nothing',
+    title: 'a watch whose position has left window and history fails with Compacted, without effect on others',
     async run({ narrow, store }) {
       const pods = (await narrow(4)).forKind(podKind);
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
@@ -199,7 +199,8 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.exact-outside',
     requires: cache,
-    title: 'an exact state older than the window comes from the store, and is Compacted when the store has lost it',
+    title:
+      'an exact state older than the window is read from the store, and fails with Compacted when it is not retained',
     async run({ narrow, store }) {
       const pods = (await narrow(3)).forKind(podKind);
       await pods.list(podPrefix, all);
@@ -221,7 +222,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.outlives-compaction',
     requires: cache,
-    title: 'what the window holds is served although the store has compacted it',
+    title: 'revisions in the window are served although the store has compacted them',
     async run({ pods, store }) {
       await pods.list(podPrefix, all);
       const start = await pods.currentRevision();
@@ -240,7 +241,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
   {
     id: 'window.many-states',
     requires: cache,
-    title: 'any of thousands of past states can be shown, in any order',
+    title: 'any of thousands of past states can be read, in any order',
     async run({ pods, log }) {
       await pods.list(podPrefix, all);
       const states: { revision: number; keys: string }[] = [];

@@ -6,7 +6,7 @@ import { joinLog, type RuntimeCase, readLog, refused } from '../case-context.ts'
 export const adoptionCases: readonly RuntimeCase[] = [
   {
     id: 'adopt.sees-everything',
-    title: 'another engine on the same data sees every sandbox and container as it was',
+    title: 'another engine on the same data reports every sandbox and container unchanged',
     requires: ['survivesRestart', 'reopen'],
     async run(context) {
       const { sandbox, create, started, waitFor } = context;
@@ -129,7 +129,7 @@ export const adoptionCases: readonly RuntimeCase[] = [
   },
   {
     id: 'adopt.same-names-are-still-taken',
-    title: 'identities of adopted sandboxes and containers are taken',
+    title: 'metadata of adopted sandboxes and containers cannot be used again',
     requires: ['survivesRestart', 'reopen'],
     async run(context) {
       const config = context.podConfig();
@@ -143,7 +143,7 @@ export const adoptionCases: readonly RuntimeCase[] = [
   },
   {
     id: 'adopt.images',
-    title: 'pulled images are still there',
+    title: 'pulled images still exist',
     requires: ['reopen', 'pullableImage'],
     async run(context) {
       const reference = context.harness.pullableImage ?? '';

@@ -15,7 +15,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.status-tells-what-was-configured',
-    title: 'metadata, labels, annotations and image come back as they were given',
+    title: 'metadata, labels, annotations and image are returned unchanged',
     async run({ runtime, sandbox, containerConfig }) {
       const sandboxId = await sandbox();
       const labels = { app: 'web', ['__proto__']: 'x' };
@@ -35,7 +35,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.create-needs-its-sandbox',
-    title: 'a container needs a sandbox that exists and is ready',
+    title: 'a container requires a sandbox that exists and is ready',
     async run({ runtime, sandbox, create }) {
       await refused(create('no-such-sandbox', { kind: 'run' }), 'NotFound');
       const id = await sandbox();
@@ -45,7 +45,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.create-needs-its-image',
-    title: 'a container of an image that is not there is refused and leaves nothing',
+    title: 'a container of a missing image is rejected and leaves nothing behind',
     async run({ runtime, sandbox, create, harness }) {
       const sandboxId = await sandbox();
       await refused(create(sandboxId, { image: harness.missingImage, command: ['/bin/true'] }), 'ImageNotFound');
@@ -54,7 +54,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.same-metadata-is-refused',
-    title: 'a second container of the same name and attempt is refused, the next attempt is not',
+    title: 'a second container with the same name and attempt is rejected, the next attempt is not',
     async run({ sandbox, create }) {
       const sandboxId = await sandbox();
       const metadata = { name: 'web', attempt: 0 };
@@ -66,7 +66,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.name-is-free-after-removal',
-    title: 'name and attempt may be used again once the container was removed',
+    title: 'name and attempt can be reused after the container was removed',
     async run({ runtime, sandbox, create }) {
       const sandboxId = await sandbox();
       const metadata = { name: 'web', attempt: 0 };
@@ -76,7 +76,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.refused-creation-frees-its-name',
-    title: 'a creation that was refused does not keep the name',
+    title: 'a rejected creation does not reserve the name',
     async run({ sandbox, create, harness }) {
       const sandboxId = await sandbox();
       const metadata = { name: 'web', attempt: 0 };
@@ -125,7 +125,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.cannot-start',
-    title: 'a process that cannot be started is an error of the start, and the container ends with the reason',
+    title: 'a process that cannot be started fails the start, and the container ends with the reason',
     async run({ runtime, sandbox, create }) {
       const id = await create(await sandbox(), { kind: 'cannotStart' });
       await refused(runtime.startContainer(id), 'StartFailed');
@@ -154,7 +154,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.exit-codes',
-    title: 'every other exit code is an Error and comes back as it was',
+    title: 'every other exit code is an Error and is reported unchanged',
     async run({ sandbox, started, waitFor }) {
       const sandboxId = await sandbox();
       const codes = [1, 2, 42, 126, 127, 128, 255];
@@ -168,7 +168,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.exited-stays',
-    title: 'an ended container stays until it is removed',
+    title: 'an ended container exists until it is removed',
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'exit', code: 3 });
       const first = await waitFor(id, 'exited');
@@ -181,7 +181,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.remove-is-final',
-    title: 'removing a container ends it and takes it out of everything',
+    title: 'removing a container ends it and removes it from all lists',
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       await runtime.removeContainer(id);
@@ -202,7 +202,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.list-filters',
-    title: 'lists follow id, state, sandbox and labels, combined, newest first',
+    title: 'lists are filtered by id, state, sandbox and labels, combined, newest first',
     async run({ runtime, sandbox, create, started }) {
       const one = await sandbox();
       const two = await sandbox();
@@ -222,7 +222,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.ends-alone',
-    title: 'the end of one container leaves its neighbours and the sandbox alone',
+    title: 'the end of one container does not affect other containers and the sandbox',
     async run({ runtime, sandbox, started, waitFor }) {
       const sandboxId = await sandbox();
       const neighbour = await started({ kind: 'run' }, {}, sandboxId);
@@ -233,7 +233,7 @@ export const containerCases: readonly RuntimeCase[] = [
   },
   {
     id: 'container.update-resources',
-    title: 'resources of a running container can be changed and come back in its status',
+    title: 'resources of a running container can be changed and are reported in its status',
     requires: ['updateResources'],
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'run' }, { resources: { cpuShares: 512 } });

@@ -9,7 +9,7 @@ const sh = (text: string) => ['/bin/sh', '-c', text];
 export const execCases: readonly RuntimeCase[] = [
   {
     id: 'exec.output-and-exit-code',
-    title: 'both streams and the exit code of a command come back, apart from each other and not in the log',
+    title: 'both output streams and the exit code of a command are returned separately, and not in the log',
     requires: ['shell'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
@@ -37,7 +37,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.mounts',
-    title: 'a command sees the mounts of the container',
+    title: 'a command has the mounts of the container',
     requires: ['shell', 'mounts'],
     async run({ started, exec, scratch, script }) {
       const mounts = [{ hostPath: await scratch(), containerPath: '/tmp/keelson-suite-exec' }];
@@ -48,7 +48,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.arguments-are-verbatim',
-    title: 'no shell comes between',
+    title: 'arguments of a command are not interpreted by a shell',
     requires: ['shell'],
     async run({ started, exec }) {
       const args = ['a b', '', '$HOME', "it's", '*', '\n'];
@@ -72,7 +72,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.no-such-command',
-    title: 'a command that does not exist is refused, or ends with 126 or 127',
+    title: 'a command that does not exist is rejected, or ends with 126 or 127',
     requires: ['shell'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
@@ -86,7 +86,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.timeout-kills',
-    title: 'a command that takes too long is an error, and does not run on',
+    title: 'a command that exceeds its timeout is an error, and is killed',
     requires: ['shell'],
     async run({ runtime, started, scratch }) {
       const file = join(await scratch(), 'ticks');
@@ -106,7 +106,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.ends-with-its-container',
-    title: 'a command does not outlive its container',
+    title: 'a command ends with its container',
     requires: ['shell'],
     async run({ runtime, started, scratch }) {
       const file = join(await scratch(), 'ticks');
@@ -124,7 +124,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.large-output',
-    title: 'output beyond the limit is dropped, and the command still ends',
+    title: 'output beyond the limit is discarded, and the command still ends',
     requires: ['shell'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
@@ -141,7 +141,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.leftovers-do-not-hold-the-call',
-    title: 'a command that leaves something running in the background ends when it ends itself',
+    title: 'a command with a background process ends when the command itself ends',
     requires: ['shell'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
@@ -166,7 +166,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.streams',
-    title: 'a command with streams reads what is written to it and ends at end of file',
+    title: 'a command with streams reads its input and ends at end of file',
     requires: ['shell', 'exec'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
@@ -183,7 +183,7 @@ export const execCases: readonly RuntimeCase[] = [
   },
   {
     id: 'exec.closing-ends-the-command',
-    title: 'letting go of a command with streams ends it, and not the container',
+    title: 'closing the streams of a command ends it, and not the container',
     requires: ['shell', 'exec'],
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });

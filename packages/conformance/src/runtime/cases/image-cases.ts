@@ -4,7 +4,7 @@ import { type RuntimeCase, refused } from '../case-context.ts';
 export const imageCases: readonly RuntimeCase[] = [
   {
     id: 'image.missing',
-    title: 'an image that is not there has no status and is in no list',
+    title: 'a missing image has no status and is in no list',
     async run({ images, harness }) {
       assert.equal(await images.imageStatus(harness.missingImage), undefined);
       assert.deepEqual(await images.listImages(harness.missingImage), []);
@@ -12,7 +12,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.pull-of-nothing',
-    title: 'pulling what no source has is refused and leaves nothing',
+    title: 'pulling an image that no source has is rejected and leaves nothing behind',
     async run({ images, harness }) {
       await refused(images.pullImage(harness.missingImage), 'ImageNotFound', 'PullFailed', 'Unsupported');
       // Other cases may pull at the same time, so only this image is listed.
@@ -27,7 +27,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.bad-references',
-    title: 'what is no reference is refused as such',
+    title: 'an invalid reference is rejected as such',
     async run({ images }) {
       for (const text of ['', 'UPPER', 'a b', '../x', 'x:', ':tag', 'x@sha256:zz', 'a//b', `${'x'.repeat(5000)}`]) {
         await refused(images.pullImage(text), 'InvalidArgument');
@@ -36,7 +36,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.builtin',
-    title: 'a built-in image is listed, is pulled without doing anything, and stays when removed',
+    title: 'a built-in image is listed, is pulled without effect, and cannot be removed',
     requires: ['builtinImage'],
     async run({ images, harness }) {
       const reference = harness.builtinImage ?? '';
@@ -49,7 +49,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.pull',
-    title: 'a pulled image is there, by reference and by the id that the pull gave',
+    title: 'a pulled image is found by its reference and by the id that the pull returned',
     requires: ['pullableImage'],
     async run({ images, harness }) {
       const reference = harness.pullableImage ?? '';
@@ -66,7 +66,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.pull-at-once',
-    title: 'five concurrent pulls of one image give the same image',
+    title: 'five concurrent pulls of one image return the same image',
     requires: ['pullableImage'],
     async run({ images, harness }) {
       const ids = await Promise.all(Array.from({ length: 5 }, () => images.pullImage(harness.pullableImage ?? '')));
@@ -89,7 +89,7 @@ export const imageCases: readonly RuntimeCase[] = [
   },
   {
     id: 'image.file-system',
-    title: 'the file system of the images has a capacity, and room for what is used',
+    title: 'the file system of the images has a capacity that is at least its usage',
     async run({ images }) {
       const [info] = await images.imageFsInfo();
       assert(info && info.mountpoint !== '' && info.capacityBytes > 0);

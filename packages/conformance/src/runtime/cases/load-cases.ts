@@ -25,7 +25,7 @@ export const loadCases: readonly RuntimeCase[] = [
   },
   {
     id: 'load.crash-loop',
-    title: 'one container after the other in the same sandbox, many times',
+    title: 'many consecutive containers run in the same sandbox',
     async run({ harness, runtime, sandbox, create, waitFor }) {
       const kept = Math.ceil((harness.loadPods ?? 30) / 3);
       const sandboxId = await sandbox();

@@ -48,7 +48,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.is-complete-when-it-has-exited',
-    title: 'once the container is reported as exited, the log has all it wrote, in order',
+    title: 'when the container is reported as exited, the log contains all its output, in order',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout } = await output(
@@ -60,7 +60,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.text-without-line-end',
-    title: 'text without a line end is kept, as a partial entry',
+    title: 'text without a line end is logged as a partial entry',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { lines, stdout } = await output(script('printf "a\\nno end"'));
@@ -70,7 +70,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.partial-text-does-not-wait-for-ever',
-    title: 'a prompt shows while the container waits',
+    title: 'a prompt is in the log while the container waits for input',
     requires: ['shell', 'logs'],
     async run({ sandbox, started, script, scratch, until }) {
       const logDirectory = await scratch();
@@ -83,7 +83,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.long-lines',
-    title: 'a line of any length comes back whole from its parts',
+    title: 'a line of any length can be joined from its parts',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout, lines } = await output(script('head -c 200000 /dev/zero | tr "\\000" "x"; echo; echo after'));
@@ -93,7 +93,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.any-bytes',
-    title: 'bytes that are no text come back as they were',
+    title: 'bytes that are not text are logged unchanged',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { lines } = await output(script("printf '\\377\\376\\000\\033[1m\\r\\n\\200'"));
@@ -143,7 +143,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.outlives-the-container',
-    title: 'log files stay when container and sandbox are removed',
+    title: 'log files remain when container and sandbox are removed',
     requires: ['shell', 'logs'],
     async run({ runtime, sandbox, started, script, scratch, waitFor }) {
       const logDirectory = await scratch();
@@ -157,7 +157,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.appends',
-    title: 'a container that finds a log file of its name adds to it',
+    title: 'a container appends to an existing log file with its name',
     requires: ['shell', 'logs'],
     async run({ sandbox, started, script, scratch, waitFor }) {
       const logDirectory = await scratch();
@@ -169,7 +169,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.may-be-unwanted',
-    title: 'without a log path a container may write as much as it likes',
+    title: 'without a log path a container may write any amount of output',
     requires: ['shell'],
     async run({ started, script, waitFor }) {
       const id = await started(script('head -c 1000000 /dev/zero; exit 3'));
@@ -178,7 +178,7 @@ export const logCases: readonly RuntimeCase[] = [
   },
   {
     id: 'log.path-stays-inside',
-    title: 'a log path that leads out of the log directory is refused',
+    title: 'a log path outside the log directory is rejected',
     requires: ['logs'],
     async run({ sandbox, create, scratch }) {
       const sandboxId = await sandbox({ logDirectory: join(await scratch(), 'logs') });

@@ -40,7 +40,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.version',
-    title: 'name and versions are there',
+    title: 'the runtime reports its name and versions',
     async run({ runtime }) {
       const { runtimeName, runtimeVersion, runtimeApiVersion } = await runtime.version();
       for (const text of [runtimeName, runtimeVersion, runtimeApiVersion]) assert.match(text, /^\S+$/);
@@ -48,7 +48,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.status',
-    title: 'both conditions are there and true',
+    title: 'the conditions RuntimeReady and NetworkReady are true',
     async run({ runtime }) {
       const { conditions } = await runtime.status();
       assert.deepEqual(conditions.map(({ type, status }) => `${type}=${status}`).sort(), [
@@ -59,7 +59,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-begin-with-resync',
-    title: 'a stream begins with resync, immediately',
+    title: 'an event stream starts with resync, immediately',
     requires: ['events'],
     async run({ runtime }) {
       const events = await eventsUntil(runtime.events?.() ?? never(), () => true);
@@ -118,7 +118,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-to-everybody',
-    title: 'every stream has every event, and one without a reader does not affect the others',
+    title: 'every event stream has every event, and one without a reader does not affect the others',
     requires: ['events'],
     async run({ runtime, started }) {
       const streams = [runtime.events?.() ?? never(), runtime.events?.() ?? never()];
@@ -132,7 +132,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.events-end-with-the-signal',
-    title: 'a stream ends without an error when its signal fires',
+    title: 'an event stream ends without an error when its signal is aborted',
     requires: ['events'],
     async run({ runtime }) {
       const controller = new AbortController();
@@ -163,7 +163,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'observe.stats-of-work',
-    title: 'a container that works uses processor time, its children included',
+    title: 'a busy container uses processor time, including that of its children',
     requires: ['stats', 'shell'],
     async run({ runtime, started, script, until }) {
       const id = await started(script('while :; do :; done'));
@@ -175,7 +175,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'call.abandoned',
-    title: 'a call whose signal has fired does nothing',
+    title: 'a call with an aborted signal does nothing',
     async run({ runtime, podConfig }) {
       const signal = AbortSignal.abort();
       await refused(runtime.runPodSandbox(podConfig(), { signal }), 'Aborted');
@@ -184,7 +184,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'call.abandoned-on-the-way',
-    title: 'a call is over when its signal fires, whatever the container does, which is left as it is',
+    title: 'a call ends when its signal is aborted, and the container continues',
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const controller = new AbortController();
@@ -196,7 +196,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'call.deadline',
-    title: 'a call is over when its time is',
+    title: 'a call ends at its deadline',
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const begin = performance.now();
@@ -206,7 +206,7 @@ export const observeCases: readonly RuntimeCase[] = [
   },
   {
     id: 'pod.port-forward',
-    title: 'a connection to a port of the pod reaches who listens there; the pod has the network of the machine',
+    title: 'a connection to a port of a pod in the network of the host reaches the listener of that port',
     requires: ['portForward', 'sharesHostNetwork'],
     async run({ runtime, sandbox }) {
       const { createServer } = await import('node:net');

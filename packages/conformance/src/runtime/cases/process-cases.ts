@@ -6,7 +6,7 @@ import { type RuntimeCase, refused } from '../case-context.ts';
 export const processCases: readonly RuntimeCase[] = [
   {
     id: 'process.arguments-are-verbatim',
-    title: 'arguments reach the program as they are, whatever a shell would make of them',
+    title: 'arguments reach the program unchanged, including characters that are special to a shell',
     requires: ['printf', 'logs'],
     async run({ output, harness }) {
       const args = [
@@ -34,7 +34,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.environment',
-    title: 'the environment is that of the configuration, whatever is in it; the last of equal names wins',
+    title: 'the environment is that of the configuration, with any content; the last of equal names is used',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const env = [
@@ -62,7 +62,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.environment-is-clean',
-    title: 'nothing of the environment of the runtime itself leaks',
+    title: 'no variable of the environment of the runtime is inherited',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       process.env['KEELSON_SUITE_SECRET'] = 'secret';
@@ -74,7 +74,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.bad-environment-names',
-    title: 'names and values that no process can have are refused',
+    title: 'invalid names and values of variables are rejected',
     requires: ['shell'],
     async run({ sandbox, create }) {
       const sandboxId = await sandbox();
@@ -84,7 +84,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.working-directory',
-    title: 'the process starts in its working directory, spaces and all',
+    title: 'the process starts in its working directory, also with spaces in its path',
     requires: ['shell', 'logs', 'builtinImage'],
     async run({ output, script, scratch }) {
       const workingDir = join(await scratch(), "a b'c");
@@ -94,7 +94,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.standard-input-is-empty',
-    title: 'standard input is at its end unless it was asked for',
+    title: 'standard input is at end of file unless it was requested',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout, status } = await output(script('if read -r line; then echo "$line"; else echo end; fi'));
@@ -104,7 +104,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.signals-are-as-usual',
-    title: 'signals have their usual effect: none is ignored or blocked from the start',
+    title: 'no signal is ignored or blocked at the start',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout } = await output(script("grep -E '^Sig(Blk|Ign):' /proc/self/status"));
@@ -114,7 +114,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.no-strange-files-open',
-    title: 'the process has its three standard streams, and nothing at the numbers that come next',
+    title: 'the process has its three standard streams, and no other open file descriptors',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout } = await output(
@@ -125,7 +125,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.standard-streams-can-be-opened-again',
-    title: '/dev/stdout and /dev/stderr lead to the log',
+    title: '/dev/stdout and /dev/stderr are written to the log',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { stdout, stderr } = await output(script('echo out > /dev/stdout; echo err > /dev/stderr'));
@@ -134,7 +134,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.user-and-groups',
-    title: 'the process has the user, the group and exactly the supplemental groups asked for',
+    title: 'the process has the user, the group and exactly the requested supplemental groups',
     requires: ['shell', 'logs', 'users', 'otherUser'],
     async run({ output, script, harness }) {
       const { uid = 0, gid = 0 } = harness.otherUser ?? {};
@@ -159,7 +159,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.unknown-user-name',
-    title: 'an unknown user name is refused',
+    title: 'an unknown user name is rejected',
     requires: ['users', 'shell'],
     async run({ runtime, sandbox, create }) {
       const securityContext = { runAsUsername: 'nobody-has-this-name' };
@@ -171,7 +171,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.no-new-privileges',
-    title: 'a process may be denied new privileges',
+    title: 'a process can be started with no_new_privs',
     requires: ['shell', 'logs', 'noNewPrivileges'],
     async run({ output, script }) {
       const look = script("grep NoNewPrivs /proc/self/status | tr -d '\\t'");
@@ -181,7 +181,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.mounts',
-    title: 'folders and files are mounted where they were asked for, and writes arrive',
+    title: 'folders and files are mounted at the requested paths, and writes reach the source',
     requires: ['shell', 'logs', 'mounts'],
     async run({ output, script, scratch }) {
       const folder = await scratch();
@@ -200,7 +200,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.mounts-are-private',
-    title: 'what one container mounts no other sees, nor does the machine',
+    title: 'mounts of a container are visible neither to other containers nor to the host',
     requires: ['shell', 'logs', 'mounts'],
     async run({ output, script, scratch }) {
       const folder = await scratch();
@@ -228,7 +228,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.mount-of-nothing',
-    title: 'a mount whose source does not exist is refused',
+    title: 'a mount whose source does not exist is rejected',
     requires: ['shell', 'mounts'],
     async run({ runtime, sandbox, create, scratch }) {
       const mounts = [{ hostPath: join(await scratch(), 'nothing'), containerPath: '/tmp/keelson-suite' }];
@@ -238,8 +238,7 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.image-contents',
-    title:
-      'a container of a pulled image sees the files of the image, writes to a copy, and not to those of its neighbours',
+    title: 'a container of a pulled image has the files of the image, and its writes affect no other container',
     requires: ['shell', 'logs', 'pullableImage'],
     async run({ images, output, harness }) {
       const image = await images.pullImage(harness.pullableImage ?? '');

@@ -21,7 +21,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.status-tells-what-was-configured',
-    title: 'metadata, labels and annotations come back as they were given, strange keys included',
+    title: 'metadata, labels and annotations are returned unchanged, also with unusual keys',
     async run({ runtime, podConfig }) {
       const labels = { app: 'web', ['__proto__']: 'x', constructor: 'y', empty: '' };
       const annotations = { 'example.test/text': 'line one\nline "two" \u2713', big: 'z'.repeat(100_000) };
@@ -49,7 +49,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.same-metadata-is-refused',
-    title: 'a second sandbox with the same metadata is refused, the next attempt is not',
+    title: 'a second sandbox with the same metadata is rejected, the next attempt is not',
     async run({ runtime, podConfig }) {
       const config = podConfig();
       const first = await runtime.runPodSandbox(config);
@@ -70,7 +70,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.metadata-is-free-after-removal',
-    title: 'metadata may be used again once the sandbox was removed, with another id',
+    title: 'metadata can be reused after the sandbox was removed, with another id',
     async run({ runtime, podConfig }) {
       const config = podConfig();
       const first = await runtime.runPodSandbox(config);
@@ -80,7 +80,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.stop-keeps-it-listed',
-    title: 'a stopped sandbox stays, not ready and without an address',
+    title: 'a stopped sandbox exists, not ready and without an address',
     async run({ runtime, sandbox }) {
       const id = await sandbox();
       await runtime.stopPodSandbox(id);
@@ -92,7 +92,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.stop-ends-its-containers',
-    title: 'stopping a sandbox ends its containers, those included that take no notice of signals',
+    title: 'stopping a sandbox ends its containers, also those that ignore signals',
     async run({ runtime, sandbox, started }) {
       const id = await sandbox();
       const other = await started({ kind: 'run' });
@@ -104,7 +104,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.stop-is-idempotent',
-    title: 'stopping again, or stopping what is not there, does nothing',
+    title: 'stopping a stopped or missing sandbox has no effect',
     async run({ runtime, sandbox }) {
       const id = await sandbox();
       await Promise.all([runtime.stopPodSandbox(id), runtime.stopPodSandbox(id)]);
@@ -116,7 +116,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.remove-removes-its-containers',
-    title: 'removing a sandbox removes its containers, whatever state they are in',
+    title: 'removing a sandbox removes its containers in any state',
     async run({ runtime, sandbox, create, started, waitFor }) {
       const id = await sandbox();
       await create(id, { kind: 'run' });
@@ -140,7 +140,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.status-of-what-is-not-there',
-    title: 'the status of an unknown sandbox is an error, a list of it is empty',
+    title: 'the status of an unknown sandbox is an error, and a list of it is empty',
     async run({ runtime }) {
       await refused(runtime.podSandboxStatus('no-such-sandbox'), 'NotFound');
       assert.deepEqual(await runtime.listPodSandboxes({ id: 'no-such-sandbox' }), []);
@@ -148,7 +148,7 @@ export const sandboxCases: readonly RuntimeCase[] = [
   },
   {
     id: 'sandbox.list-filters',
-    title: 'lists follow id, state and labels, combined, newest first',
+    title: 'lists are filtered by id, state and labels, combined, newest first',
     async run({ runtime, sandbox }) {
       const a = await sandbox({ labels: { app: 'a', tier: 'x' } });
       const b = await sandbox({ labels: { app: 'b', tier: 'x' } });

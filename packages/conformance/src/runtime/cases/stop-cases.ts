@@ -6,7 +6,7 @@ import type { RuntimeCase } from '../case-context.ts';
 export const stopCases: readonly RuntimeCase[] = [
   {
     id: 'stop.graceful',
-    title: 'a process that heeds the stop signal ends long before the grace period',
+    title: 'a process that exits on the stop signal ends long before the grace period',
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const begin = performance.now();
@@ -20,7 +20,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.kills-after-the-grace-period',
-    title: 'a process that does not heed it is killed when the grace period is over, not before',
+    title: 'a process that ignores the stop signal is killed after the grace period, not before',
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const begin = performance.now();
@@ -42,7 +42,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.is-idempotent',
-    title: 'stopping a container that ended, never ran, or was removed has no effect',
+    title: 'stopping a container that has ended, was never started, or was removed has no effect',
     async run({ runtime, sandbox, create, started, waitFor }) {
       const ended = await started({ kind: 'exit', code: 5 });
       await waitFor(ended, 'exited');
@@ -67,7 +67,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.handler-decides-the-exit-code',
-    title: 'a process that handles the stop signal ends as it likes',
+    title: 'a process that handles the stop signal determines its exit code',
     requires: ['shell'],
     async run({ runtime, started, script, scratch }) {
       const ready = join(await scratch(), 'ready');
@@ -81,7 +81,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.signal-can-be-chosen',
-    title: 'the stop signal is the one of the configuration',
+    title: 'the stop signal is that of the configuration',
     requires: ['shell'],
     async run({ runtime, started, script, scratch }) {
       const ready = join(await scratch(), 'ready');
@@ -94,7 +94,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.ends-descendants',
-    title: 'children and grandchildren end with the container, those included that take no notice of signals',
+    title: 'children and grandchildren end with the container, also those that ignore signals',
     requires: ['shell'],
     async run({ runtime, started, script, scratch }) {
       const folder = await scratch();
@@ -113,7 +113,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.ends-what-left-the-session',
-    title: 'a daemon that made itself a session ends with the container',
+    title: 'a daemon in its own session ends with the container',
     requires: ['shell'],
     async run({ runtime, started, script, scratch }) {
       const file = join(await scratch(), 'daemon');
@@ -127,7 +127,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.leftovers-end-with-the-first-process',
-    title: 'what the first process leaves behind does not outlive it',
+    title: 'background processes end with the first process',
     requires: ['shell'],
     async run({ started, waitFor, script, scratch }) {
       const file = join(await scratch(), 'left');
@@ -145,7 +145,7 @@ export const stopCases: readonly RuntimeCase[] = [
   },
   {
     id: 'stop.own-signal',
-    title: 'a process that a signal ended has exit code 128 + number and the name of the signal',
+    title: 'a process that was killed by a signal has exit code 128 + number and the name of the signal',
     requires: ['shell'],
     async run({ started, waitFor, script }) {
       const killed = await waitFor(await started(script('kill -KILL $$')), 'exited');

@@ -21,7 +21,7 @@ async function tombstone(store: Store) {
 
 const tombstoneCase = (where: 'before' | 'at' | 'after'): StoreCase => ({
   id: `compact.tombstone-${where}`,
-  title: `compaction ${where} a delete loses it for no watcher that may still see it`,
+  title: `compaction ${where} a delete does not hide the delete from retained watch positions`,
   async run({ store }) {
     const { start, updated, deleted, end } = await tombstone(store);
     const behind = await Watcher.open(store, start, { prevValue: true });
@@ -54,7 +54,7 @@ const tombstoneCase = (where: 'before' | 'at' | 'after'): StoreCase => ({
 export const compactionCases: readonly StoreCase[] = [
   {
     id: 'compact.bound',
-    title: 'the bound is reported, only rises, and lower compactions do nothing',
+    title: 'the compacted revision is reported, only rises, and lower compactions have no effect',
     async run({ store }) {
       const { created, updated, deleted } = await tombstone(store);
       assert.ok((await store.compactedRevision()) < created);
@@ -69,7 +69,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.future',
-    title: 'compaction above the current revision is refused and changes nothing',
+    title: 'compaction above the current revision is rejected and changes nothing',
     async run({ store }) {
       const { start, end } = await tombstone(store);
       const bound = await store.compactedRevision();
@@ -80,7 +80,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.to-current',
-    title: 'after compaction to the current revision that revision and what follows remain',
+    title: 'after compaction to the current revision, that revision and later ones can be read',
     async run({ store }) {
       const { end } = await tombstone(store);
       await store.compact(end);
@@ -110,7 +110,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.at-and-above',
-    title: 'every read and watch at or above the bound answers as before',
+    title: 'every read and watch at or above the compacted revision has the same result as before',
     async run({ store, seed }) {
       const random = new Random(seed);
       const twin = await Twin.of(store);
@@ -138,7 +138,7 @@ export const compactionCases: readonly StoreCase[] = [
   tombstoneCase('after'),
   {
     id: 'compact.keeps-current-state',
-    title: 'compaction changes nothing of the current state',
+    title: 'compaction does not change the current state',
     async run({ store }) {
       const twin = await Twin.of(store);
       for (let i = 0; i < 50; i++) await twin.put(`/a/${i % 7}`, `v${i}`);
@@ -153,7 +153,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.untouched-keys',
-    title: 'a key not written since long before the bound stays readable at every revision above it',
+    title: 'a key last written long before the compacted revision is readable at every revision above it',
     async run({ store }) {
       const created = await put(store, '/old', 'kept');
       const { updated, end } = await tombstone(store);
@@ -168,7 +168,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.prev-at-bound',
-    title: 'the first change above the bound still has its prev',
+    title: 'the first change above the compacted revision still has its prev',
     async run({ store }) {
       const { created, updated, deleted } = await tombstone(store);
       await store.compact(updated);
@@ -181,7 +181,7 @@ export const compactionCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.deleted-and-recreated',
-    title: 'a key deleted and created again around the bound has the right state at each revision above',
+    title: 'a key deleted and created again near the compacted revision has the right state at each revision above',
     async run({ store }) {
       const twin = await Twin.of(store);
       for (let i = 0; i < 12; i++) {

@@ -10,7 +10,7 @@ import { Watcher } from '../watcher.ts';
 export const compactionRaceCases: readonly StoreCase[] = [
   {
     id: 'compact.caught-up-watcher',
-    title: 'a watcher that has everything survives compaction up to the current revision',
+    title: 'a watcher without pending changes continues after compaction to the current revision',
     async run({ store }) {
       const watcher = await Watcher.open(store, await store.currentRevision(), { prevValue: true });
       let expect = 0;
@@ -28,7 +28,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.watcher-behind',
-    title: 'a watcher that fell behind the bound fails with Compacted and has seen no gap before',
+    title: 'a watcher behind the compacted revision fails with Compacted and has delivered no gap before',
     async run({ store }) {
       const twin = await Twin.of(store);
       const watcher = await Watcher.open(store, twin.model.revision, { prevValue: true });
@@ -47,7 +47,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.racing-pages',
-    title: 'pages that race with compaction show the pinned state or fail with Compacted',
+    title: 'pages concurrent with compaction have the pinned state or fail with Compacted',
     async run({ store, seed }) {
       const random = new Random(seed);
       const twin = await Twin.of(store);
@@ -80,7 +80,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.racing-chunks',
-    title: 'a long list that races with compaction is whole or fails with Compacted',
+    title: 'a long list concurrent with compaction is complete or fails with Compacted',
     async run({ store }) {
       const keys = Array.from({ length: 2500 }, (_, i) => `/k/${String(i).padStart(5, '0')}`);
       await Promise.all(keys.map((key) => put(store, key, 'x')));
@@ -103,7 +103,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.racing-watch',
-    title: 'a watch that races with compaction is complete up to its end',
+    title: 'a watch concurrent with compaction is complete up to its end',
     async run({ store }) {
       const twin = await Twin.of(store);
       const start = twin.model.revision;
@@ -128,7 +128,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
   },
   {
     id: 'compact.concurrent',
-    title: 'concurrent compactions end at the highest bound',
+    title: 'concurrent compactions result in the highest compacted revision',
     async run({ store }) {
       const revisions: number[] = [];
       for (let i = 0; i < 5; i++) revisions.push(await put(store, `/a/${i}`, 'x'));

@@ -36,7 +36,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.ordinary-delete',
-    title: 'an expired key disappears by a delete change with a revision and a prev',
+    title: 'an expired key is deleted with a revision and a prev',
     requires: ['advance'],
     async run({ store, advance }) {
       const created = await put(store, '/a', 'x', 0, { ttlMs: 5000 });
@@ -53,7 +53,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.not-early',
-    title: 'a key is there until its time has come',
+    title: 'a key exists until its expiry time',
     requires: ['advance'],
     async run({ store, advance }) {
       await put(store, '/a', 'x', 0, { ttlMs: 10_000 });
@@ -67,7 +67,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.idle-store',
-    title: 'a key expires without anybody writing or reading',
+    title: 'a key expires without any write or read',
     requires: ['advance'],
     async run({ store, advance }) {
       const revision = await put(store, '/a', 'x', 0, { ttlMs: 1000 });
@@ -78,7 +78,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.removed-by-update',
-    title: 'an update without a time to live makes the key stay',
+    title: 'an update without a time to live removes the expiry',
     requires: ['advance'],
     async run({ store, advance }) {
       const created = await put(store, '/a', 'x', 0, { ttlMs: 5000 });
@@ -91,7 +91,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.renewed',
-    title: 'an update with a new time to live counts from then',
+    title: 'an update with a new time to live restarts it',
     requires: ['advance'],
     async run({ store, advance }) {
       let expect = await put(store, '/a', '0', 0, { ttlMs: 5000 });
@@ -118,7 +118,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.deleted-before',
-    title: 'a key deleted before its time is not deleted again, nor is its successor',
+    title: 'a key deleted before its expiry is not deleted again, nor is its successor',
     requires: ['advance'],
     async run({ store, advance }) {
       const created = await put(store, '/a', 'x', 0, { ttlMs: 5000 });
@@ -131,7 +131,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.many',
-    title: 'many keys expire, each by a change of its own, and the others stay',
+    title: 'many keys expire, each with its own change, and the others remain',
     requires: ['advance'],
     async run({ store, advance }) {
       for (let i = 0; i < 200; i++) await put(store, `/a/${i}`, 'x', 0, i % 2 === 0 ? { ttlMs: 1000 + i } : {});
@@ -147,7 +147,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.expectations',
-    title: 'expectations about an expired key fail as about a deleted one',
+    title: 'an expectation of an expired key fails like that of a deleted one',
     requires: ['advance'],
     async run({ store, advance }) {
       const created = await put(store, '/a', 'x', 0, { ttlMs: 1000 });
@@ -159,7 +159,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.in-history',
-    title: 'an expired key stays readable at the revisions at which it lived',
+    title: 'an expired key is readable at the revisions at which it existed',
     requires: ['advance'],
     async run({ store, advance }) {
       const created = await put(store, '/a', 'x', 0, { ttlMs: 1000 });
@@ -171,7 +171,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
   {
     id: 'ttl.across-reopen',
-    title: 'a time to live outlasts the process, and overdue keys are deleted after the start',
+    title: 'a time to live persists across restarts, and overdue keys are deleted after the start',
     requires: ['advance', 'reopen', 'durable'],
     async run({ store, advance, reopen }) {
       await put(store, '/soon', 'x', 0, { ttlMs: 2000 });

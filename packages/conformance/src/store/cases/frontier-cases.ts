@@ -9,7 +9,7 @@ import { changesBetween, Watcher } from '../watcher.ts';
 export const frontierCases: readonly StoreCase[] = [
   {
     id: 'frontier.starts-at-after',
-    title: 'a new stream has the frontier it was asked to start from',
+    title: 'a new stream has the frontier from which it was requested',
     async run({ store }) {
       const first = await put(store, '/a', 'x');
       await put(store, '/a', 'y', first);
@@ -20,7 +20,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'frontier.never-ahead',
-    title: 'everything up to a frontier has been delivered with it',
+    title: 'all changes up to the frontier have been delivered',
     async run({ store }) {
       const after = await store.currentRevision();
       const watcher = await Watcher.open(store, after, { prevValue: true });
@@ -41,7 +41,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'frontier.never-ahead-in-narrow-range',
-    title: 'a frontier that moves for changes outside the range skips none inside',
+    title: 'a frontier that advances for changes outside the range skips none inside',
     async run({ store }) {
       const after = await store.currentRevision();
       const range = { start: '/in/', end: '/in0' };
@@ -58,7 +58,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'frontier.not-decreasing',
-    title: 'the frontiers of a stream only rise',
+    title: 'the frontier of a stream only rises',
     async run({ store }) {
       const watcher = await Watcher.open(store, await store.currentRevision());
       const writes = Array.from({ length: 500 }, (_, i) => put(store, `/a/${i}`, 'x'));
@@ -71,7 +71,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'advance.idle',
-    title: 'advanceTo the current revision resolves on an idle store, also when nothing is in range',
+    title: 'advanceTo the current revision resolves on an idle store, also with an empty range',
     async run({ store }) {
       const after = await store.currentRevision();
       const revision = await put(store, '/elsewhere', 'x');
@@ -95,7 +95,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'advance.after-write',
-    title: 'advanceTo the revision of an acknowledged write means that its change was delivered',
+    title: 'after advanceTo the revision of an acknowledged write, its change was delivered',
     async run({ store }) {
       const watcher = await Watcher.open(store, await store.currentRevision());
       for (let i = 0; i < 30; i++) {
@@ -108,7 +108,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'advance.not-before-write',
-    title: 'advanceTo a revision not yet given waits for it',
+    title: 'advanceTo a future revision waits for it',
     async run({ store }) {
       const now = await store.currentRevision();
       const watcher = await Watcher.open(store, now);
@@ -174,7 +174,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.resume-without-gap',
-    title: 'streams cut at any batch and resumed at their frontier together deliver everything once',
+    title: 'streams interrupted at any batch and resumed at their frontier together deliver everything once',
     async run({ store, seed }) {
       const random = new Random(seed);
       const start = await store.currentRevision();
@@ -199,7 +199,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.resume-at-every-revision',
-    title: 'a history cut at every revision gives two parts that fit',
+    title: 'the changes before and after any revision together are the whole history',
     async run({ store }) {
       const start = await store.currentRevision();
       const twin = await Twin.of(store);
@@ -213,7 +213,7 @@ export const frontierCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.resume-outside-range',
-    title: 'a frontier that moved through foreign changes is a place to resume as good as any',
+    title: 'a watch can be resumed at a frontier that advanced through changes outside its range',
     async run({ store }) {
       const range = { start: '/in/', end: '/in0' };
       const after = await store.currentRevision();

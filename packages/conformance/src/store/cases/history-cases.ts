@@ -23,7 +23,7 @@ export const historyCases: readonly StoreCase[] = [
   },
   {
     id: 'history.last-five-minutes',
-    title: 'changes younger than five minutes stay, however many they are',
+    title: 'changes younger than five minutes are retained, however many there are',
     requires: ['advance'],
     async run({ store, advance }) {
       const twin = await Twin.of(store);
@@ -39,7 +39,7 @@ export const historyCases: readonly StoreCase[] = [
   },
   {
     id: 'history.old-is-dropped',
-    title: 'changes older than the window are compacted by the store itself, and the compacted revision shows it',
+    title: 'the store compacts changes older than the window itself, and reports the compacted revision',
     requires: ['advance'],
     async run({ store, advance }) {
       const twin = await Twin.of(store);

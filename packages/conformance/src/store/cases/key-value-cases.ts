@@ -73,7 +73,7 @@ export const keyValueCases: readonly StoreCase[] = [
   valueCase('value.megabyte', 'a value of a megabyte comes back whole', () => Buffer.alloc(1 << 20, 'm')),
   {
     id: 'value.maximum',
-    title: 'a value of exactly the declared size is taken, one byte more is TooLarge',
+    title: 'a value of exactly the declared size is accepted, one byte more is TooLarge',
     async run({ store }) {
       const { maxValueBytes } = store.capabilities;
       const value = Buffer.alloc(maxValueBytes, 'z');
@@ -85,7 +85,7 @@ export const keyValueCases: readonly StoreCase[] = [
   },
   {
     id: 'value.sizes-in-a-row',
-    title: 'a key whose value grows and shrinks keeps each of its states',
+    title: 'each state of a key whose value grows and shrinks can be read',
     async run({ store }) {
       const sizes = [0, 1, 255, 256, 4000, 4096, 9000, 16_384, 100_000, 300, 0, 5000];
       const states: { revision: number; size: number }[] = [];
@@ -176,7 +176,7 @@ export const keyValueCases: readonly StoreCase[] = [
   ]),
   {
     id: 'key.maximum',
-    title: 'a key of exactly the declared size is taken everywhere',
+    title: 'a key of exactly the declared size is accepted by every method',
     async run({ store }) {
       const { maxKeyBytes } = store.capabilities;
       assert.ok(maxKeyBytes >= 1024);
@@ -209,7 +209,7 @@ export const keyValueCases: readonly StoreCase[] = [
   ),
   {
     id: 'key.prefix-range',
-    title: 'the range of a prefix holds exactly the keys that begin with it',
+    title: 'the range of a prefix contains exactly the keys with that prefix',
     async run({ store }) {
       const keys = [
         '/core/pods/ns1/a',

@@ -28,7 +28,7 @@ function everyCall(store: Store, signal?: AbortSignal): Record<string, () => Pro
 export const lifeCycleCases: readonly StoreCase[] = [
   {
     id: 'open.again',
-    title: 'an open store that is opened again is the same store, with its streams',
+    title: 'opening an open store returns the same store, and its streams continue',
     async run({ store }) {
       const identity = await store.identity();
       const revision = await put(store, '/a', 'x');
@@ -59,7 +59,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'abort.unused-signal',
-    title: 'a signal that is never aborted changes nothing',
+    title: 'a signal that is never aborted has no effect',
     async run({ store }) {
       const { signal } = new AbortController();
       await put(store, '/a', 'x');
@@ -71,7 +71,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'abort.shared-signal',
-    title: 'a signal that hundreds of calls share gets a bounded number of listeners, and none stays',
+    title: 'a signal that hundreds of calls share gets a bounded number of listeners, which are removed',
     async run({ store }) {
       const { signal } = new AbortController();
       let most = 0;
@@ -103,7 +103,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'abort.after-acknowledgement',
-    title: 'aborting after the answer has no effect',
+    title: 'aborting after the result has no effect',
     async run({ store }) {
       const controller = new AbortController();
       const options = { signal: controller.signal };
@@ -114,7 +114,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'abort.during-write',
-    title: 'a write aborted under way is acknowledged, refused, or fails with Timeout (not done) or OutcomeUnknown',
+    title: 'a write aborted in flight is acknowledged, rejected, or fails with Timeout (not done) or OutcomeUnknown',
     async run({ store }) {
       for (let i = 0; i < 40; i++) {
         const controller = new AbortController();
@@ -138,7 +138,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'abort.during-list',
-    title: 'a list aborted between its chunks fails with Timeout or is whole',
+    title: 'a list aborted between its chunks fails with Timeout or is complete',
     async run({ store }) {
       await Promise.all(Array.from({ length: 2500 }, (_, i) => put(store, `/k/${i}`, 'x')));
       const controller = new AbortController();
@@ -173,7 +173,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'close.idempotent',
-    title: 'close may be called again, also at the same time',
+    title: 'close may be called again, also concurrently',
     async run({ store }) {
       await put(store, '/a', 'x');
       await Promise.all([store.close(), store.close()]);
@@ -182,7 +182,7 @@ export const lifeCycleCases: readonly StoreCase[] = [
   },
   {
     id: 'close.ends-lists',
-    title: 'a list under way ends with Closed',
+    title: 'a list in progress ends with Closed',
     async run({ store }) {
       await Promise.all(Array.from({ length: 2500 }, (_, i) => put(store, `/k/${i}`, 'x')));
       const iterator = store.list(everything)[Symbol.asyncIterator]();

@@ -42,7 +42,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.bounds',
-    title: 'a range includes its start, or not when exclusive, and never its end',
+    title: 'a range includes its start, unless it is exclusive, and never its end',
     async run({ store }) {
       for (const key of ['/a', '/b', '/c', '/d']) await put(store, key, 'x');
       assert.deepEqual((await listAll(store, { start: '/b', end: '/d' })).keys, ['/b', '/c']);
@@ -54,7 +54,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.no-prefix-bleed',
-    title: 'siblings that begin alike stay apart',
+    title: 'sibling keys with a common prefix are separate',
     async run({ store }) {
       for (const key of ['/pods/ns1/a', '/pods/ns10/a', '/pods/ns1-x/a', '/podsx/ns1/a', '/pods/ns1'])
         await put(store, key, 'x');
@@ -64,7 +64,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.entries-complete',
-    title: 'listed entries are those that get returns',
+    title: 'listed entries equal those of get',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       await put(store, '/a', 'y', created);
@@ -89,7 +89,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.limit',
-    title: 'a limit is kept exactly, and `more` reports whether keys follow in the range',
+    title: 'a limit is exact, and `more` reports whether keys follow in the range',
     async run({ store }) {
       await fill(store, 10);
       for (const [limit, count, more] of [
@@ -112,7 +112,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.pages',
-    title: 'pages of any size put together are the whole list',
+    title: 'pages of any size together are the whole list',
     async run({ store }) {
       const keys = await fill(store, 50);
       for (const size of [1, 2, 7, 10, 49, 50, 51])
@@ -121,7 +121,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.large',
-    title: 'a list of thousands comes whole, in order, at one revision',
+    title: 'a list of thousands of entries is complete, in order, at one revision',
     async run({ store }) {
       const keys = await fill(store, 3500);
       assert.deepEqual((await listAll(store, everything)).keys, keys);
@@ -132,7 +132,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.large-values',
-    title: 'a list of large values comes whole',
+    title: 'a list of large values is complete',
     async run({ store }) {
       for (let i = 0; i < 24; i++)
         await put(store, `/k/${String(i).padStart(2, '0')}`, Buffer.alloc(200_000, String(i)));
@@ -144,7 +144,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.snapshot-under-writes',
-    title: 'writes between its chunks do not change a list that has begun',
+    title: 'writes between its chunks do not change a list',
     async run({ store }) {
       const keys = await fill(store, 2500);
       const seen: string[] = [];
@@ -170,7 +170,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.early-break',
-    title: 'a list may be left after its first chunk',
+    title: 'a list may be abandoned after its first chunk',
     async run({ store }) {
       await fill(store, 2500);
       for (let i = 0; i < 20; i++) {
@@ -185,7 +185,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.sees-acknowledged',
-    title: 'a list that begins after a write was acknowledged has it',
+    title: 'a list that starts after a write was acknowledged contains it',
     async run({ store }) {
       for (let i = 0; i < 20; i++) {
         const revision = await put(store, `/a/${String(i).padStart(2, '0')}`, 'x');
@@ -197,7 +197,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'list.no-torn-state',
-    title: 'a list beside concurrent writers is exactly the state of its revision',
+    title: 'a list concurrent with writers has exactly the state of its revision',
     async run({ store, seed }) {
       const base = await store.currentRevision();
       const random = new Random(seed);
@@ -221,7 +221,7 @@ export const listCases: readonly StoreCase[] = [
   },
   {
     id: 'get.values-independent',
-    title: 'a value handed out stays as it is when the key changes',
+    title: 'a returned value does not change when the key changes',
     async run({ store }) {
       const created = await put(store, '/a', 'first value');
       const { entry } = await store.get('/a');

@@ -93,18 +93,18 @@ async function sideBySide(store: Store, random: Random, writers: number, writes:
 export const modelCases: readonly StoreCase[] = [
   {
     id: 'model.random-operations',
-    title: 'random writes, reads, watches and compactions answer as the model does',
+    title: 'random writes, reads, watches and compactions have the results of the model',
     run: (context) => randomOperations(context, 400, false),
   },
   {
     id: 'model.random-operations-and-restarts',
-    title: 'random calls answer as the model does, over restarts',
+    title: 'random calls have the results of the model, across restarts',
     requires: ['reopen', 'durable'],
     run: (context) => randomOperations(context, 250, true),
   },
   {
     id: 'model.concurrent-history',
-    title: 'the history of concurrent writers is one order that explains every answer',
+    title: 'the history of concurrent writers is linearizable',
     async run({ store, seed }) {
       const model = new StoreModel(await store.currentRevision());
       const start = model.revision;

@@ -23,7 +23,7 @@ async function busyTwin(store: Store, seed: number, writes: number): Promise<Twi
 export const pastCases: readonly StoreCase[] = [
   {
     id: 'list.pages-under-writes',
-    title: 'pages at a pinned revision show that state while keys come, change and go between them',
+    title: 'pages at a pinned revision have that state while keys are created, changed and deleted between them',
     async run({ store, seed }) {
       const random = new Random(seed);
       const twin = await busyTwin(store, seed, 40);
@@ -87,7 +87,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'list.future-revision',
-    title: 'a list at a revision not yet given is FutureRevision',
+    title: 'a list at a future revision is FutureRevision',
     async run({ store }) {
       const revision = await put(store, '/a', 'x');
       await failsWith('FutureRevision', () => listAll(store, everything, { revision: revision + 1000 }));
@@ -125,7 +125,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'get.future-revision',
-    title: 'a get at a revision not yet given is FutureRevision',
+    title: 'a get at a future revision is FutureRevision',
     async run({ store }) {
       const revision = await put(store, '/a', 'x');
       await failsWith('FutureRevision', () => store.get('/a', { revision: revision + 1000 }));

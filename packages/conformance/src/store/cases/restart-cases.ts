@@ -8,7 +8,7 @@ import { changesBetween, Watcher } from '../watcher.ts';
 export const restartCases: readonly StoreCase[] = [
   {
     id: 'close.finishes-writes',
-    title: 'writes under way are acknowledged and kept, or fail with Closed',
+    title: 'writes in flight are acknowledged and persisted, or fail with Closed',
     requires: ['reopen', 'durable'],
     async run({ store, reopen }) {
       const writes = Array.from({ length: 100 }, (_, i) =>
@@ -70,7 +70,7 @@ export const restartCases: readonly StoreCase[] = [
   },
   {
     id: 'reopen.history',
-    title: 'history outlasts a restart: reads and watches of old revisions have the same results',
+    title: 'history persists across a restart: reads and watches of old revisions have the same results',
     requires: ['reopen', 'durable'],
     async run({ store, reopen }) {
       const twin = await Twin.of(store);
@@ -91,7 +91,7 @@ export const restartCases: readonly StoreCase[] = [
   },
   {
     id: 'reopen.revisions-continue',
-    title: 'no revision is given twice, over many restarts',
+    title: 'no revision is assigned twice, over many restarts',
     requires: ['reopen', 'durable'],
     async run({ store, reopen }) {
       let current = store;
@@ -111,7 +111,7 @@ export const restartCases: readonly StoreCase[] = [
   },
   {
     id: 'reopen.compaction',
-    title: 'the bound of history outlasts a restart',
+    title: 'the compacted revision persists across a restart',
     requires: ['reopen', 'durable'],
     async run({ store, reopen }) {
       const twin = await Twin.of(store);
@@ -149,7 +149,7 @@ export const restartCases: readonly StoreCase[] = [
   },
   {
     id: 'kill.acknowledged-writes',
-    title: 'acknowledged writes, their revisions and their history survive the death of the process',
+    title: 'acknowledged writes, their revisions and their history persist when the process is killed',
     requires: ['killAndReopen', 'durable'],
     async run({ store, killAndReopen }) {
       const twin = await Twin.of(store);

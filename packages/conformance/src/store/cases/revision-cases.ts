@@ -15,7 +15,7 @@ export const revisionCases: readonly StoreCase[] = [
   },
   {
     id: 'identity.stable-while-open',
-    title: 'a store keeps its identity and has an epoch of at least one',
+    title: 'a store has a constant identity and an epoch of at least one',
     async run({ store }) {
       const first = await store.identity();
       await put(store, '/a', 'x');
@@ -26,7 +26,7 @@ export const revisionCases: readonly StoreCase[] = [
   },
   {
     id: 'identity.distinct-stores',
-    title: 'two stores have different identities and nothing in common',
+    title: 'two stores have different identities and share no data',
     async run({ store, another }) {
       const other = await another();
       assert.notEqual((await other.identity()).storeId, (await store.identity()).storeId);
@@ -142,7 +142,7 @@ export const revisionCases: readonly StoreCase[] = [
   },
   {
     id: 'revision.real-time-order',
-    title: 'a write that begins after another one ended has the greater revision, whatever else is in flight',
+    title: 'a write that starts after another one ended has the greater revision, whatever else is in flight',
     async run({ store }) {
       const noise = Array.from({ length: 64 }, (_, i) => put(store, `/noise/${i}`, 'n'));
       let last = 0;

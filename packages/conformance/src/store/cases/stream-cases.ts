@@ -32,7 +32,7 @@ export const streamCases: readonly StoreCase[] = [
   },
   {
     id: 'stream.close-is-own',
-    title: 'closing one stream leaves the others',
+    title: 'closing one stream does not affect others',
     async run({ store }) {
       const after = await store.currentRevision();
       const [one, two] = [await Watcher.open(store, after), await Watcher.open(store, after)];
@@ -100,7 +100,7 @@ export const streamCases: readonly StoreCase[] = [
   },
   {
     id: 'stream.many-opened-and-closed',
-    title: 'hundreds of streams opened and closed leave the store as it was',
+    title: 'opening and closing hundreds of streams does not affect the store',
     async run({ store }) {
       const after = await store.currentRevision();
       for (let i = 0; i < 300; i++) {

@@ -8,7 +8,7 @@ import { changesBetween, Watcher } from '../watcher.ts';
 export const watchCases: readonly StoreCase[] = [
   {
     id: 'watch.types-in-order',
-    title: 'create, update, delete and create again arrive in order with their entries',
+    title: 'create, update, delete and another create are delivered in order with their entries',
     async run({ store }) {
       const after = await store.currentRevision();
       const a = await put(store, '/a', 'x');
@@ -29,7 +29,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.live',
-    title: 'a watch that waits gets what is written later',
+    title: 'a waiting watch receives later writes',
     async run({ store }) {
       const watcher = await Watcher.open(store, await store.currentRevision());
       for (let i = 0; i < 10; i++) {
@@ -44,7 +44,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.only-after',
-    title: 'nothing at or before the given revision is delivered',
+    title: 'no change at or before the given revision is delivered',
     async run({ store }) {
       await put(store, '/a', 'x');
       const after = await put(store, '/b', 'x');
@@ -71,7 +71,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.range',
-    title: 'changes outside the range are not delivered, siblings that begin alike included',
+    title: 'changes outside the range are not delivered, including siblings with a common prefix',
     async run({ store }) {
       const after = await store.currentRevision();
       const { model } = await busy(store, 60);
@@ -93,7 +93,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.future-revision',
-    title: 'a watch from a revision not yet given delivers only what comes after it',
+    title: 'a watch from a future revision delivers only changes after it',
     async run({ store }) {
       const now = await put(store, '/a/now', 'x');
       for (const ahead of [1, 2, 5, 100]) {
@@ -110,7 +110,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.old-values',
-    title: 'a change carries the value of its revision, however often the key changed since',
+    title: 'a change contains the value of its revision, however often the key changed since',
     async run({ store }) {
       const after = await store.currentRevision();
       let expect = 0;
@@ -124,7 +124,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.refused-writes-invisible',
-    title: 'a refused write is not a change',
+    title: 'a rejected write is not a change',
     async run({ store }) {
       const after = await put(store, '/a', 'x');
       const watcher = await Watcher.open(store, after);
@@ -152,7 +152,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.prev-when-asked',
-    title: 'prev is there for updates and deletes when asked for, and not otherwise',
+    title: 'updates and deletes have a prev when it is requested, and not otherwise',
     async run({ store }) {
       const after = await store.currentRevision();
       const a = await put(store, '/a', 'x');
@@ -174,7 +174,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.prev-live',
-    title: 'a live change carries its prev as well as one from history',
+    title: 'a live change has the same prev as one from history',
     async run({ store }) {
       const a = await put(store, '/a', 'x');
       const watcher = await Watcher.open(store, a, { prevValue: true });
@@ -190,7 +190,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.prev-older-than-start',
-    title: 'prev is there also when it was written long before the watch began',
+    title: 'prev is present also when it was written long before the watch started',
     async run({ store }) {
       const created = await put(store, '/a', 'old');
       for (let i = 0; i < 50; i++) await put(store, `/b/${i}`, 'x');
@@ -202,7 +202,7 @@ export const watchCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.prev-of-previous-life',
-    title: 'a create has no prev, though the key existed before',
+    title: 'a create has no prev, also when the key existed before',
     async run({ store }) {
       const a = await put(store, '/a', 'x');
       const b = await remove(store, '/a', a);

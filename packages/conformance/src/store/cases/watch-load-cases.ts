@@ -22,7 +22,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.concurrent-writes',
-    title: 'a watch beside concurrent writers delivers every change once, ascending',
+    title: 'a watch concurrent with writers delivers every change once, in ascending order',
     async run({ store }) {
       const after = await store.currentRevision();
       const watcher = await Watcher.open(store, after, { prevValue: true });
@@ -40,7 +40,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.backlog',
-    title: 'a backlog of thousands arrives whole and in order',
+    title: 'a backlog of thousands of changes is delivered completely and in order',
     async run({ store }) {
       const after = await store.currentRevision();
       const revisions = await Promise.all(
@@ -56,7 +56,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.large-values',
-    title: 'changes with large values arrive whole',
+    title: 'changes with large values are delivered completely',
     async run({ store }) {
       const after = await store.currentRevision();
       let expect = 0;
@@ -69,7 +69,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.many-watchers-agree',
-    title: 'many watchers of the same range see the same',
+    title: 'many watchers of the same range receive the same changes',
     async run({ store }) {
       const after = await store.currentRevision();
       const watchers = await Promise.all(
@@ -85,7 +85,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.slow-among-fast',
-    title: 'a watcher that does not pull delays no other and misses nothing',
+    title: 'a watcher that does not pull delays no other watcher and misses nothing',
     async run({ store }) {
       const after = await store.currentRevision();
       const slow = await Watcher.open(store, after, { prevValue: true });
@@ -103,7 +103,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.different-ranges',
-    title: 'watchers of different ranges each get exactly their own',
+    title: 'watchers of different ranges receive exactly the changes of their range',
     async run({ store }) {
       const after = await store.currentRevision();
       const ranges = keys.map((key) => ({ start: key, end: `${key}0` }));
@@ -118,7 +118,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.starts-during-writes',
-    title: 'watches that begin while writers run have neither gap nor overlap with what was before',
+    title: 'watches that start during writes have neither a gap nor an overlap with earlier changes',
     async run({ store }) {
       const start = await store.currentRevision();
       let writing = true;
@@ -149,7 +149,7 @@ export const watchLoadCases: readonly StoreCase[] = [
   },
   {
     id: 'watch.list-then-watch',
-    title: 'a list and a watch from its revision together are the state, whatever is written meanwhile',
+    title: 'a list and a watch from its revision together result in the state, whatever is written meanwhile',
     async run({ store }) {
       const twin = await Twin.of(store);
       for (let round = 0; round < 10; round++) {

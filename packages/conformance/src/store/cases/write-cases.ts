@@ -18,7 +18,7 @@ async function race(results: readonly Promise<WriteResult>[]): Promise<{ winner:
 export const writeCases: readonly StoreCase[] = [
   {
     id: 'write.create',
-    title: 'a create reports its revision as createRevision and is read back',
+    title: 'a create returns its revision as createRevision and can be read',
     async run({ store }) {
       const result = await store.write({ op: 'put', key: '/a', value: bytes('x'), expect: 0 });
       assert.ok(result.ok);
@@ -33,7 +33,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.create-existing',
-    title: 'a create of an existing key is refused with the entry in its way',
+    title: 'a create of an existing key is rejected with the existing entry',
     async run({ store }) {
       const revision = await put(store, '/a', 'x');
       const answer = refused(await store.write({ op: 'put', key: '/a', value: bytes('y'), expect: 0 }));
@@ -43,7 +43,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.update',
-    title: 'an update keeps createRevision and moves modRevision',
+    title: 'an update keeps createRevision and changes modRevision',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const result = await store.write({ op: 'put', key: '/a', value: bytes('y'), expect: created });
@@ -57,7 +57,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.update-stale',
-    title: 'an update that expects an older modRevision is refused with the current entry',
+    title: 'an update that expects an older modRevision is rejected with the current entry',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const updated = await put(store, '/a', 'y', created);
@@ -67,7 +67,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.update-missing',
-    title: 'an update of a key that does not exist is refused without an entry',
+    title: 'an update of a key that does not exist is rejected without an entry',
     async run({ store }) {
       const revision = await put(store, '/b', 'x');
       assert.equal(
@@ -79,7 +79,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.update-future',
-    title: 'an update that expects a revision not yet given is refused',
+    title: 'an update that expects a future revision is rejected',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       refused(await store.write({ op: 'put', key: '/a', value: bytes('y'), expect: created + 1 }));
@@ -88,7 +88,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.update-other-keys-revision',
-    title: 'the revision of another key is not an expectation that holds',
+    title: 'an update that expects the revision of another key is rejected',
     async run({ store }) {
       await put(store, '/a', 'x');
       const other = await put(store, '/b', 'x');
@@ -117,7 +117,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.delete-stale',
-    title: 'a delete that expects an older modRevision is refused and deletes nothing',
+    title: 'a delete that expects an older modRevision is rejected and deletes nothing',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const updated = await put(store, '/a', 'y', created);
@@ -130,7 +130,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.delete-missing',
-    title: 'a delete of a key that does not exist is refused, also when it expects absence',
+    title: 'a delete of a key that does not exist is rejected, also when it expects absence',
     async run({ store }) {
       const revision = await put(store, '/b', 'x');
       for (const expect of [0, revision]) {
@@ -142,7 +142,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.delete-twice',
-    title: 'the second delete of a key is refused',
+    title: 'the second delete of a key is rejected',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const deleted = await remove(store, '/a', created);
@@ -152,7 +152,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.recreate',
-    title: 'a key created again has a new createRevision, and expectations of its earlier life do not hold',
+    title: 'a key created again has a new createRevision, and expectations of previous revisions fail',
     async run({ store }) {
       const first = await put(store, '/a', 'x');
       await remove(store, '/a', first);
@@ -165,7 +165,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.expect-create-revision',
-    title: 'the expectation is about modRevision, not createRevision',
+    title: 'the expectation refers to modRevision, not to createRevision',
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const updated = await put(store, '/a', 'y', created);
@@ -175,7 +175,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.race-create',
-    title: 'of many concurrent creates of one key exactly one wins, and its value stays',
+    title: 'of many concurrent creates of one key exactly one succeeds, and its value persists',
     async run({ store }) {
       const { winner, revision } = await race(
         Array.from({ length: 50 }, (_, i) => store.write({ op: 'put', key: '/a', value: bytes(`v${i}`), expect: 0 })),
@@ -187,7 +187,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.race-update',
-    title: 'of many concurrent updates of one revision exactly one wins',
+    title: 'of many concurrent updates of one revision exactly one succeeds',
     async run({ store }) {
       let expect = await put(store, '/a', 'x');
       for (let round = 0; round < 5; round++) {
@@ -203,7 +203,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.race-delete',
-    title: 'of many concurrent deletes of one revision exactly one wins',
+    title: 'of many concurrent deletes of one revision exactly one succeeds',
     async run({ store }) {
       const expect = await put(store, '/a', 'x');
       await race(Array.from({ length: 20 }, () => store.write({ op: 'delete', key: '/a', expect })));
@@ -212,7 +212,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.race-put-delete',
-    title: 'of a put and a delete of the same revision exactly one wins',
+    title: 'of a put and a delete of the same revision exactly one succeeds',
     async run({ store }) {
       for (let round = 0; round < 10; round++) {
         const key = `/a/${round}`;
@@ -229,7 +229,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.race-losers-see-winner',
-    title: 'a refused writer gets an entry that can have been the reason, at a revision not before it',
+    title: 'a rejected write returns an entry newer than the expected revision',
     async run({ store }) {
       const expect = await put(store, '/a', 'x');
       const results = await Promise.all(
@@ -262,7 +262,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.pipelined-same-key',
-    title: 'writes of one key sent without waiting take effect in the order of their revisions',
+    title: 'concurrent writes of one key take effect in the order of their revisions',
     async run({ store }) {
       const created = await put(store, '/a', 'start');
       const attempts = [0, created, created + 1, created + 2, created, created + 3];
@@ -283,7 +283,7 @@ export const writeCases: readonly StoreCase[] = [
   },
   {
     id: 'write.read-your-write',
-    title: 'every read that begins after a write was acknowledged sees it',
+    title: 'every read that starts after a write was acknowledged returns it',
     async run({ store }) {
       let expect = 0;
       for (let i = 0; i < 50; i++) {

@@ -11,7 +11,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a consistent get misses what another client had already seen in a watch',
+    title: 'a consistent get misses what another client had already observed in a watch',
     invariant: 'I5',
     write(s) {
       const { a4 } = start(s);
@@ -23,7 +23,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a consistent get finds nothing where there is something',
+    title: 'a consistent get does not find an existing object',
     invariant: 'I5',
     write(s) {
       start(s);
@@ -31,7 +31,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a consistent get shows a deleted object',
+    title: 'a consistent get returns a deleted object',
     invariant: 'I5',
     write(s) {
       const { b3 } = start(s);
@@ -48,7 +48,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a get shows a state from the future',
+    title: 'a get returns a state from the future',
     invariant: 'I3',
     write(s) {
       start(s);
@@ -59,7 +59,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a get brings another object',
+    title: 'a get returns another object',
     invariant: 'I5',
     write(s) {
       const { b3 } = start(s);
@@ -67,7 +67,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a stale consistent list, honest about its revision',
+    title: 'a stale consistent list with its true revision',
     invariant: 'I5',
     write(s) {
       const { a2, b3 } = start(s);
@@ -75,7 +75,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a stale consistent list that claims a newer revision',
+    title: 'a stale consistent list with a newer revision',
     invariant: 'I5',
     write(s) {
       const { a2, b3 } = start(s);
@@ -83,7 +83,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'time goes back for a client that moves to another server',
+    title: 'the state goes back for a client that switches to another server',
     invariant: 'I5',
     write(s) {
       const { a2, a4, b3 } = start(s);
@@ -100,7 +100,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a list shows a deleted object',
+    title: 'a list contains a deleted object',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -117,7 +117,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a list shows an object twice',
+    title: 'a list contains an object twice',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -125,7 +125,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a list with a selector shows what does not match',
+    title: 'a list with a selector contains an object that does not match',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -133,7 +133,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an exact list is of another revision',
+    title: 'an exact list has another revision',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -141,7 +141,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an exact list shows the present under the old revision',
+    title: 'an exact list contains the current state under the old revision',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -157,7 +157,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a list of a revision that nobody had begun to write',
+    title: 'a list of a revision whose write had not begun',
     invariant: 'I5',
     write(s) {
       const { a4, b3 } = start(s);
@@ -166,7 +166,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'pages of one list are of different revisions',
+    title: 'pages of one list have different revisions',
     invariant: 'I9',
     write(s) {
       const { a4, b3 } = start(s);
@@ -174,7 +174,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'the second page shows what came after the first one, under its revision',
+    title: 'the second page contains changes after the first one, under its revision',
     invariant: 'I9',
     write(s) {
       const { a4, b3 } = start(s);
@@ -191,7 +191,7 @@ export const badReads: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an object falls between two pages',
+    title: 'an object is missing between two pages',
     invariant: 'I9',
     write(s) {
       const { a4, b3 } = start(s);

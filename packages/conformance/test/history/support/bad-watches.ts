@@ -12,7 +12,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch drops the last event although it was given time',
+    title: 'a watch drops the last event although it had time to deliver it',
     invariant: 'I6',
     write(s) {
       const { a2, b3 } = start(s);
@@ -21,7 +21,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch shows an event twice',
+    title: 'a watch delivers an event twice',
     invariant: 'I6',
     write(s) {
       const { a2, b3 } = start(s);
@@ -46,7 +46,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a resumed watch has a hole',
+    title: 'a resumed watch has a gap',
     invariant: 'I6',
     write(s) {
       const { a2, b3 } = start(s);
@@ -56,7 +56,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch is resumed further on than it had come',
+    title: 'a watch is resumed after a revision that it had not reached',
     invariant: 'I8',
     write(s) {
       const { a2 } = start(s);
@@ -66,7 +66,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch that begins at a revision shows that revision itself',
+    title: 'a watch that starts after a revision delivers that revision itself',
     invariant: 'I6',
     write(s) {
       const { b3, a4 } = start(s);
@@ -74,7 +74,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch from a future revision shows older events',
+    title: 'a watch from a future revision delivers older events',
     invariant: 'I6',
     write(s) {
       const { a4 } = start(s);
@@ -82,7 +82,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an update is shown as ADDED',
+    title: 'an update is delivered as ADDED',
     invariant: 'I6',
     write(s) {
       const { a2, b3, a4 } = start(s);
@@ -90,7 +90,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an object that enters a selector is shown as MODIFIED',
+    title: 'an object that begins to match a selector is delivered as MODIFIED',
     invariant: 'I6',
     write(s) {
       start(s);
@@ -99,7 +99,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an object that leaves a selector is not taken away',
+    title: 'an object that ceases to match a selector is not deleted',
     invariant: 'I6',
     write(s) {
       start(s);
@@ -109,7 +109,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an object that leaves a selector is shown in its new state',
+    title: 'an object that ceases to match a selector is deleted with its new state',
     invariant: 'I6',
     write(s) {
       start(s);
@@ -118,7 +118,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch with a selector shows what does not match',
+    title: 'a watch with a selector delivers an object that does not match',
     invariant: 'I6',
     write(s) {
       const { a2, b3 } = start(s);
@@ -126,7 +126,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an event shows the content of another revision',
+    title: 'an event contains the state of another revision',
     invariant: 'I6',
     write(s) {
       const { a2, b3, a4 } = start(s);
@@ -138,7 +138,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a deletion shows an older state than the last one',
+    title: 'a deletion contains an older state than the last one',
     invariant: 'I6',
     write(s) {
       const { a2 } = start(s);
@@ -146,7 +146,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'two watches disagree about one revision',
+    title: 'two watches contradict each other about one revision',
     invariant: 'I3',
     write(s) {
       const { b3 } = start(s);
@@ -155,7 +155,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'split brain: two servers give one revision to two states of one object',
+    title: 'split brain: two servers assign one revision to two states of one object',
     invariant: 'I3',
     write(s) {
       const { a4 } = start(s);
@@ -183,7 +183,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a bookmark of a revision that nobody had begun to write',
+    title: 'a bookmark of a revision whose write had not begun',
     invariant: 'I7',
     write(s) {
       start(s);
@@ -200,7 +200,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a fresh watch that runs its time shows nothing where there always was something',
+    title: 'a fresh watch until its timeout delivers nothing although an object always existed',
     invariant: 'I6',
     write(s) {
       start(s);
@@ -238,7 +238,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a revision is said to be gone while it must be kept',
+    title: 'a revision is reported as gone while it must be retained',
     invariant: 'I8',
     write(s) {
       start(s);
@@ -246,7 +246,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a revision is said to be gone after the store let go of what is before it alone',
+    title: 'a revision is reported as gone although only earlier ones were released',
     invariant: 'I8',
     write(s) {
       start(s);
@@ -256,7 +256,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a revision is said to be gone before the store was told to let go of it',
+    title: 'a revision is reported as gone before it was released',
     invariant: 'I8',
     write(s) {
       start(s);
@@ -266,7 +266,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch that has seen what is kept ends because older history is gone',
+    title: 'a watch that has reached retained revisions ends because older history is gone',
     invariant: 'I8',
     write(s) {
       const { a2, b3, a4 } = start(s);
@@ -276,7 +276,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a watch whose initial state is told to be complete ends because older history is gone',
+    title: 'a watch with a complete initial state ends because older history is gone',
     invariant: 'I8',
     write(s) {
       const { b3, a4 } = start(s);
@@ -286,7 +286,7 @@ export const badWatches: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an exact list is said to be gone while it must be kept',
+    title: 'an exact list is reported as gone while it must be retained',
     invariant: 'I8',
     write(s) {
       start(s);

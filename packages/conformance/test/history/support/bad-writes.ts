@@ -25,7 +25,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an acknowledged update was lost on restart: the next one is on the condition of the state before it',
+    title: 'an acknowledged update was lost on restart: the next one succeeds on the condition of the previous state',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -51,7 +51,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a revision is given twice, to different keys',
+    title: 'a revision is assigned twice, to different keys',
     invariant: 'I3',
     write(s) {
       start(s);
@@ -97,7 +97,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a write is seen before it began',
+    title: 'a write is visible before it began',
     invariant: 'I3',
     write(s) {
       start(s);
@@ -111,7 +111,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'two winners of one condition',
+    title: 'two writes succeed on one condition',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -120,7 +120,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'two winners of one creation',
+    title: 'two creations of one name succeed',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -146,7 +146,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an update of something that had been deleted',
+    title: 'an update of a deleted object succeeds',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -155,7 +155,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a condition refused although the named revision was current all the time',
+    title: 'a condition is rejected although the named revision was current all the time',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -163,7 +163,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a creation refused although the name was free all the time',
+    title: 'a creation is rejected although the name was free all the time',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -171,7 +171,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an update answered with not found although the object was there all the time',
+    title: 'an update is NotFound although the object existed all the time',
     invariant: 'I4',
     write(s) {
       start(s);
@@ -179,7 +179,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a refused write takes effect',
+    title: 'a rejected write takes effect',
     invariant: 'I2',
     write(s) {
       start(s);
@@ -197,7 +197,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a write that nobody asked for',
+    title: 'a write that no client requested',
     invariant: 'I2',
     write(s) {
       const { b3 } = start(s);
@@ -208,7 +208,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a deletion that nobody asked for',
+    title: 'a deletion that no client requested',
     invariant: 'I2',
     write(s) {
       const { b3 } = start(s);
@@ -216,7 +216,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a deleted object comes back',
+    title: 'a deleted object reappears',
     invariant: 'I2',
     write(s) {
       const { b3 } = start(s);
@@ -225,7 +225,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'a patch forgets a field that another writer set',
+    title: 'a patch drops a field that another writer set',
     invariant: 'I1',
     write(s) {
       start(s);
@@ -234,7 +234,7 @@ export const badWrites: readonly BadHistory[] = [
     },
   },
   {
-    title: 'an update leaves other labels than asked for',
+    title: 'an update results in other labels than requested',
     invariant: 'I1',
     write(s) {
       start(s);
