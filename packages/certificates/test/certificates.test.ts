@@ -66,7 +66,7 @@ test('an authority issues certificates with the requested names, usages and vali
 });
 
 openssl(
-  'openssl accepts the chains and the revocation lists of authorities, its own RSA authority included',
+  'openssl accepts the chains and the revocation lists of authorities, including an RSA authority of openssl',
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'keelson-certificates-'));
     t.teardown(() => rmSync(folder, { recursive: true }));

@@ -189,7 +189,7 @@ function mayMakeDevices(): boolean {
   t.false(existsSync(join(root, 'dev/loop')));
 });
 
-asRoot('a copy has owners, modes, links, pipes and names like the image itself', async (t) => {
+asRoot('a copy has the owners, modes, links, pipes and names of the image', async (t) => {
   const root = await rootOf(t, [
     file('su', 'x', { uid: 5, gid: 6, mode: 0o4755 }),
     hardLink('again', 'su'),

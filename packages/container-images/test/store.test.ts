@@ -37,12 +37,12 @@ test('progress is reported while an image is unpacked and while its files are mo
   const registry = await openRegistry(t);
   const files = Array.from({ length: 500 }, (_, position) => ({ name: `dir/f${position}`, content: '' }));
   registry.add('app:1', { layers: [layerOf([{ name: 'dir/', type: '5' }]), layerOf(files)] });
-  let heard = 0;
+  let reports = 0;
   const onProgress = ({ receivedBytes, totalBytes }: PullProgress) => {
-    if (receivedBytes === totalBytes) heard += 1;
+    if (receivedBytes === totalBytes) reports += 1;
   };
   await (await openStore(t)).pullImage(`${registry.host}/app:1`, { onProgress });
-  t.true(heard > 500, `${heard}`);
+  t.true(reports > 500, `${reports}`);
 });
 
 test('layers are fetched concurrently, up to the limit of the options', async (t) => {
@@ -63,11 +63,11 @@ test('an image that several callers request concurrently is pulled once, and all
   const registry = await openRegistry(t, { stallAfter: 1000 });
   registry.add('app:1', { layers: [big('a')] });
   const store = await openStore(t);
-  const heard = [0, 0, 0];
-  const pulls = heard.map((_, position) =>
+  const reports = [0, 0, 0];
+  const pulls = reports.map((_, position) =>
     store.pullImage(`${registry.host}/app:1`, {
       onProgress: () => {
-        heard[position] = (heard[position] ?? 0) + 1;
+        reports[position] = (reports[position] ?? 0) + 1;
       },
     }),
   );
@@ -75,7 +75,7 @@ test('an image that several callers request concurrently is pulled once, and all
   registry.behave({ stallAfter: undefined });
   t.is(new Set(await Promise.all(pulls)).size, 1);
   t.deepEqual([registry.count(/manifests/), registry.count(/blobs/)], [1, 2]);
-  t.true(heard.every((count) => count > 1));
+  t.true(reports.every((count) => count > 1));
 });
 
 test('layers that images share are fetched once, sequentially and concurrently', async (t) => {

@@ -94,7 +94,7 @@ test('plugins receive the capability arguments that they declare, and no others'
   await network.remove(request);
   await network.add({ ...request, sandboxId: 's2' });
   const calls = await bench.calls();
-  const told = (plugin: string, command: string) =>
+  const received = (plugin: string, command: string) =>
     calls
       .filter((call) => call.plugin === plugin && call.command === command)
       .map(({ stdin }) => stdin['runtimeConfig']);
@@ -109,10 +109,10 @@ test('plugins receive the capability arguments that they declare, and no others'
     bandwidth: { ingressRate: 1_000_000, ingressBurst: 2 ** 31 - 1 },
     dns: { servers: ['10.0.0.10'], searches: ['svc'], options: ['ndots:5'] },
   };
-  t.deepEqual(told('ports', 'ADD'), [ports, undefined]);
-  t.deepEqual(told('all', 'ADD'), [all, { ipRanges: [[{ subnet: '10.9.1.0/24' }]] }], 'sandboxes from now on');
-  t.deepEqual([told('ports', 'DEL'), told('all', 'DEL')], [[ports], [all]], 'taken back as it was made');
-  t.deepEqual(told('none', 'ADD'), [undefined, undefined]);
+  t.deepEqual(received('ports', 'ADD'), [ports, undefined]);
+  t.deepEqual(received('all', 'ADD'), [all, { ipRanges: [[{ subnet: '10.9.1.0/24' }]] }], 'sandboxes from now on');
+  t.deepEqual([received('ports', 'DEL'), received('all', 'DEL')], [[ports], [all]], 'DEL has the arguments of ADD');
+  t.deepEqual(received('none', 'ADD'), [undefined, undefined]);
   t.true(calls.every(({ stdin }) => !('capabilities' in stdin)));
 });
 

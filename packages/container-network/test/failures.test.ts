@@ -202,13 +202,13 @@ test('an invalid record causes a warning and does not prevent the removal', asyn
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', list('one'));
-  const said: string[] = [];
-  const logger: Logger = { ...silentLogger, warn: (message) => void said.push(message) };
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
   const network = bench.open({ logger });
   await network.add(request);
   await writeFile(join(bench.stateDir, 'sandboxes', 's1.json'), '{"list":');
   await network.remove(request);
-  t.deepEqual(said, ['invalid record of a sandbox network']);
+  t.deepEqual(warnings, ['invalid record of a sandbox network']);
   t.deepEqual(await records(bench), []);
 });
 
@@ -266,14 +266,14 @@ test('a plugin that hangs is killed with all its child processes, and DEL is cal
 test('a caller may abort an operation or set a shorter deadline', async (t) => {
   t.timeout(30_000);
   const { bench, pids, begun } = await hanging(t);
-  const giveUp = new AbortController();
+  const controller = new AbortController();
   const network = bench.open();
-  const adding = network.add(request, { signal: giveUp.signal });
+  const adding = network.add(request, { signal: controller.signal });
   await begun();
-  giveUp.abort();
+  controller.abort();
   await t.throwsAsync(adding, { code: 'Aborted' });
   await gone(await pids());
   await t.throwsAsync(network.add(request, { timeoutMs: 300 }), { code: 'DeadlineExceeded' });
-  await t.throwsAsync(network.add(request, { signal: giveUp.signal }), { code: 'Aborted' });
+  await t.throwsAsync(network.add(request, { signal: controller.signal }), { code: 'Aborted' });
   await gone(await pids());
 });

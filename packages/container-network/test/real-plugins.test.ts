@@ -20,7 +20,7 @@ const common = { binDirs, clock: systemClock, logger: silentLogger };
 const bridgeOf = ({ stateDirectory, launch }: Bench, options: Partial<BridgeNetworkOptions> = {}) =>
   createBridgeNetwork({ ...common, stateDirectory, launch, podCidr: '10.77.3.0/24', bridge: 'tbr0', ...options });
 
-/** Three by way of the service, and one that comes after them. */
+/** Three through the service, and one after them. */
 const datagrams = `const s = require('dgram').createSocket('udp4');
   const send = (text, port, host) => new Promise((done) => s.send(text, port, host, () => setTimeout(done, 50)));
   send('one', 53, '10.99.0.1').then(() => send('two', 53, '10.99.0.1')).then(() => send('three', 53, '10.99.0.1'))

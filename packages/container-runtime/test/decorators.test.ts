@@ -20,7 +20,7 @@ const created = (containerId: string): RuntimeEvent => ({
   at: 0,
 });
 
-/** An engine whose `status` never answers and whose `version` fails. */
+/** An engine whose `status` never resolves and whose `version` fails. */
 function engineOf(signals: AbortSignal[] = []): ContainerEngine {
   const hang = (options?: { signal?: AbortSignal }) => {
     if (options?.signal !== undefined) signals.push(options.signal);

@@ -15,7 +15,7 @@ interface Command {
 }
 
 function run(t: ExecutionContext, words: readonly string[], env: Record<string, string> = {}): Command {
-  // The chains of this machine are not the test's, and how full it is decides nothing; a word given later wins.
+  // Chains and disk usage of this machine do not affect the test; a later argument takes precedence.
   const child = spawn(process.execPath, [binary, '--make-iptables-util-chains=false', '--eviction-hard=', ...words], {
     // What the machine has does not decide what is tested.
     env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', ...env },

@@ -15,7 +15,7 @@ interface Command {
   readonly ended: Promise<number | null>;
   stderr(): string;
   /** Waits for a line of the log. */
-  said(word: string): Promise<unknown>;
+  logged(word: string): Promise<unknown>;
 }
 
 /** The real command, with servers on ports of the system's choice, and settings of a kernel that is none. */
@@ -51,16 +51,16 @@ async function run(t: ExecutionContext, words: readonly string[], env: Record<st
   let over = false;
   void ended.then(() => (over = true));
   t.teardown(() => child.kill('SIGKILL'));
-  const said = async (word: string) => {
+  const logged = async (word: string) => {
     await until(() => stderr.includes(word) || over, word, waitMs);
     if (!stderr.includes(word)) throw new Error(`the command ended: ${stderr}`);
   };
-  return { child, ended, stderr: () => stderr, said };
+  return { child, ended, stderr: () => stderr, logged };
 }
 
 onLinux('--max-open-files and --oom-score-adj become the limits of the process', async (t) => {
-  const { child, ended, said } = await run(t, ['--max-open-files=1500', '--oom-score-adj=321']);
-  await said('agent started');
+  const { child, ended, logged } = await run(t, ['--max-open-files=1500', '--oom-score-adj=321']);
+  await logged('agent started');
   t.regex(await readFile(`/proc/${child.pid}/limits`, 'utf8'), /^Max open files\s+1500\s+1500\s/m);
   t.is((await readFile(`/proc/${child.pid}/oom_score_adj`, 'utf8')).trim(), '321');
   child.kill('SIGTERM');
@@ -72,11 +72,11 @@ onLinux(
   async (t) => {
     const lock = `--lock-file=${join(await temporaryDirectory(t), 'lock')}`;
     const first = await run(t, [lock, '--exit-on-lock-contention']);
-    await first.said('agent started');
+    await first.logged('agent started');
     const second = await run(t, [lock]);
     t.is(await first.ended, 0, first.stderr());
     t.regex(first.stderr(), /another process waits for the lock file/);
-    await second.said('agent started');
+    await second.logged('agent started');
     const third = await run(t, [lock]);
     // Waits, and ends on request.
     await until(() => third.child.pid !== undefined);
@@ -113,7 +113,7 @@ onLinux(
   'an uncaught error is logged and the agent continues; with --really-crash-for-testing the process ends',
   async (t) => {
     const goesOn = await run(t, [], { NODE_OPTIONS: fault });
-    await goesOn.said('made up');
+    await goesOn.logged('made up');
     t.regex(goesOn.stderr(), /"level":"error".*"err":"made up"/);
     goesOn.child.kill('SIGTERM');
     t.is(await goesOn.ended, 0, goesOn.stderr());
@@ -137,7 +137,7 @@ onLinux(
       /--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1/,
     );
     const sets = await run(t, [], env);
-    await sets.said('agent started');
+    await sets.logged('agent started');
     t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
     t.regex(sets.stderr(), /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a kernel setting was changed"/);
     sets.child.kill('SIGTERM');
@@ -149,7 +149,7 @@ onLinux(
 onLinux('without cgroups an agent starts with one warning, and fails when --cgroups-per-qos was given', async (t) => {
   const env = { KEELSON_AGENT_CGROUP_ROOT: '/nonexistent' };
   const first = await run(t, [], env);
-  await first.said('agent started');
+  await first.logged('agent started');
   t.is(first.stderr().split('--cgroups-per-qos=false --enforce-node-allocatable=').length, 2, first.stderr());
   const second = await run(t, ['--cgroups-per-qos'], env);
   t.is(await second.ended, 1);
@@ -165,8 +165,8 @@ onLinux('cgroups of pods are created below KEELSON_AGENT_CGROUP_ROOT', async (t)
     await mkdir(join(root, name));
     await writeFile(join(root, name, 'cgroup.procs'), '');
   }
-  const { child, said, ended } = await run(t, ['--cgroup-driver=systemd'], { KEELSON_AGENT_CGROUP_ROOT: root });
-  await said('agent started');
+  const { child, logged, ended } = await run(t, ['--cgroup-driver=systemd'], { KEELSON_AGENT_CGROUP_ROOT: root });
+  await logged('agent started');
   for (const name of ['cpu', 'memory']) {
     const made = await readdir(join(root, name, 'kubepods.slice'));
     t.deepEqual(made.sort(), ['kubepods-besteffort.slice', 'kubepods-burstable.slice']);

@@ -26,7 +26,7 @@ interface Facts {
 const file = new URL('../../test/fixtures/kind-facts.json', import.meta.url);
 const facts = JSON.parse(readFileSync(file, 'utf8')) as Facts[];
 
-/** Tokens come with the kinds that need them. */
+/** Token kinds are defined with the kinds that need them. */
 const later = new Set(['token']);
 
 function definitionOf({ group, version, kind }: Facts): KindDefinition {

@@ -12,7 +12,7 @@ import { addService, type Cluster, cluster } from './support/cluster.ts';
 
 const domain = 'cluster.local';
 
-/** A server of the machine that answers each query with one address and the name `upstream`. */
+/** A name server of the host that responds to each query with one address and the name `upstream`. */
 async function upstream(t: ExecutionContext): Promise<{ address: string; port: number }> {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
@@ -29,7 +29,7 @@ async function upstream(t: ExecutionContext): Promise<{ address: string; port: n
 
 async function start(t: ExecutionContext): Promise<{ here: Cluster; port: number }> {
   const here = await cluster(t);
-  // The first server does not answer: nothing listens there.
+  // The first server does not respond: nothing listens there.
   const resolvers = [{ address: '127.0.0.1', port: 1 }, await upstream(t)];
   const server = new DnsServer({
     ...{ table: here.table, domain, resolvers, clock: systemClock, logger: silentLogger },
@@ -62,7 +62,7 @@ async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
 const ask = async (port: number, name: string, type: RecordType = 'A', more: Partial<Packet> = {}) =>
   decode(await exchange(port, encode(query(name, type, more))));
 
-/** Code, and type and data of each answer, as one line. */
+/** Code, and type and data of each record, as one line. */
 async function line(port: number, name: string, type: RecordType = 'A'): Promise<string> {
   const {
     rcode,

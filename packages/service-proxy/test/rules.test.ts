@@ -91,7 +91,7 @@ const missing = missingForNamespaces();
 const inNamespace = missing.length === 0 ? test : test.skip;
 
 inNamespace(
-  `the kernel accepts the rules, translates connections, and keeps none afterwards ${missing.join()}`,
+  `the kernel accepts the rules and translates connections, and the rules are removed afterwards ${missing.join()}`,
   async (t) => {
     const space = await networkNamespace(t);
     const host: RuleHost = {

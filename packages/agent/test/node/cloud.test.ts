@@ -8,7 +8,7 @@ import { askCloud, type CloudProviders } from '../../src/node/cloud-provider.ts'
 import { newNode, nodeAddresses, reconcilePatch } from '../../src/node/node-object.ts';
 import { wordsConfig } from '../support/bench.ts';
 
-/** What the provider of these options says. */
+/** The result of the provider that these options select. */
 const ask = (words: readonly string[], providers: CloudProviders = {}) => {
   const { node, nodeName } = wordsConfig('/x', words);
   return askCloud({ cloud: node.cloud, nodeName, providers, logger: silentLogger });

@@ -76,7 +76,7 @@ test('a crashing container is restarted after 10 s, 20 s, 40 s; the pod stays Ru
   await bench.until(() => starts.length === 5);
   const pauses = starts.slice(1).map((at, i) => Math.round((at - (starts[i] ?? 0)) / 1000));
   t.true((pauses[0] ?? 99) <= 2, `first restart comes at once: ${pauses}`);
-  // Fake time goes on while the worker does its work, so a pause may come out a little longer, never shorter.
+  // Fake time advances while the worker works, so that a back-off may be a little longer, never shorter.
   for (const [i, seconds] of [10, 20, 40].entries()) {
     const pause = pauses[i + 1] ?? 0;
     t.true(pause >= seconds - 1 && pause <= seconds * 1.4 + 2, String(pauses));

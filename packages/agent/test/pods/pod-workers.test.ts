@@ -5,7 +5,7 @@ import test from 'ava';
 import { newPodRecord, type PodWork, PodWorkers } from '../../src/pods/pod-workers.ts';
 import { settle, testPod } from '../support/bench.ts';
 
-/** Workers whose work is recorded, and waits where the test says so. */
+/** Workers whose work is recorded, and waits where the test requests it. */
 function workersOf(change: Partial<PodWork> = {}) {
   const clock = new FakeClock();
   const calls: string[] = [];

@@ -244,7 +244,7 @@ test('hooks run after the start and before the end; a failed postStart ends the 
   await bench.until(() => bench.status(pod).phase === 'Running');
   await bench.until(() => bench.events.some(({ reason }) => reason === 'FailedPostStartHook'));
   t.true(asked.includes('hello') && !asked.includes('bye'));
-  // The next agent knows the hook from the notes at the container alone.
+  // The next agent knows the hook only from the annotations of the container.
   await bench.agent.stop();
   bench.pods.remove(pod);
   await bench.again();

@@ -18,7 +18,7 @@ test('the version of a runtime is requested once in five minutes, and again at o
   clock.advance(299_000);
   t.is((await known.get())?.runtimeVersion, '2');
   clock.advance(2_000);
-  t.is((await known.get())?.runtimeVersion, '3', 'a runtime that was renewed is told');
+  t.is((await known.get())?.runtimeVersion, '3', 'an updated runtime is reported');
   down = true;
   clock.advance(301_000);
   t.is((await known.get())?.runtimeVersion, '3', 'a runtime that is away has the version it had');

@@ -104,11 +104,11 @@ test('a client that disconnects or violates the protocol ends only its command',
   ]) {
     const client = await server.spdy(execPath(['sh', '-c', 'echo $$; exec sleep 600'], 'output'), v4);
     const [, stdout] = await streamsOf(client, 'error', 'stdout');
-    let said = '';
+    let output = '';
     stdout!.incoming.on('data', (chunk) => {
-      said += String(chunk);
+      output += String(chunk);
     });
-    const pid = await until(() => Number(said) || undefined);
+    const pid = await until(() => Number(output) || undefined);
     leave(client);
     await until(() => {
       try {

@@ -318,7 +318,7 @@ test('--client-ca-file, --anonymous-auth: client certificates authenticate; an i
   });
   const closed = await open(t, [`--client-ca-file=${files.path('ca.crt')}`, '--anonymous-auth=false']);
   t.is((await ask(`${closed.main}/pods`)).status, 401);
-  t.is((await ask(`${closed.main}/nope`)).status, 401, 'nothing is told to those who are not let in');
+  t.is((await ask(`${closed.main}/nope`)).status, 401, 'unauthenticated clients do not learn which paths exist');
   t.is((await ask(`${closed.main}/pods`, await pair('admin'))).status, 200);
   t.is((await ask(`${closed.main}/pods`, await pair('stranger'))).status, 401);
   const anybody = await open(t, [`--client-ca-file=${files.path('ca.crt')}`]);

@@ -12,7 +12,7 @@ import { namesOf } from '../support/bench.ts';
 function open(t: ExecutionContext, path: string, { events = true, periodMs = 20_000 } = {}) {
   const sets: (readonly Pod[])[] = [];
   const logger = listeningLogger();
-  const told: { subject: EventSubject; reason: string }[] = [];
+  const recorded: { subject: EventSubject; reason: string }[] = [];
   // Time that stands still keeps file events from being acted on: only the period, moved by the test, remains.
   const fake = new FakeClock();
   const source = new FileSource({
@@ -22,10 +22,10 @@ function open(t: ExecutionContext, path: string, { events = true, periodMs = 20_
     sink: (pods) => sets.push(pods),
     clock: events ? systemClock : fake,
     logger,
-    events: { record: (subject, _, reason) => told.push({ subject, reason }) },
+    events: { record: (subject, _, reason) => recorded.push({ subject, reason }) },
   });
   t.teardown(() => source.stop());
-  return { source, sets, logger, told, fake, names: () => namesOf(sets.at(-1) ?? []) };
+  return { source, sets, logger, recorded, fake, names: () => namesOf(sets.at(-1) ?? []) };
 }
 
 const is = (opened: { names(): string[] }, ...names: string[]) => until(() => opened.names().join() === names.join());
@@ -214,7 +214,7 @@ test('of two pods with one name that of the first file is used, with an event', 
   await is(opened, 'same-n1');
   t.is(opened.sets.at(-1)?.[0]?.spec.containers[0]?.image, 'first');
   t.deepEqual(
-    opened.told.map(({ subject, reason }) => [subject.name, reason]),
+    opened.recorded.map(({ subject, reason }) => [subject.name, reason]),
     [['same-n1', 'FailedValidation']],
   );
 });

@@ -40,7 +40,7 @@ async function open(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  /** Lets a period pass until one more answer was taken. */
+  /** Advances the clock by a period and waits for one more response. */
   const again = async () => {
     const before = requests;
     await until(() => {

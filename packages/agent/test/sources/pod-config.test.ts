@@ -17,19 +17,19 @@ const pod = (
 function open(...sources: PodSourceName[]) {
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
   const config = new PodConfig({ sources, clock, logger: silentLogger });
-  const heard: string[] = [];
+  const notified: string[] = [];
   const write = ({ op, pod: changed }: PodChange) => `${op} ${changed.metadata?.uid}`;
-  config.subscribe((source, changes) => heard.push(`${source}: ${changes.map(write).join(', ')}`));
-  return { config, clock, heard };
+  config.subscribe((source, changes) => notified.push(`${source}: ${changes.map(write).join(', ')}`));
+  return { config, clock, notified };
 }
 
 test('each set of pods is compared with the previous one of its own source', (t) => {
-  const { config, heard } = open('file', 'api');
+  const { config, notified } = open('file', 'api');
   const [file, api] = [config.sink('file'), config.sink('api')];
   file([pod('a'), pod('b')]);
   api([pod('c')]);
   file([pod('b', { image: 'other' }), pod('d')]);
-  t.deepEqual(heard, ['file: add a, add b', 'api: add c', 'file: remove a, update b, add d']);
+  t.deepEqual(notified, ['file: add a, add b', 'api: add c', 'file: remove a, update b, add d']);
   t.deepEqual(
     config.pods().map(({ metadata }) => metadata?.uid),
     ['b', 'd', 'c'],
@@ -37,24 +37,24 @@ test('each set of pods is compared with the previous one of its own source', (t)
 });
 
 test('a status change by another writer is distinguished from a spec change, and bookkeeping is neither', (t) => {
-  const { config, heard } = open('api');
+  const { config, notified } = open('api');
   const api = config.sink('api');
   api([pod('a')]);
   api([pod('a', { resourceVersion: '2' })]);
   api([pod('a', { resourceVersion: '3' }, { phase: 'Failed' })]);
   api([pod('a', { resourceVersion: '4', deletionTimestamp: '2026-01-01T00:00:00Z' } as object, { phase: 'Failed' })]);
-  t.deepEqual(heard, ['api: add a', 'api: reconcile a', 'api: update a']);
+  t.deepEqual(notified, ['api: add a', 'api: reconcile a', 'api: update a']);
   t.is(config.pods()[0]?.metadata?.resourceVersion, '4');
   api([pod('a', { resourceVersion: '5', deletionTimestamp: '2026-01-01T00:00:00Z' } as object, { phase: 'Failed' })]);
   t.is(config.pods()[0]?.metadata?.resourceVersion, '5', 'the newest is kept though it says nothing new');
 });
 
 test('an empty first set notifies listeners, an empty later one does not', (t) => {
-  const { config, heard } = open('file');
+  const { config, notified } = open('file');
   const file = config.sink('file');
   file([]);
   file([]);
-  t.deepEqual(heard, ['file: ']);
+  t.deepEqual(notified, ['file: ']);
 });
 
 test('all sources are ready when each has delivered a set, and not before', (t) => {
@@ -72,12 +72,12 @@ test('all sources are ready when each has delivered a set, and not before', (t) 
 });
 
 test('restored pods run, do not make their source ready, and are replaced by the pods of the source', (t) => {
-  const { config, heard } = open('api');
+  const { config, notified } = open('api');
   config.restore('api', [pod('a'), pod('b')]);
   t.false(config.seenAllSources());
   config.sink('api')([pod('b')]);
   config.restore('api', [pod('z')]);
-  t.deepEqual(heard, ['api: add a, add b', 'api: remove a']);
+  t.deepEqual(notified, ['api: add a, add b', 'api: remove a']);
   t.true(config.seenAllSources());
 });
 
@@ -93,13 +93,13 @@ test('a pod keeps the time at which it was first seen', (t) => {
 });
 
 test('incremental changes notify like sets: removed pods first, then new and changed ones', (t) => {
-  const { config, heard } = open('api');
+  const { config, notified } = open('api');
   const changes = config.changesSink('api');
   config.sink('api')([pod('a'), pod('b'), pod('c')]);
   changes([pod('b', { image: 'other' }), pod('d'), pod('c', { resourceVersion: '2' })], ['a', 'never-known']);
   changes([pod('c', { resourceVersion: '3' })], []);
   changes([pod('c', { resourceVersion: '4' }, { phase: 'Failed' })], []);
-  t.deepEqual(heard, ['api: add a, add b, add c', 'api: remove a, update b, add d', 'api: reconcile c']);
+  t.deepEqual(notified, ['api: add a, add b, add c', 'api: remove a, update b, add d', 'api: reconcile c']);
   t.deepEqual(
     config.pods().map(({ metadata }) => `${metadata?.uid} ${metadata?.resourceVersion}`),
     ['b 1', 'c 4', 'd 1'],
@@ -107,7 +107,7 @@ test('incremental changes notify like sets: removed pods first, then new and cha
 });
 
 test('changed annotations, labels and fields are updates, except those that the agent added itself', (t) => {
-  const { config, heard } = open('api');
+  const { config, notified } = open('api');
   const changes = config.changesSink('api');
   const is = (metadata: object) => changes([pod('a', metadata as never)], []);
   config.sink('api')([pod('a')]);
@@ -118,29 +118,29 @@ test('changed annotations, labels and fields are updates, except those that the 
   is({ labels: { app: 'web' } });
   is({});
   is({ managedFields: [{ manager: 'x' }], generation: 3 });
-  t.is(heard.slice(1).join(), Array(4).fill('api: update a').join());
+  t.is(notified.slice(1).join(), Array(4).fill('api: update a').join());
 });
 
 test('a label whose name is a property of Object.prototype is a change of the pod', (t) => {
-  const { config, heard } = open('api');
+  const { config, notified } = open('api');
   const api = config.sink('api');
   api([pod('a', { labels: {} } as object)]);
   api([pod('a', { labels: { constructor: 'x' } } as object)]);
   api([pod('a', { labels: {} } as object)]);
-  t.deepEqual(heard, ['api: add a', 'api: update a', 'api: update a']);
+  t.deepEqual(notified, ['api: add a', 'api: update a', 'api: update a']);
 });
 
 test('a listener that throws or unsubscribes does not affect other listeners', (t) => {
   const config = new PodConfig({ sources: ['file'], clock: new FakeClock(), logger: silentLogger });
-  const heard: number[] = [];
+  const notified: number[] = [];
   config.subscribe(() => {
     throw new Error('broken');
   });
-  const leave = config.subscribe(() => heard.push(1));
-  config.subscribe(() => heard.push(2));
+  const leave = config.subscribe(() => notified.push(1));
+  config.subscribe(() => notified.push(2));
   config.sink('file')([]);
   leave();
   config.sink('file')([pod('a')]);
-  t.deepEqual(heard, [1, 2, 2]);
+  t.deepEqual(notified, [1, 2, 2]);
   t.throws(() => config.sink('api')([]), { message: /is not configured/ });
 });

@@ -218,13 +218,13 @@ export interface Bench {
   readonly events: Told[];
   readonly rootDir: string;
   /**
-   * Another agent on the same machine, after this one was stopped or simply let go; with another configuration if one
+   * Another agent on the same machine, after this one was stopped or abandoned; with another configuration if one
    * is given.
    */
   again(changed?: AgentConfig): Promise<Agent>;
   /** Lets time pass in small steps until the condition holds. @throws after `limitMs` of the fake clock */
   until(condition: () => unknown, limitMs?: number): Promise<void>;
-  /** Lets so much time pass, in steps of 250 ms, or of what the test says where nothing happens so often. */
+  /** Advances the clock, in steps of 250 ms or of the given size where changes are rarer. */
   pass(ms: number, stepMs?: number): Promise<void>;
   status(pod: Pod): NonNullable<Pod['status']>;
   /** Containers in the world by their name, newest first. */
@@ -241,7 +241,7 @@ export interface BenchOptions {
   readonly logs?: boolean;
   /** Ways into containers; default: none. */
   readonly streaming?: RuntimeStreaming;
-  /** Default: nothing may be mounted; `options`: as the options say. */
+  /** Default: nothing may be mounted; `options`: according to the options. */
   readonly mounter?: Mounter | 'options';
   readonly host?: HostAccess;
   readonly runProgram?: RunProgram;
@@ -250,7 +250,7 @@ export interface BenchOptions {
   /** What the runtime reports as its name and version. */
   readonly version?: ContainerRuntime['version'];
   readonly topology?: CpuTopology;
-  /** Default: cgroups are left alone. */
+  /** Default: cgroups are not used. */
   readonly cgroups?: (config: AgentConfig, clock: FakeClock) => Promise<CgroupAccess | undefined>;
   /** Default: memory and disk are plenty, however full this machine is. */
   readonly nodeUsage?: NodeUsage;
@@ -274,7 +274,7 @@ const plenty: NodeUsage = {
 /** Work of the system that does not depend on the clock: opening, reading, writing and closing files, and programs. */
 const isWork = (name: string) => name.startsWith('FSReq') || name === 'CloseReq' || name === 'ProcessWrap';
 
-/** Lets everything that can go on without time go on until `quiet` turns in a row show no such work. */
+/** Runs all work that needs no time, until `quiet` consecutive turns have none. */
 export async function settle(quiet = 12): Promise<void> {
   for (let calm = 0; calm < quiet; ) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -19,7 +19,7 @@ const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
  */
 export type Behaviour = 'issue' | 'wait' | 'deny' | 'fail' | 'unauthorized' | 'away';
 
-/** A server of certificate signing requests, and a place for an agent that asks it. */
+/** A server of certificate signing requests, and a directory for an agent that uses it. */
 export interface CertificateApi {
   behaviour: Behaviour;
   /** How long the next certificate is good for, from now on. */

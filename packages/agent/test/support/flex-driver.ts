@@ -7,7 +7,7 @@ export interface ShellDriver {
   readonly directory: string;
   /** How it was called, with directories of pods shortened. */
   calls(): Promise<string[]>;
-  /** Replaces the answers, as an update of the plugin does. */
+  /** Replaces the responses, as an update of the plugin does. */
   install(answers: Readonly<Record<string, string>>): Promise<void>;
 }
 

@@ -6,8 +6,8 @@ import type { ExecutionContext } from 'ava';
 export const mayMount = process.platform === 'linux' && process.getuid?.() === 0;
 
 /**
- * A mount namespace that nothing else is in, with an empty file system in memory at `directory`. Returns the file by
- * which it is entered; it goes with the test.
+ * A mount namespace without other processes, with an empty in-memory file system at `directory`. Returns the file by
+ * which it is entered; it is removed after the test.
  */
 export async function mountNamespace(t: ExecutionContext, directory: string): Promise<string> {
   const script = 'mount -t tmpfs -o size=8m,mode=0755 tmpfs "$1" && echo ready && exec cat';

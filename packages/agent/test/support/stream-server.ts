@@ -11,7 +11,7 @@ import { WebSocket } from 'ws';
 import type { PodStreams } from '../../src/base/contracts/pod-streams.ts';
 import { noStreams, openTestServers } from './test-servers.ts';
 
-/** The path of a command in a container, with the streams that are asked for. */
+/** The path of a command in a container, with the requested streams. */
 export function execPath(command: readonly string[], ...flags: string[]): string {
   const words = [...command.map((word) => `command=${encodeURIComponent(word)}`), ...flags.map((flag) => `${flag}=1`)];
   return `/exec/default/web/main?${words.join('&')}`;
@@ -39,11 +39,11 @@ export interface StreamServer {
   readonly clock: FakeClock;
   readonly port: number;
   readonly directory: string;
-  /** A WebSocket to a path, as a client that offers these protocols. @throws the answer when it is none */
+  /** A WebSocket to a path, as a client that offers these protocols. @throws the response when it is no upgrade */
   webSocket(path: string, ...protocols: string[]): Promise<ChannelClient>;
   /** The same by SPDY. */
   spdy(path: string, ...protocols: string[]): Promise<SpdyClient>;
-  /** An answer in HTTP. */
+  /** An HTTP response. */
   ask(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Answer>;
 }
 

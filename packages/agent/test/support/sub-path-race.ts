@@ -27,7 +27,7 @@ const name = join(volume, 'a');
 if (exchanging === undefined) process.stdout.write(`${JSON.stringify(await race())}\n`);
 else exchange();
 
-/** Until the other process goes away. */
+/** Until the other process ends. */
 function exchange(): void {
   const [away, link] = [join(volume, 'away'), join(volume, 'link')];
   process.on('disconnect', () => process.exit());

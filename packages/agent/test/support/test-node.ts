@@ -4,7 +4,7 @@ import { machine } from './bench.ts';
 const gibibyte = 2 ** 30;
 
 /**
- * A machine of 8 GiB whose memory and disks are as full as a test says. Images are on the disk of everything else,
+ * A machine of 8 GiB whose memory and disks are as full as a test determines. Images are on the disk of everything else,
  * unless they have their own.
  */
 export class TestNode implements NodeUsage {
@@ -21,7 +21,7 @@ export class TestNode implements NodeUsage {
   }
 
   async disk(path: string): Promise<NodeDisk> {
-    // Where the fake runtime says that its images are.
+    // Where the fake runtime reports its images.
     if (path === '/fake')
       return { ...this.disk1, inodesFree: this.imageInodesFree, device: this.ownImagefs ? '2' : '1' };
     return { ...this.disk1, device: '1' };

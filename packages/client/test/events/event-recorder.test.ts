@@ -80,14 +80,14 @@ test('an event contains its reason, message, object, source and times', async (t
 
 test('a repeated event increments the count of the existing event, which is created again when it has expired', async (t) => {
   const { recorder, calls, clock, failures } = open();
-  const tell = () => recorder.record(podSubject('web'), 'Warning', 'BackOff', 'again');
-  tell();
+  const record = () => recorder.record(podSubject('web'), 'Warning', 'BackOff', 'again');
+  record();
   clock.advance(5000);
-  tell();
+  record();
   await until(() => calls.length === 2);
   t.like(calls[1], { verb: 'patch', name: calls[0]?.name, body: { count: 2, lastTimestamp: '2026-01-01T00:00:05Z' } });
   failures.push(statusErrors.notFound({ group: '', resource: 'events' }, 'x'));
-  tell();
+  record();
   await until(() => calls.length === 3);
   t.like(calls[2], { verb: 'create', name: calls[0]?.name, body: { count: 3 } });
 });
@@ -95,29 +95,29 @@ test('a repeated event increments the count of the existing event, which is crea
 test('more than ten different messages of one reason within ten minutes become one combined event', (t) => {
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
-  const tell = (message: string) =>
+  const record = (message: string) =>
     correlator.take({ subject: podSubject('web'), type: 'Warning', reason: 'Failed', message });
-  const first = Array.from({ length: 10 }, (_, index) => tell(`m${index}`));
+  const first = Array.from({ length: 10 }, (_, index) => record(`m${index}`));
   t.true(first.every((event) => event?.count === 1 && !event.message.startsWith('(combined')));
-  const eleventh = tell('m10');
+  const eleventh = record('m10');
   t.is(eleventh?.message, '(combined from similar events): m10');
-  const twelfth = tell('m11');
+  const twelfth = record('m11');
   t.deepEqual([twelfth?.name, twelfth?.count], [eleventh?.name, 2]);
-  t.is(tell('m3')?.message, 'm3', 'what was told one by one stays so');
+  t.is(record('m3')?.message, 'm3', 'a message with an event of its own is not combined');
   clock.advance(600_001);
-  t.is(tell('m12')?.message, 'm12');
+  t.is(record('m12')?.message, 'm12');
 });
 
 test('an object may have 25 events at once, then one every five minutes; other objects are not affected', (t) => {
   const clock = new FakeClock();
   const correlator = new EventCorrelator(clock);
-  const tell = (name: string) =>
+  const record = (name: string) =>
     correlator.take({ subject: podSubject(name), type: 'Normal', reason: 'Same', message: 'same' });
-  t.is(Array.from({ length: 40 }, () => tell('web')).filter((event) => event !== undefined).length, 25);
-  t.is(tell('other')?.count, 1);
+  t.is(Array.from({ length: 40 }, () => record('web')).filter((event) => event !== undefined).length, 25);
+  t.is(record('other')?.count, 1);
   clock.advance(300_000);
-  t.is(tell('web')?.count, 26);
-  t.is(tell('web'), undefined);
+  t.is(record('web')?.count, 26);
+  t.is(record('web'), undefined);
 });
 
 test('--event-qps and --event-burst limit the rate and the burst of events, and no event is lost', async (t) => {

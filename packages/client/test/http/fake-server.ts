@@ -25,7 +25,7 @@ export interface FakeServer {
 
 export type Handler = (request: Seen, response: ServerResponse, raw: IncomingMessage) => void;
 
-/** A server that answers with `handler`, and a client of it. */
+/** A server that responds with `handler`, and a client of it. */
 export async function fakeServer(
   t: ExecutionContext,
   handler: Handler,

@@ -100,21 +100,21 @@ test('the path of the server URL is prepended to every path, and connections are
   t.is(sockets.size, 1);
 });
 
-/** A clock that knows which pauses were begun, those of `without` ms left out. */
+/** A clock that records started delays, except those of `without` ms. */
 function clockWithPauses(without: number) {
   const clock = new FakeClock();
   const after = clock.after.bind(clock);
   const all: number[] = [];
-  let tell = () => {};
+  let notify = () => {};
   clock.after = (ms, callback) => {
     if (ms !== without) all.push(ms);
-    tell();
+    notify();
     return after(ms, callback);
   };
   const begun = async (count: number): Promise<void> => {
     while (all.length < count) {
       await new Promise<void>((resolve) => {
-        tell = resolve;
+        notify = resolve;
       });
     }
   };
@@ -352,7 +352,7 @@ test('responses that are not JSON or not HTTP fail with BadAnswer', async (t) =>
 });
 
 test('warnings reach the listener, whatever characters they contain and however many a header contains', async (t) => {
-  const heard: string[] = [];
+  const warnings: string[] = [];
   const { things } = await fakeServer(
     t,
     (_request, response) =>
@@ -363,10 +363,10 @@ test('warnings reach the listener, whatever characters they contain and however 
           '110 - "stale"',
         ],
       }),
-    { onWarning: (text) => heard.push(text) },
+    { onWarning: (text) => warnings.push(text) },
   );
   await things.get('a');
-  t.deepEqual(heard, ['one, "two" \\ three', 'four', 'five']);
+  t.deepEqual(warnings, ['one, "two" \\ three', 'four', 'five']);
 });
 
 test('the token source is called for every request; without a token no request is sent', async (t) => {

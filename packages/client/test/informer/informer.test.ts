@@ -12,7 +12,7 @@ interface Running {
   readonly clock: FakeClock;
   readonly informer: Informer<KubeObject>;
   /** The calls of the handlers, as text. */
-  readonly told: string[];
+  readonly notified: string[];
   /** Moves the clock until the condition holds: the informer waits between failures. */
   passing(condition: () => boolean): Promise<unknown>;
 }
@@ -25,16 +25,16 @@ function informer(
   options: Partial<InformerOptions<KubeObject, KubeObject>> = {},
 ): Running {
   const clock = new FakeClock();
-  const told: string[] = [];
+  const notified: string[] = [];
   const made = new Informer<KubeObject>({
     client: script.client,
     keep: (object) => object,
     clock,
     logger: silentLogger,
     handlers: {
-      added: (object) => told.push(`+${versionOf(object)}`),
-      updated: (object, before) => told.push(`~${versionOf(before)}>${versionOf(object)}`),
-      deleted: (object) => told.push(`-${versionOf(object)}`),
+      added: (object) => notified.push(`+${versionOf(object)}`),
+      updated: (object, before) => notified.push(`~${versionOf(before)}>${versionOf(object)}`),
+      deleted: (object) => notified.push(`-${versionOf(object)}`),
     },
     ...options,
   });
@@ -44,13 +44,13 @@ function informer(
       clock.advance(500);
       return condition();
     });
-  return { script, clock, informer: made, told, passing };
+  return { script, clock, informer: made, notified, passing };
 }
 
 test('an informer lists in pages, then watches from the resourceVersion of the list', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('a', 3), thing('b', 4)], 'next'), script.list(10, [thing('c', 5)])];
-  const { informer: running, told } = informer(t, script, { pageSize: 2, labelSelector: 'x=y' });
+  const { informer: running, notified } = informer(t, script, { pageSize: 2, labelSelector: 'x=y' });
   t.false(running.synced);
   await running.start();
   t.true(running.synced);
@@ -69,7 +69,7 @@ test('an informer lists in pages, then watches from the resourceVersion of the l
     { type: 'BOOKMARK', object: { metadata: { resourceVersion: '20' } } },
   );
   await until(() => running.resourceVersion === '20');
-  t.deepEqual(told, ['+n/a@3', '+n/b@4', '+n/c@5', '+n/d@11', '~n/a@3>n/a@12', '-n/b@13']);
+  t.deepEqual(notified, ['+n/a@3', '+n/b@4', '+n/c@5', '+n/d@11', '~n/a@3>n/a@12', '-n/b@13']);
   t.deepEqual([...running.values()].map(keyOf).sort(), ['n/a', 'n/c', 'n/d']);
   t.is(running.get('n/a')?.metadata?.resourceVersion, '12');
 });
@@ -107,15 +107,15 @@ test('a server that is behind the observed revision, or sends older events, is l
     script.list(5, [thing('b', 4)]),
     script.list(6, [thing('c', 5)]),
   ];
-  const { informer: running, told, passing } = informer(t, script);
+  const { informer: running, notified, passing } = informer(t, script);
   await running.start();
   (await script.watch(0)).fail(new ConnectionError('Interrupted', 'cut'));
   await passing(() => script.watches.length > 1);
-  t.deepEqual(told, ['+n/a@3', '+n/b@4', '-n/a@3']);
+  t.deepEqual(notified, ['+n/a@3', '+n/b@4', '-n/a@3']);
   t.is(script.watches[1]?.options.resourceVersion, '5');
   script.watches[1]?.send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '4' } } });
   await passing(() => script.watches.length > 2);
-  t.deepEqual(told.slice(3), ['+n/c@5', '-n/b@4']);
+  t.deepEqual(notified.slice(3), ['+n/c@5', '-n/b@4']);
 });
 
 test('watches that end immediately without events are retried with a back-off', async (t) => {
@@ -135,15 +135,15 @@ test('after 410 it lists a revision that is not older, in one request, and handl
     script.list(10, [thing('same', 3), thing('changes', 4), thing('goes', 5), thing('again', 6)]),
     script.list(30, [thing('same', 3), thing('changes', 22), thing('again', 25, 'other'), thing('new', 26)]),
   ];
-  const { informer: running, told, passing } = informer(t, script);
+  const { informer: running, notified, passing } = informer(t, script);
   await running.start();
-  told.length = 0;
+  notified.length = 0;
   const watch = await script.watch(0);
   watch.send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '12' } } });
   watch.fail(failure(410, 'Expired'));
   await passing(() => script.watches.length > 1);
   t.deepEqual(script.lists[1], { resourceVersion: '12' });
-  t.deepEqual(told, ['~n/changes@4>n/changes@22', '~n/again@6>n/again@25', '+n/new@26', '-n/goes@5']);
+  t.deepEqual(notified, ['~n/changes@4>n/changes@22', '~n/again@6>n/again@25', '+n/new@26', '-n/goes@5']);
   t.is(script.watches[1]?.options.resourceVersion, '30');
 });
 
@@ -151,13 +151,13 @@ test('a relist at a version that is expired or ahead of the server is repeated a
   for (const refusal of [failure(410, 'Expired'), failure(504, 'Timeout', 'ResourceVersionTooLarge')]) {
     const script = new ScriptedClient();
     script.answers = [script.list(10, [thing('a', 3)]), refusal, script.list(2, [])];
-    const { informer: running, told, passing } = informer(t, script);
+    const { informer: running, notified, passing } = informer(t, script);
     await running.start();
     (await script.watch(0)).fail(failure(410, 'Gone'));
     await passing(() => script.lists.length > 1);
     await script.watch(1);
     t.deepEqual(script.lists.slice(1), [{ resourceVersion: '10' }, { limit: 500 }]);
-    t.deepEqual(told, ['+n/a@3', '-n/a@3']);
+    t.deepEqual(notified, ['+n/a@3', '-n/a@3']);
     t.is(script.watches[1]?.options.resourceVersion, '2');
   }
 });
@@ -195,10 +195,10 @@ test('an expired continue token causes one complete list, and objects deleted in
     failure(410, 'Expired'),
     script.list(20, [thing('b', 2), thing('c', 15)]),
   ];
-  const { informer: running, told } = informer(t, script);
+  const { informer: running, notified } = informer(t, script);
   await running.start();
   t.deepEqual(script.lists.slice(1), [{ limit: 500, continue: 'next' }, {}]);
-  t.deepEqual(told, ['+n/a@1', '+n/b@2', '+n/c@15', '-n/a@1']);
+  t.deepEqual(notified, ['+n/a@1', '+n/b@2', '+n/c@15', '-n/a@1']);
 });
 
 test('a failed first list is retried with a growing back-off; waiting for it can be aborted', async (t) => {
@@ -207,9 +207,9 @@ test('a failed first list is retried with a growing back-off; waiting for it can
   const { informer: running, passing } = informer(t, script);
   const started = running.start();
   t.false(await running.waitForSync(AbortSignal.abort()));
-  const giveUp = new AbortController();
-  const waiting = running.waitForSync(giveUp.signal);
-  giveUp.abort();
+  const controller = new AbortController();
+  const waiting = running.waitForSync(controller.signal);
+  controller.abort();
   t.false(await waiting);
   await passing(() => script.lists.length === 3);
   await started;
@@ -226,20 +226,20 @@ test('after a stop during a list or a watch, no handler is called', async (t) =>
         answer = resolve;
       }),
   ];
-  const { informer: running, told } = informer(t, script);
+  const { informer: running, notified } = informer(t, script);
   const started = running.start();
   const stopped = running.stop();
   answer(script.list(1, [thing('a', 1)]));
   await Promise.all([started, stopped]);
   t.false(await running.waitForSync());
-  t.deepEqual(told, []);
+  t.deepEqual(notified, []);
   t.is(script.watches.length, 0);
 });
 
 test('handlers: those added later receive all cached objects, removed ones receive nothing more, and one that throws does not affect others', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('a', 3)])];
-  const { informer: running, told } = informer(t, script);
+  const { informer: running, notified } = informer(t, script);
   running.addHandlers({
     added: () => {
       throw new Error('bad handler');
@@ -258,21 +258,21 @@ test('handlers: those added later receive all cached objects, removed ones recei
   watch.send({ type: 'ADDED', object: thing('c', 13) });
   await until(() => running.resourceVersion === '13');
   t.deepEqual(late, ['+n/a', '+n/b', '-n/a']);
-  t.deepEqual(told, ['+n/a@3', '+n/b@11', '-n/a@12', '+n/c@13']);
+  t.deepEqual(notified, ['+n/a@3', '+n/b@11', '-n/a@12', '+n/c@13']);
 });
 
 test('objects that are not remembered are not cached: handlers are called when one is deleted or is no longer remembered, and after a relist', async (t) => {
   const script = new ScriptedClient();
   script.answers = [script.list(10, [thing('plain-a', 3), thing('kept-b', 4)]), script.list(30, [thing('kept-b', 4)])];
-  const told: string[] = [];
+  const notified: string[] = [];
   const { informer: running, passing } = informer(t, script, {
     remember: (object) =>
       object.metadata?.name?.startsWith('kept') === true || object.metadata?.finalizers !== undefined,
     handlers: {
-      added: (object) => told.push(`+${versionOf(object)}`),
-      updated: (object, before) => told.push(`~${versionOf(before)}>${versionOf(object)}`),
-      deleted: (object) => told.push(`-${versionOf(object)}`),
-      relisted: () => told.push('relisted'),
+      added: (object) => notified.push(`+${versionOf(object)}`),
+      updated: (object, before) => notified.push(`~${versionOf(before)}>${versionOf(object)}`),
+      deleted: (object) => notified.push(`-${versionOf(object)}`),
+      relisted: () => notified.push('relisted'),
     },
   });
   await running.start();
@@ -286,11 +286,11 @@ test('objects that are not remembered are not cached: handlers are called when o
     { type: 'DELETED', object: thing('plain-a', 14) },
   );
   await until(() => running.resourceVersion === '14');
-  t.deepEqual(told, ['+n/kept-b@4', '+n/plain-c@12', '~n/plain-c@12>n/plain-c@13', '-n/plain-a@14']);
+  t.deepEqual(notified, ['+n/kept-b@4', '+n/plain-c@12', '~n/plain-c@12>n/plain-c@13', '-n/plain-a@14']);
   t.is(running.size, 1);
   watch.fail(failure(410, 'Expired'));
-  await passing(() => told.at(-1) === 'relisted');
-  t.is(told.length, 5);
+  await passing(() => notified.at(-1) === 'relisted');
+  t.is(notified.length, 5);
 });
 
 test('a lister reads by its indexes, which are up to date when handlers are called', async (t) => {

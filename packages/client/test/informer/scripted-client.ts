@@ -27,7 +27,7 @@ export const failure = (code: number, reason: StatusReason, cause?: string) =>
 
 type Event = ClientWatchEvent<KubeObject>;
 
-/** A watch of which the test says what comes. */
+/** A watch whose events the test determines. */
 export interface ScriptedWatch {
   readonly options: WatchOptions;
   send(...events: Event[]): void;
@@ -48,7 +48,7 @@ export class ScriptedClient {
     list: async (options: ListOptions = {}) => {
       const { signal: _signal, ...asked } = options;
       this.lists.push(asked);
-      this.#tell();
+      this.#notify();
       const answer = this.answers.shift();
       if (answer === undefined) throw new Error('no list was scripted');
       if (answer instanceof Error) throw answer;
@@ -74,7 +74,7 @@ export class ScriptedClient {
     return this.watches[at] as ScriptedWatch;
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
@@ -87,7 +87,7 @@ export class ScriptedClient {
     };
     options.signal?.addEventListener('abort', () => push('end'));
     this.watches.push({ options, send: push, end: () => push('end'), fail: push });
-    this.#tell();
+    this.#notify();
     for (;;) {
       const entry = queue.shift();
       if (entry === undefined) {

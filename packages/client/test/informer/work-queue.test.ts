@@ -6,7 +6,7 @@ const turn = async () => {
   for (let at = 0; at < 5; at += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** A queue whose work ends when the test says so. */
+/** A queue whose work ends when the test ends it. */
 function queue(t: ExecutionContext, options: Partial<WorkQueueOptions> = {}) {
   const clock = new FakeClock();
   const running: {

@@ -12,7 +12,7 @@ class FakeLeases {
   readonly stored = new Map<string, LeaseObject>();
   /** Every request that arrived, as `method name`. */
   readonly requests: string[] = [];
-  /** Thrown instead of an answer, before anything happens. */
+  /** Thrown instead of a response, before the request is executed. */
   fault: ((method: string) => Error | undefined) | undefined;
   /** While set, requests wait for it. */
   gate: Promise<void> | undefined;
@@ -73,7 +73,7 @@ const turns = async () => {
   for (let at = 0; at < 30; at += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Moves time in small steps, letting requests come and go in between. */
+/** Advances the clock in small steps, with requests in between. */
 async function pass(ms: number, ...clocks: FakeClock[]): Promise<void> {
   for (let left = ms; left > 0; left -= 250) {
     for (const clock of clocks) clock.advance(Math.min(250, left));
@@ -85,7 +85,7 @@ interface Candidate {
   readonly elector: LeaderElector;
   readonly clock: FakeClock;
   readonly link: { down: boolean };
-  readonly told: string[];
+  readonly notified: string[];
 }
 
 function candidate(
@@ -95,7 +95,7 @@ function candidate(
   clock = new FakeClock(),
   options: Partial<LeaderElectorOptions> = {},
 ): Candidate {
-  const told: string[] = [];
+  const notified: string[] = [];
   const link = { down: false };
   const elector = new LeaderElector({
     client: leases.client(link),
@@ -103,11 +103,11 @@ function candidate(
     name: 'lock',
     identity,
     lead: async (signal) => {
-      told.push('leads');
-      signal.addEventListener('abort', () => told.push('ends'));
+      notified.push('leads');
+      signal.addEventListener('abort', () => notified.push('ends'));
     },
-    onLost: () => told.push('lost'),
-    onLeader: (leader) => told.push(`leader ${leader}`),
+    onLost: () => notified.push('lost'),
+    onLeader: (leader) => notified.push(`leader ${leader}`),
     clock,
     logger: silentLogger,
     ...options,
@@ -119,7 +119,7 @@ function candidate(
     await pass(20_000, clock);
     await stopping;
   });
-  return { elector, clock, link, told };
+  return { elector, clock, link, notified };
 }
 
 test('the first candidate leads and renews, the second waits; stopping releases the lease at once', async (t) => {
@@ -143,11 +143,11 @@ test('the first candidate leads and renews, the second waits; stopping releases 
   t.false(leases.requests.slice(2).filter((request) => request.startsWith('update')).length === 0);
   await a.elector.stop();
   t.is(leases.lease?.spec?.holderIdentity, '');
-  t.deepEqual(a.told, ['leader a', 'leads', 'ends', 'leader ']);
+  t.deepEqual(a.notified, ['leader a', 'leads', 'ends', 'leader ']);
   await pass(3_000, clock);
   t.true(b.elector.isLeader);
   t.like(leases.lease?.spec, { holderIdentity: 'b', leaseTransitions: 1 });
-  t.deepEqual(b.told.slice(-2), ['leader b', 'leads']);
+  t.deepEqual(b.notified.slice(-2), ['leader b', 'leads']);
 });
 
 test('a leader that cannot reach the server stops before another begins', async (t) => {
@@ -170,7 +170,7 @@ test('a leader that cannot reach the server stops before another begins', async 
   t.is(both, 0);
   t.true(none > 5, 'the leader stops well before the lease ends');
   t.true(b.elector.isLeader);
-  t.deepEqual(a.told.slice(0, 4), ['leader a', 'leads', 'ends', 'lost']);
+  t.deepEqual(a.notified.slice(0, 4), ['leader a', 'leads', 'ends', 'lost']);
   a.link.down = false;
   await pass(10_000, clock);
   t.false(a.elector.isLeader);
@@ -208,7 +208,7 @@ test('clocks that are hours apart, or jump, do not affect the election', async (
   late.jump(86_400_000);
   await pass(40_000, early, late);
   t.true(a.elector.isLeader);
-  t.deepEqual(b.told, ['leader a']);
+  t.deepEqual(b.notified, ['leader a']);
 });
 
 test('an abandoned lease is acquired when it has not changed for the duration that it contains', async (t) => {
@@ -231,7 +231,7 @@ test('an abandoned lease is acquired when it has not changed for the duration th
 
 test('a leader whose lease is taken over or deleted stops leading at its next renewal', async (t) => {
   const leases = new FakeLeases();
-  const { elector, clock, told } = candidate(t, leases, 'a');
+  const { elector, clock, notified } = candidate(t, leases, 'a');
   elector.start();
   await turns();
   leases.stored.delete('lock');
@@ -241,7 +241,7 @@ test('a leader whose lease is taken over or deleted stops leading at its next re
   await thief.update({ ...leases.lease, spec: { ...leases.lease?.spec, holderIdentity: 'thief' } } as KubeObject);
   await pass(3_000, clock);
   t.false(elector.isLeader);
-  t.true(told.includes('lost'));
+  t.true(notified.includes('lost'));
   t.is(elector.leader, 'thief');
 });
 

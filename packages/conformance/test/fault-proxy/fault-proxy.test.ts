@@ -121,9 +121,9 @@ test('one direction can be interrupted alone: the server receives data, the clie
   t.true(await client.until(got('one')));
   proxy.blackHole('down');
   const [server] = sockets;
-  const heard = once(server as Socket, 'data');
+  const arrived = once(server as Socket, 'data');
   client.socket.write('two');
-  t.is(String((await heard)[0]), 'two');
+  t.is(String((await arrived)[0]), 'two');
   t.false(await client.until(({ received }) => received.length > 3, 100));
   proxy.heal();
   t.true(await client.until(got('onetwo')));

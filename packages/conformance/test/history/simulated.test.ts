@@ -47,14 +47,14 @@ const isWitness = (records: readonly HistoryRecord[], session: number) =>
     (record) => record.t === 'open' && record.session === session && (record.watch === 'w0' || record.watch === 'w1'),
   );
 
-/** Small lies about a true history. Each gives false when this history offers no place for it. */
-const lies: Readonly<Record<string, Twist>> = {
-  'an event less': (records, random) => {
+/** Small defects of a valid history. Each returns false when it does not apply to this history. */
+const defects: Readonly<Record<string, Twist>> = {
+  'a missing event': (records, random) => {
     const index = pickIndex(records, random, (record) => record.t === 'event' && isWitness(records, record.session));
     if (index >= 0) records.splice(index, 1);
     return index >= 0;
   },
-  'an event twice': (records, random) => {
+  'a duplicate event': (records, random) => {
     const index = pickIndex(records, random, (record) => record.t === 'event' && isWitness(records, record.session));
     const record = records[index];
     if (record !== undefined) records.splice(index, 0, record);
@@ -70,7 +70,7 @@ const lies: Readonly<Record<string, Twist>> = {
     if (record?.t === 'event') records[index] = { ...record, type: 'ADDED' };
     return record !== undefined;
   },
-  'an item less in a list': (records, random) => {
+  'a list without its first item': (records, random) => {
     const index = pickIndex(
       records,
       random,
@@ -81,7 +81,7 @@ const lies: Readonly<Record<string, Twist>> = {
     records[index] = { ...record, reply: { ...record.reply, items: (record.reply.items ?? []).slice(1) } };
     return true;
   },
-  'a write whose answer never came is said to have been refused': (records, random) => {
+  'a write of unknown outcome is recorded as rejected': (records, random) => {
     const history = checkHistory({ records, truncated: false }, options);
     if (history.counts.settled === 0) return false;
     for (const [index, record] of records.entries()) {
@@ -101,12 +101,12 @@ const lies: Readonly<Record<string, Twist>> = {
     records[index] = { ...a, reply: b.reply };
     return true;
   },
-  'a successful write was never asked for': (records, random) => {
+  'a successful write that no client requested': (records, random) => {
     const index = pickIndex(records, random, (r) => r.t === 'call' && r.reply.is === 'ok' && r.op.do === 'create');
     if (index >= 0) records.splice(index, 1);
     return index >= 0;
   },
-  'a bookmark ahead of its time': (records, random) => {
+  'a bookmark ahead of later events': (records, random) => {
     const index = pickIndex(records, random, (r) => r.t === 'bookmark' && isWitness(records, r.session));
     const record = records[index];
     if (record?.t !== 'bookmark') return false;
@@ -114,7 +114,7 @@ const lies: Readonly<Record<string, Twist>> = {
     if (later) records[index] = { ...record, revision: record.revision + 100_000 };
     return later;
   },
-  'everything seen a thousand milliseconds too early': (records, random) => {
+  'an event that is observed a second too early': (records, random) => {
     const index = pickIndex(records, random, (r) => r.t === 'event' && isWitness(records, r.session) && r.at > 1000);
     const record = records[index];
     if (record?.t === 'event') records[index] = { ...record, at: record.at - 1000 };
@@ -122,7 +122,7 @@ const lies: Readonly<Record<string, Twist>> = {
   },
 };
 
-/** The witness saw something that was written less than a second before: moving it back is a lie for certain. */
+/** The witness saw something that was written less than a second before: moving it back is certainly a defect. */
 function lastChange(records: readonly HistoryRecord[], record: HistoryRecord): number {
   if (record.t !== 'event') return 0;
   const write = records.find(
@@ -131,20 +131,20 @@ function lastChange(records: readonly HistoryRecord[], record: HistoryRecord): n
   return write?.t === 'call' && write.start > record.at - 1000 ? 1 : 0;
 }
 
-for (const [title, lie] of Object.entries(lies)) {
+for (const [title, insert] of Object.entries(defects)) {
   test(`an error in a long valid history is detected: ${title}`, (t) => {
     t.timeout(60_000);
     t.log(`KEELSON_SEED=${seed}`);
-    let told = 0;
+    let changed = 0;
     for (let run = 0; run < 12; run++) {
       const history: History = simulate(seed + run, 1200);
       const records = [...history.records];
-      if (!lie(records, new Random(seed + run))) continue;
-      told += 1;
+      if (!insert(records, new Random(seed + run))) continue;
+      changed += 1;
       const result = checkHistory({ records, truncated: false }, options);
       t.is(result.verdict, 'violations', `KEELSON_SEED=${seed + run}\n${describeVerdict(result)}`);
     }
-    t.true(told > 0, 'no history had a place for this');
+    t.true(changed > 0, 'the defect applied to no history');
   });
 }
 

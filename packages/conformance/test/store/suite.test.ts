@@ -22,7 +22,7 @@ const capabilities = {
 };
 const value = Buffer.from('x');
 
-/** A harness whose stores are named and do nothing; `disposed` lists those that were given back. */
+/** A harness whose stores are named and do nothing; `disposed` lists those that were disposed. */
 function emptyHarness(disposed: string[] = []): StoreHarness {
   let opened = 0;
   return {

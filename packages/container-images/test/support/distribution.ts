@@ -34,13 +34,13 @@ export async function startDistribution(t: ExecutionContext): Promise<string> {
   });
   child.stdout.resume();
   return new Promise((resolve, reject) => {
-    let said = '';
+    let output = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      const host = /listening on (127\.0\.0\.1:\d+)/.exec(said)?.[1];
+      output += text;
+      const host = /listening on (127\.0\.0\.1:\d+)/.exec(output)?.[1];
       if (host !== undefined) resolve(host);
     });
-    gone.then(() => reject(new Error(`the registry did not start: ${said}`)), reject);
+    gone.then(() => reject(new Error(`the registry did not start: ${output}`)), reject);
   });
 }
 

@@ -7,7 +7,7 @@ import type { ExecutionContext } from 'ava';
 import { ImageStore, type ImageStoreOptions } from '../../src/index.ts';
 import { type TarEntry, tarBytes } from './tar-bytes.ts';
 
-/** A folder that goes with the test. */
+/** A folder that is removed after the test. */
 export async function scratchFolder(t: ExecutionContext): Promise<string> {
   const folder = await mkdtemp('/tmp/keelson-images-');
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -29,9 +29,9 @@ export interface Namespace {
   run(program: string, ...words: readonly string[]): Promise<string>;
   /** Answers each connection with the address it came from, until the test ends. */
   serve(port: number): Promise<void>;
-  /** Receives datagrams; the function resolves with all of them when this one has come. */
+  /** Receives datagrams; the function resolves with all of them when this one has arrived. */
   receive(port: number): Promise<(last: string) => Promise<string[]>>;
-  /** What a server answers, or the code of the error. */
+  /** The response of a server, or the code of the error. */
   ask(host: string, port: number): Promise<string>;
 }
 

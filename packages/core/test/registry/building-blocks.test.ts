@@ -98,7 +98,7 @@ test('every storage failure has its Status', (t) => {
   t.is(
     unknown.status.details?.retryAfterSeconds,
     undefined,
-    'nobody is invited to repeat a write that may have happened',
+    'no retry is suggested for a write that may have been executed',
   );
   const own = statusErrors.badRequest('mine');
   t.is(translateError(own, operation), own);

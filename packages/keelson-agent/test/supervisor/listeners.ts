@@ -22,7 +22,7 @@ async function listening(t: ExecutionContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Takes connections and says nothing. */
+/** Accepts connections and sends nothing. */
 export const silentPort = (t: ExecutionContext) => listening(t, createServer());
 
 /** Speaks HTTP without TLS. */

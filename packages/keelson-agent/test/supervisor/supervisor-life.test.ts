@@ -96,7 +96,7 @@ test('a supervisor that does not end is killed', async (t) => {
   // As the agent does: none of the clock's timers holds a process.
   const holding = setInterval(() => {}, 2 ** 30);
   t.teardown(() => clearInterval(holding));
-  // The grace is over at the second look.
+  // The grace period has ended at the second check.
   let looks = 0;
   const monotonic = () => performance.now() + (looks++ === 0 ? 0 : 11_000);
   const hurried = { now: () => 0, after: systemClock.after.bind(systemClock), monotonic };
@@ -113,7 +113,7 @@ test('a supervisor that ends is restarted immediately, with retries until it run
   const port = await tlsPort(t, pair, (session) => void sessions.set(session.socket.remotePort, session));
   let latest: TLSSocket | undefined;
   const isOpen = () => sessions.get(latest?.localPort)?.destroyed === false;
-  /** Ends the latest connection, as a supervisor does that goes. */
+  /** Closes the latest connection, as an ending supervisor does. */
   const end = async () => {
     const session = await until(() => sessions.get(latest?.localPort));
     session.destroy();
@@ -148,7 +148,7 @@ test('a supervisor that ends is restarted immediately, with retries until it run
   t.is(restarted, 0);
   clock.advance(500);
   await until(() => logger.lines.length === 3);
-  t.like(logger.lines[2], { fields: { nextTryMs: 1000 } }, 'it was not ready for what it has to be told');
+  t.like(logger.lines[2], { fields: { nextTryMs: 1000 } }, 'it was not ready for its configuration');
   clock.advance(1000);
   await until(() => restarted === 2);
   await end();

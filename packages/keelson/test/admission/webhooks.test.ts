@@ -117,7 +117,7 @@ test('a mutating webhook receives the request and changes the object', async (t)
 });
 
 for (const [label, answer, code, message] of [
-  ['told', { status: { message: 'not today', code: 418 } }, 418, ': not today'],
+  ['message', { status: { message: 'not today', code: 418 } }, 418, ': not today'],
   ['reason', { status: { reason: 'Forbidden', code: 403 } }, 403, ': Forbidden'],
   ['silent', {}, 400, ' without explanation'],
 ] as const) {

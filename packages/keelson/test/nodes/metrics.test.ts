@@ -72,7 +72,7 @@ test('node and pod metrics are computed from two measurements of agents while th
       } as Pod);
     uids.set(name, made.metadata?.uid ?? '');
   }
-  t.is(agent.asked(), 0, 'agents are not asked before somebody asks the server');
+  t.is(agent.asked(), 0, 'agents are not requested before the server is');
   const first = nodes.list();
   await until(() => agent.asked() === 1);
   // The second measurement begins a second later.

@@ -182,9 +182,9 @@ test('the recorded revision of a store is the newest of writes, reads and the wa
 test('a new epoch is reported once and invalidates continue tokens', async (t) => {
   const posed = posing();
   const tokens = new StoreTokens({ clock: systemClock, configuration: '' });
-  const told: number[] = [];
+  const epochs: number[] = [];
   const guarded = new GuardedStore(posed.store, silentLogger, (identity) => {
-    told.push(identity.epoch);
+    epochs.push(identity.epoch);
     tokens.rebind(identity);
   });
   t.throws(() => tokens.encode({ revision: 5, after: '/a' }, 'b'), { code: 'Unavailable' });
@@ -195,7 +195,7 @@ test('a new epoch is reported once and invalidates continue tokens', async (t) =
   posed.identity = { ...one, epoch: 2 };
   await guarded.identity();
   await guarded.identity();
-  t.deepEqual(told, [2]);
+  t.deepEqual(epochs, [2]);
   t.throws(() => tokens.decode(token, 'b'), { code: 'InvalidToken' });
 });
 

@@ -19,7 +19,7 @@ export function contextOf(user: UserInfo): StrategyContext {
 
 const context = contextOf(systemUser);
 
-/** What a write comes to: the object that would be stored, and what is refused about it. */
+/** The result of a write: the object that would be stored, and the causes of its rejection. */
 export interface Written<T> {
   readonly object: T;
   readonly causes: readonly string[];
@@ -51,7 +51,7 @@ export function defaulted<T extends KubeObject>(kind: KindDefinition<T>, manifes
   return object;
 }
 
-/** A create, as the registry goes about it: decode, default, clear status, prepare, validate. */
+/** A create, in the order of the registry: decode, default, clear status, prepare, validate. */
 export function create<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): Written<T> {
   const { object, errors } = decode(kind, manifest);
   if (errors.length > 0) return written(object, errors);

@@ -58,7 +58,7 @@ function member(name: string, field: AnyField, value: unknown): Buffer {
   return value === undefined && isPointer(name, field) ? Buffer.alloc(0) : single(number, node, value);
 }
 
-/** Times that are pointers in Go; the schema does not say so, because JSON shows no difference. */
+/** Times that are pointers in Go; the schema does not state it, because JSON makes no difference. */
 const pointerTimes = ['acquireTime', 'deletionTimestamp', 'renewTime', 'startTime', 'time', 'timeAdded'];
 
 /**

@@ -40,7 +40,7 @@ const inputs = fc.tuple(fc.integer(), fc.integer({ min: 1, max: 150 }));
 
 for (const [name, schema] of schemas) {
   test(`${name}: an object is unchanged after round trips through JSON, protobuf and YAML`, async (t) => {
-    // Every kind takes its turn, so that a long run is seen to go on.
+    // Yields between kinds, so that the runner sees progress.
     await setImmediate();
     const encode = protobufEncoderOf(schema);
     const decode = protobufDecoderOf(schema);

@@ -118,7 +118,7 @@ test('an invalid cloud file causes one warning without its contents, and pulls c
     '--cloud-b-json-key: it cannot be read: ENOENT',
   ]);
   t.deepEqual(await cloud.find('gcr.io/app'), []);
-  t.is(logger.lines.length, 2, 'the same is not said again');
+  t.is(logger.lines.length, 2, 'the same warning is not repeated');
   await writeFile(a, 'secret-a: [');
   await writeFile(b, '{"secret-b');
   await cloud.find('gcr.io/app');

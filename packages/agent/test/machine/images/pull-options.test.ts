@@ -81,9 +81,9 @@ async function rush(bench: Bench, count: number) {
   const pods = Array.from({ length: count }, (_, position) => podOf(`app${position}:1`));
   const begunMs = bench.clock.monotonic();
   bench.pods.put(...pods);
-  const told = (text: RegExp) =>
+  const eventCount = (text: RegExp) =>
     new Set(bench.events.filter(({ message }) => text.test(message)).map(({ pod }) => pod)).size;
-  const [pulled, refused] = [() => told(/^Pulling image/), () => told(/pull QPS exceeded\.$/)];
+  const [pulled, refused] = [() => eventCount(/^Pulling image/), () => eventCount(/pull QPS exceeded\.$/)];
   await bench.until(() => pulled() + refused() === count);
   return { pods, pulled: pulled(), refused: refused(), seconds: Math.ceil((bench.clock.monotonic() - begunMs) / 1000) };
 }

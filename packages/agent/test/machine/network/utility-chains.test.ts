@@ -9,7 +9,7 @@ const missing = missingForNamespaces();
 const test = missing.length === 0 ? anyTest : anyTest.skip;
 const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;
 
-/** Chains under these options; `round` lets a minute pass and waits until all commands of it have been run. */
+/** Chains under these options; `round` advances the clock by a minute and waits until its commands have been run. */
 function keep(t: ExecutionContext, host: HostActions, words: readonly string[] = []) {
   const clock = new FakeClock();
   const logger = listeningLogger();

@@ -36,7 +36,7 @@ const places: readonly (readonly [string, (t: ExecutionContext) => Promise<Place
 const { signal } = new AbortController();
 
 for (const [name, open, run] of places) {
-  run(`files ${name}: directories, files, links and their facts`, async (t) => {
+  run(`files ${name}: directories, files, links and their attributes`, async (t) => {
     const { host, dir } = await open(t);
     const { files } = host;
     const at = (...parts: string[]) => join(dir, ...parts);
@@ -106,7 +106,7 @@ for (const [name, open, run] of places) {
     if (host !== localHost) t.deepEqual(await readdir(dir), [], 'nothing of it is seen from here');
   });
 
-  asRoot(`files ${name}: a directory within another is made with its mode, and by no link elsewhere`, async (t) => {
+  asRoot(`files ${name}: a nested directory is created with its mode, and not through a link`, async (t) => {
     const { host, dir } = await open(t);
     const { files } = host;
     await files.makeDirectory(join(dir, 'v/real'), 0o755);
@@ -120,7 +120,7 @@ for (const [name, open, run] of places) {
     t.deepEqual(await files.list(join(dir, 'outside')), []);
   });
 
-  asRoot(`files ${name}: a group gets everything below, with directories that pass it on`, async (t) => {
+  asRoot(`files ${name}: a group owns the whole tree, with set-group-ID directories`, async (t) => {
     const { host, dir } = await open(t);
     const { files } = host;
     await files.makeDirectory(join(dir, 'v/sub'), 0o700);
@@ -137,7 +137,7 @@ for (const [name, open, run] of places) {
 }
 
 asRoot(
-  'an emptyDir in memory is a file system of its size, with the group of the pod, and is unmounted with what is below',
+  'an in-memory emptyDir is a file system of its size with the group of the pod, and is unmounted with nested mounts',
   async (t) => {
     const dir = await temporaryDirectory(t);
     const host = enteredHost(runProgram, await mountNamespace(t, dir));
@@ -166,7 +166,7 @@ asRoot(
   },
 );
 
-asRoot('a mount that fails says why', async (t) => {
+asRoot('the error of a failed mount contains its reason', async (t) => {
   const dir = await temporaryDirectory(t);
   const host = enteredHost(runProgram, await mountNamespace(t, dir));
   await host.files.makeDirectory(join(dir, 'sub'), 0o755);

@@ -325,22 +325,26 @@ test('volumes of one object in a pod, and of secrets with the same name in two n
   t.deepEqual(await seen((await provide(other)).get('v') ?? ''), ['user 644 them']);
 });
 
-asRoot('fsGroup: files belong to the group and can be read by it, an emptyDir hands it on', async (t) => {
-  const { provide } = await bench(t);
-  const securityContext = { fsGroup: 4321 };
-  const secret =
-    (await provide(withVolume({ secret: { secretName: 'key', defaultMode: 0o400 } }, { securityContext }))).get('v') ??
-    '';
-  t.deepEqual(await seen(secret), ['user 440 me', 'word 440 sesame']);
-  const facts = withVolume({ downwardAPI: { items: [field('name', 'metadata.name')] } }, { securityContext });
-  const file = join((await provide(facts)).get('v') ?? '', '..data/name');
-  t.is((await lstat(file)).gid, 4321);
-  const empty = (await provide(withVolume({ emptyDir: {} }, { securityContext }))).get('v') ?? '';
-  t.is((await lstat(empty)).gid, 4321);
-  t.is((await lstat(empty)).mode & 0o7777, 0o2777);
-  await writeFile(join(empty, 'f'), 'x');
-  t.is((await lstat(join(empty, 'f'))).gid, 4321, 'new files inherit the group');
-});
+asRoot(
+  'fsGroup: files belong to the group and are readable for it, and new files of an emptyDir inherit it',
+  async (t) => {
+    const { provide } = await bench(t);
+    const securityContext = { fsGroup: 4321 };
+    const secret =
+      (await provide(withVolume({ secret: { secretName: 'key', defaultMode: 0o400 } }, { securityContext }))).get(
+        'v',
+      ) ?? '';
+    t.deepEqual(await seen(secret), ['user 440 me', 'word 440 sesame']);
+    const facts = withVolume({ downwardAPI: { items: [field('name', 'metadata.name')] } }, { securityContext });
+    const file = join((await provide(facts)).get('v') ?? '', '..data/name');
+    t.is((await lstat(file)).gid, 4321);
+    const empty = (await provide(withVolume({ emptyDir: {} }, { securityContext }))).get('v') ?? '';
+    t.is((await lstat(empty)).gid, 4321);
+    t.is((await lstat(empty)).mode & 0o7777, 0o2777);
+    await writeFile(join(empty, 'f'), 'x');
+    t.is((await lstat(join(empty, 'f'))).gid, 4321, 'new files inherit the group');
+  },
+);
 
 const secretVolumes: readonly Omit<coreV1.Volume, 'name'>[] = [
   { secret: { secretName: 'key' } },

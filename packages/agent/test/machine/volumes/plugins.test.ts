@@ -41,7 +41,7 @@ test('--volume-plugin-dir: a driver is initialised once, mounts with its options
     'kubernetes.io/pod.uid': uidOf(pod),
     'kubernetes.io/serviceAccount.name': '',
   });
-  // Another agent finds it mounted, and another look does not mount it again.
+  // Another agent finds it mounted, and another sync does not mount it again.
   await bench.agent.stop();
   await bench.again();
   await bench.pass(100_000);
@@ -165,7 +165,7 @@ test('calls that a driver does not support are replaced: the device is mounted o
 });
 
 asRoot(
-  'fsGroup: files of a plugin’s volume are handed to the group, unless the root is its already and the pod wants no more',
+  'fsGroup: files of a plugin volume get the group, unless with OnRootMismatch the root has it already',
   async (t) => {
     const fill = `mkdir -p "$2/deep"; echo x > "$2/deep/f"; chmod 600 "$2/deep/f"`;
     const answers = (root: string) => ({ ...mountingAnswers, mount: `${fill}; ${root}; echo '{"status":"Success"}'` });

@@ -48,7 +48,7 @@ test('a reader sees either all old or all new files', async (t) => {
   while (writing) {
     const at = join(dir, await readlink(join(dir, '..data')));
     const texts = await Promise.all(['a', 'b'].map((name) => readFile(join(at, name), 'utf8').catch(() => undefined)));
-    // A directory that was replaced meanwhile may be half gone; while it is there it is whole.
+    // A directory that was replaced in the meantime may be partly removed; while it is current it is complete.
     if (texts.includes(undefined)) continue;
     t.is(texts[0], texts[1]);
     seen += 1;

@@ -11,7 +11,7 @@ const minute = 60_000;
 /** Nothing happens so often that smaller steps would show more. */
 const step = 1000;
 
-/** A pod of one container that asks for so much memory; the script below gives it usage. */
+/** A pod of one container that requests so much memory; the script below determines its usage. */
 function pod(
   name: string,
   request?: string,
@@ -36,7 +36,7 @@ interface Started {
   run(...pods: Pod[]): Promise<void>;
   /** Names of the pods that were evicted, in order. */
   evicted(): string[];
-  told(reason: string): string[];
+  podsWithEvent(reason: string): string[];
 }
 
 /** An agent on a machine that a test makes full. Thresholds of its own only, so that one thing happens at a time. */
@@ -57,7 +57,8 @@ async function start(
     script: ({ sandbox }) => behaviours.get(sandbox.metadata.name) ?? {},
     ...more,
   });
-  const told = (reason: string) => bench.events.filter((event) => event.reason === reason).map((event) => event.pod);
+  const podsWithEvent = (reason: string) =>
+    bench.events.filter((event) => event.reason === reason).map((event) => event.pod);
   return {
     bench,
     node,
@@ -66,8 +67,8 @@ async function start(
       bench.pods.put(...pods);
       await bench.until(() => pods.every((one) => bench.status(one).phase === 'Running'));
     },
-    evicted: () => told('Evicted'),
-    told,
+    evicted: () => podsWithEvent('Evicted'),
+    podsWithEvent,
   };
 }
 
@@ -77,7 +78,7 @@ const memory = (mebibytes: number) => ({ memoryBytes: mebibytes * mebibyte });
 
 test('--eviction-hard: from pressure to a failed pod, and recovery after --eviction-pressure-transition-period', async (t) => {
   const metrics = createTextMetrics();
-  const { bench, node, behaviours, run, evicted, told } = await start(
+  const { bench, node, behaviours, run, evicted, podsWithEvent } = await start(
     t,
     [hardMemory, '--eviction-pressure-transition-period=2m'],
     { metrics },
@@ -126,7 +127,7 @@ test('--eviction-hard: from pressure to a failed pod, and recovery after --evict
   await bench.pass(2 * minute, step);
   const late = pod('late');
   await run(late);
-  t.deepEqual(told('Evicted'), ['greedy', 'early']);
+  t.deepEqual(podsWithEvent('Evicted'), ['greedy', 'early']);
 });
 
 test('one pod is evicted per round, the one furthest above its request first, until the threshold is no longer met', async (t) => {
@@ -405,7 +406,7 @@ test('with a separate image disk only files on the full disk are removed', async
 });
 
 test('memory pressure is handled before disk pressure', async (t) => {
-  const { bench, node, run, told } = await start(
+  const { bench, node, run, podsWithEvent } = await start(
     t,
     ['--eviction-hard=nodefs.available<10%,memory.available<1Gi'],
     withUnused,
@@ -413,7 +414,7 @@ test('memory pressure is handled before disk pressure', async (t) => {
   await run(pod('a'));
   node.disk1 = fullDisk;
   node.memoryBytes = 100 * mebibyte;
-  await bench.until(() => told('EvictionThresholdMet').length === 1, 11 * second);
+  await bench.until(() => podsWithEvent('EvictionThresholdMet').length === 1, 11 * second);
   await settle();
   t.regex(bench.events.find(({ reason }) => reason === 'EvictionThresholdMet')?.message ?? '', /memory$/);
   t.true(bench.world.images.has('unused:1'));

@@ -69,9 +69,9 @@ test('a disk that remains full is reported: FreeDiskSpaceFailed at once, ImageGC
   bench.pods.put(testPod('p', { containers: [{ name: 'main', image: 'used:1', imagePullPolicy: 'IfNotPresent' }] }));
   await bench.until(() => bench.containers().length === 1);
   await bench.pass(5 * minute, step);
-  const told = () => bench.events.filter(({ reason }) => /GC|Disk/.test(reason));
+  const reported = () => bench.events.filter(({ reason }) => /GC|Disk/.test(reason));
   t.deepEqual(
-    told().map(({ reason, type, pod, message }) => [reason, type, pod, message]),
+    reported().map(({ reason, type, pod, message }) => [reason, type, pod, message]),
     [
       [
         'FreeDiskSpaceFailed',
@@ -83,14 +83,14 @@ test('a disk that remains full is reported: FreeDiskSpaceFailed at once, ImageGC
   );
   await bench.pass(5 * minute, step);
   t.deepEqual(
-    told().map(({ reason }) => reason),
+    reported().map(({ reason }) => reason),
     ['FreeDiskSpaceFailed', 'FreeDiskSpaceFailed', 'ImageGCFailed'],
   );
   t.deepEqual(tags(bench.world), ['used:1']);
 });
 
 function collector(world: FakeWorld, clock: FakeClock, capacityBytes?: number) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const { runtime, images } = createFakeRuntime(world);
   const garbage = new ImageGarbage({
     runtime,
@@ -116,20 +116,20 @@ function collector(world: FakeWorld, clock: FakeClock, capacityBytes?: number) {
     },
     clock,
     logger: silentLogger,
-    events: { record: (_, type, reason) => told.push(`${type} ${reason}`) },
+    events: { record: (_, type, reason) => reported.push(`${type} ${reason}`) },
     node: { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'n' },
     callTimeoutMs: 1000,
   });
-  return { garbage, told };
+  return { garbage, reported };
 }
 
 const { signal } = new AbortController();
 
 test('a disk without a capacity is reported as InvalidDiskCapacity', async (t) => {
   const clock = new FakeClock();
-  const { garbage, told } = collector(new FakeWorld({ clock }), clock, 0);
+  const { garbage, reported } = collector(new FakeWorld({ clock }), clock, 0);
   for (let i = 0; i < 3; i += 1) await garbage.round(signal);
-  t.deepEqual(told, ['Warning InvalidDiskCapacity', 'Warning InvalidDiskCapacity', 'Warning ImageGCFailed']);
+  t.deepEqual(reported, ['Warning InvalidDiskCapacity', 'Warning InvalidDiskCapacity', 'Warning ImageGCFailed']);
 });
 
 test('pinned and sandbox images are kept, and an image that cannot be deleted does not block others', async (t) => {
@@ -140,24 +140,24 @@ test('pinned and sandbox images are kept, and an image that cannot be deleted do
   put(world, 'pause:1', 20);
   put(world, 'a:1', 10);
   put(world, 'b:1', 10);
-  const { garbage, told } = collector(world, clock);
+  const { garbage, reported } = collector(world, clock);
   await garbage.round(signal);
   t.is(world.images.size, 4, 'the first round only learns');
   world.failNext('removeImage', 'Internal');
   await garbage.round(signal);
   t.deepEqual(tags(world), ['a:1', 'pause:1', 'pinned:1']);
-  t.deepEqual(told, ['Warning FreeDiskSpaceFailed']);
+  t.deepEqual(reported, ['Warning FreeDiskSpaceFailed']);
 });
 
 test('a single failed request to the runtime causes no event', async (t) => {
   const clock = new FakeClock();
   const world = new FakeWorld({ clock });
-  const { garbage, told } = collector(world, clock);
+  const { garbage, reported } = collector(world, clock);
   await garbage.round(signal);
   world.failNext('listImages', 'Unavailable');
   await garbage.round(signal);
   await garbage.round(signal);
-  t.deepEqual(told, []);
+  t.deepEqual(reported, []);
 });
 
 test('the usage percentage is an integer, and reserved blocks count as used', (t) => {

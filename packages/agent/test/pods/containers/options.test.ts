@@ -5,7 +5,7 @@ import { startBench, testPod } from '../../support/bench.ts';
 
 type Start = Parameters<NonNullable<NonNullable<Parameters<typeof startBench>[1]>['script']>>[0];
 
-/** Starts pods under these options; what the runtime was asked for stands in `starts`, by the pod's name. */
+/** Starts pods under these options; the requests to the runtime are in `starts`, by the name of the pod. */
 async function started(t: Parameters<typeof startBench>[0], words: readonly string[], ...pods: Pod[]) {
   const starts = new Map<string, Start>();
   const script = (start: Start) => {

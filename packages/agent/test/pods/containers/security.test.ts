@@ -77,7 +77,7 @@ const image = (facts_: Partial<Image>) => async () =>
   ({ id: 'i', repoTags: [], repoDigests: [], sizeBytes: 0, pinned: false, config: {}, ...facts_ }) satisfies Image;
 
 const users: readonly (readonly [string, Common, Own, Partial<Image>, RegExp | undefined])[] = [
-  ['nobody minds root', {}, {}, {}, undefined],
+  ['root is permitted by default', {}, {}, {}, undefined],
   ['the pod names another user', { runAsNonRoot: true, runAsUser: 5 }, {}, { uid: 0 }, undefined],
   ['the image has another user', { runAsNonRoot: true }, {}, { uid: 5 }, undefined],
   [

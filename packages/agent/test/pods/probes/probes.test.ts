@@ -339,13 +339,13 @@ for (const { title, kind, probe, looks, verdicts } of rows) {
     clock.advance(6_900);
     await settle(3);
     t.is(count, 0, 'the initial delay is kept');
-    let said = '';
+    let results = '';
     for (const _ of verdicts) {
-      clock.advance(said === '' ? 100 : 5_000);
+      clock.advance(results === '' ? 100 : 5_000);
       await settle(3);
-      said += worker.verdict === undefined ? '?' : worker.verdict ? '+' : '-';
+      results += worker.verdict === undefined ? '?' : worker.verdict ? '+' : '-';
     }
-    t.is(said, verdicts);
+    t.is(results, verdicts);
     worker.stop();
   });
 }
@@ -362,17 +362,17 @@ test('a pull without progress is ended; a slow one continues', async (t) => {
   const failing = t.throwsAsync(stalled, { message: /no progress for 1 s/ });
   clock.advance(1000);
   await failing;
-  let tell = () => {};
+  let reportProgress = () => {};
   let finish = (_: string) => {};
   const slow = withProgressDeadline(clock, 1000, signal, (onProgress) => {
-    tell = onProgress;
+    reportProgress = onProgress;
     return new Promise<string>((resolve) => {
       finish = resolve;
     });
   });
   for (let i = 0; i < 5; i += 1) {
     clock.advance(900);
-    tell();
+    reportProgress();
   }
   finish('done');
   t.is(await slow, 'done');

@@ -17,7 +17,7 @@ interface ReviewServer {
   ) => SubjectAccessReview['status'] | Promise<SubjectAccessReview['status']>;
 }
 
-/** An API server that only answers reviews, and counts them. */
+/** An API server that only serves reviews, and counts them. */
 function reviewServer({ tokens = () => ({ user: {} }), access = () => ({ allowed: true }) }: ReviewServer) {
   const asked: { readonly tokens: string[]; readonly access: SubjectAccessReview['spec'][] } = {
     tokens: [],
@@ -119,7 +119,7 @@ test('--authentication-token-webhook: concurrent requests with one token share o
   const { statusOf, asked } = await open(t, words, { tokens: () => later });
   const both = [statusOf('/pods', { token: 'good' }), statusOf('/healthz', { token: 'good' })];
   await until(() => asked.tokens.length > 0);
-  // A third with another token comes after these two on its own connection, and has to wait as well.
+  // A third request with another token follows on its own connection, and waits as well.
   const third = statusOf('/pods', { token: 'other' });
   await until(() => asked.tokens.length === 2);
   answer(jane);
@@ -197,7 +197,7 @@ test('--authorization-mode=Webhook: the review contains node, verb and subresour
     body: 'Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource=stats)\n',
   });
   t.deepEqual(asked.access.at(-1)?.groups, ['system:unauthenticated']);
-  t.is(await statusOf('/nope', { token: 'good' }), 403, 'nothing is told to those who may not ask');
+  t.is(await statusOf('/nope', { token: 'good' }), 403, 'unauthorized clients do not learn which paths exist');
   t.is(await statusOf('/pods', { token: 'bad' }), 401);
 });
 
@@ -287,7 +287,7 @@ test('reviews require an API server, and cache times require reviews', (t) => {
     });
     t.throws(() => resolve([word, '--clusterconfig='], true), { message: /needs --clusterconfig/ });
     t.notThrows(() => resolve([word], true), 'the file of the default exists');
-    t.notThrows(() => resolve([word, '--enable-server=false']), 'nobody is let in');
+    t.notThrows(() => resolve([word, '--enable-server=false']), 'no request is accepted');
   }
   t.deepEqual(
     resolve([

@@ -22,7 +22,7 @@ test('types are those of the specification', (t) => {
   for (const [name, type] of specified) t.is(optionTable.find((row) => row.name === name)?.type.name, type, name);
 });
 
-/** Where the specification describes a default in words or leaves a name open. */
+/** Where the specification describes a default in prose or leaves a name open. */
 const described: Readonly<Record<string, RegExp>> = {
   'a unix socket URL': /^unix:\/\/\/./,
   'a pause image reference': /pause/,

@@ -135,9 +135,9 @@ onLinux('the deletion of a lock file counts as a request of another process', as
 onLinux('the wait for a lock can be aborted, and a file that cannot be locked is an error', async (t) => {
   const path = join(await temporaryDirectory(t), 'lock');
   const held = await takeLock({ path, watch: false, clock: systemClock, signal: new AbortController().signal });
-  const giveUp = new AbortController();
-  const waiting = takeLock({ path, watch: false, clock: systemClock, signal: giveUp.signal });
-  giveUp.abort();
+  const controller = new AbortController();
+  const waiting = takeLock({ path, watch: false, clock: systemClock, signal: controller.signal });
+  controller.abort();
   t.is(await waiting, undefined);
   await held?.release();
   const nowhere = takeLock({

@@ -1,7 +1,7 @@
 import { type BadHistory, gone, red, start } from './bad-history.ts';
 import { all } from './script.ts';
 
-/** Watches that leave out, repeat, swap or invent, and histories that are gone too early. */
+/** Watches that omit, repeat, swap or invent events, and histories that are compacted too early. */
 export const badWatches: readonly BadHistory[] = [
   {
     title: 'a watch drops an event',

@@ -40,7 +40,7 @@ const colours = ['red', 'green', 'blue'];
 
 /**
  * A correct plane in a few lines: calls overlap, take effect at some moment between their beginning and their end,
- * sometimes lose their answer; servers serve old states where that is allowed; watches lag, break and go on. The
+ * sometimes lose their response; servers serve old states where that is allowed; watches lag, break and resume. The
  * history it writes must be accepted.
  */
 export function simulate(seed: number, steps: number): History {
@@ -266,7 +266,7 @@ export function simulate(seed: number, steps: number): History {
     if (is) recorder.event(watcher.session, was ? 'MODIFIED' : 'ADDED', next.object);
     else if (was) recorder.event(watcher.session, 'DELETED', { ...before, revision: next.revision });
     watcher.position = next.revision;
-    // The client knows only what it was shown, so a broken watch goes on from there: a bookmark makes the two the same.
+    // A broken watch resumes from the last event that its client received: a bookmark makes both positions equal.
     if (!is && !was) recorder.bookmark(watcher.session, next.revision);
   }
 

@@ -265,7 +265,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     if (item.contested.length > 0) await assertConflict(t, item, '"u" using apply.example.com/v1', again);
     else t.like(await again, { spec: item.both });
   },
-  'what a manager gives up is removed': async (t, item, thing) => {
+  'fields that a manager gives up are removed': async (t, item, thing) => {
     await thing.apply('a', { ...item.one, n: 7 });
     const reduced = await thing.apply('a', { n: 7 });
     t.deepEqual(ownersOf(reduced), { a: ['.n'] });
@@ -280,7 +280,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     t.deepEqual((released as unknown as { spec: Spec }).spec, (shared as unknown as { spec: Spec }).spec);
     t.deepEqual(ownersOf(released), { a: [''], b: sorted(item.owns) });
   },
-  'what an update removes has no owner': async (t, item, thing) => {
+  'fields that an update removes have no owner': async (t, item, thing) => {
     await thing.apply('a', { ...item.one, s: 'kept' });
     const updated = await thing.update('u', { s: 'kept' });
     const { a = [] } = ownersOf(updated);
