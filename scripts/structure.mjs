@@ -26,6 +26,12 @@ const reason = /^\/\/ One file: \S/m;
 const vocabulary =
   /\b(tells?|told|looked at|looks? after|looked after|said|whoever|nobody|somebody|surroundings|patience|anew|in vain|mended)\b/i;
 
+/** Files whose titles of tests are checked for the same words: titles are the specification that a failure prints. */
+const hasTitles = /\.test\.ts$|^packages\/conformance\/src\//;
+/** A title: the first argument of a call that registers a test, or the property `title` of a case. */
+const title =
+  /(?<![\w.])(?:(?:test\w*|ava|\w*Test|(?:with|on)[A-Z]\w*)(?:\.\w+)*\(|title:)\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
+
 /**
  * Time, timers and randomness are parameters (`Clock`, `random`). A file that calls those of the machine states why:
  * `// Not injected: <reason>`. A reference without a call, such as a default, and limits of sockets are no such calls.
@@ -64,6 +70,10 @@ for (const { file, text } of files) {
     if (comment === undefined && isChecked && machine.test(withoutTexts(line))) found.notInjected.push(place);
     if (comment !== undefined && vocabulary.test(comment)) found.vocabulary.push(`${place}: ${comment.trim()}`);
   });
+  for (const { 2: words = '', index } of hasTitles.test(file) ? text.matchAll(title) : []) {
+    const line = text.slice(0, index).split('\n').length;
+    if (vocabulary.test(words)) found.vocabulary.push(`${file}:${line}: ${words}`);
+  }
 }
 
 const lineCount = (text) => text.split('\n').length - 1;
