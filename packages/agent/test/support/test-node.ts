@@ -4,7 +4,7 @@ import { machine } from './bench.ts';
 const gibibyte = 2 ** 30;
 
 /**
- * A machine of 8 GiB whose memory and disks are as full as a test determines. Images are on the disk of everything else,
+ * A machine of 8 GiB; a test determines the usage of its memory and disks. Images are on the disk of everything else,
  * unless they have their own.
  */
 export class TestNode implements NodeUsage {

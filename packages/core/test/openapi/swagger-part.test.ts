@@ -68,7 +68,7 @@ test('two parts with the same definitions share them, whatever their names becam
   t.deepEqual(Object.keys(merged.definitions).sort(), ['Meta', 'Meta_v2', 'Options', 'Toy']);
 });
 
-test('documents with wrong types lose what is wrong', (t) => {
+test('parts of documents with wrong types are dropped', (t) => {
   for (const document of [null, [], {}, { paths: [] }, { paths: { '/apis/other/v1/x': {} } }])
     t.is(swaggerPart(document, shop), undefined);
   const post = { parameters: [1, { in: 'header' }, { in: 'path', name: 3 }], responses: [], tags: [1, 'a'] };

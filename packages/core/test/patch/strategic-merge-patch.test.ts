@@ -171,7 +171,7 @@ test(
   spec({ containers: [{ name: 'b', env: [{ name: 'X' }] }] }),
 );
 test(
-  'inlined messages are seen through',
+  'fields of inlined messages are merged',
   gives,
   spec({ volumes: [{ name: 'v', configMap: { name: 'a' } }] }),
   spec({ volumes: [{ name: 'v', configMap: { items: [] } }] }),

@@ -139,7 +139,7 @@ for (const [words, message] of [
   [['--network-plugin=bridge', '--cni-bin-dir='], /--network-plugin=bridge needs --cni-bin-dir/],
   [['--network-plugin-mtu=-1'], /--network-plugin-mtu must be at least 0/],
 ] as const) {
-  anyTest(`refuses ${words.join(' ')}`, (t) => {
+  anyTest(`invalid options are rejected: ${words.join(' ')}`, (t) => {
     t.throws(() => wordsConfig('/x', words), { message });
   });
 }

@@ -131,7 +131,7 @@ const refused: readonly (readonly [words: readonly string[], message: string])[]
   [['--eviction-pressure-transition-period=-1s'], '--eviction-pressure-transition-period must not be negative'],
 ];
 for (const [words, message] of refused) {
-  test(`refuses ${words.join(' ')}`, (t) => {
+  test(`invalid options are rejected: ${words.join(' ')}`, (t) => {
     t.throws(() => resolve(...words), { instanceOf: UsageError, message });
   });
 }

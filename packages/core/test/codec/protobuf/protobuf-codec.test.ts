@@ -210,7 +210,7 @@ test('a schema without numbers has no encoder, and codecs are made once', (t) =>
   t.is(protobufDecoderOf(inner), protobufDecoderOf(inner));
 });
 
-test('works where code may not be made from strings', (t) => {
+test('encoding and decoding need no code generation from strings', (t) => {
   const at = (file: string): string => JSON.stringify(new URL(`../../../src/${file}`, import.meta.url).href);
   const script = `
     import { protobufDecoderOf, protobufEncoderOf } from ${at('codec/protobuf/protobuf-codec.js')};
