@@ -47,20 +47,20 @@ const invalidKeys: readonly (readonly [string, (max: number) => string])[] = [
   ['an empty key', () => ''],
   ['a key with U+0000', () => '/a\u0000b'],
   ['a key that ends in U+0000', () => '/a\u0000'],
-  ['half a surrogate pair', () => '/a\ud83d'],
-  ['the other half of a surrogate pair', () => '/\udc00/a'],
+  ['a high surrogate without a low one', () => '/a\ud83d'],
+  ['a low surrogate without a high one', () => '/\udc00/a'],
   ['one byte too many', (max) => `/${'k'.repeat(max)}`],
   ['few characters but too many bytes', (max) => `/${'€'.repeat(Math.ceil(max / 3))}`],
 ];
 
 /** Keys are text in the order of its UTF-8 bytes, values are bytes. */
 export const keyValueCases: readonly StoreCase[] = [
-  valueCase('value.empty', 'a value may have no bytes', () => new Uint8Array(0)),
+  valueCase('value.empty', 'a value may be empty', () => new Uint8Array(0)),
   valueCase('value.one-byte', 'a value may be a single zero byte', () => new Uint8Array(1)),
-  valueCase('value.every-byte', 'every byte comes back as it was', () =>
+  valueCase('value.every-byte', 'a value with every byte is stored unchanged', () =>
     Uint8Array.from({ length: 1024 }, (_, i) => i & 255),
   ),
-  valueCase('value.not-utf8', 'bytes that are no text come back as they were', () =>
+  valueCase('value.not-utf8', 'bytes that are not UTF-8 are stored unchanged', () =>
     Buffer.from([0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0]),
   ),
   valueCase('value.view', 'a view into a larger buffer is stored as the view', () => {
@@ -68,9 +68,11 @@ export const keyValueCases: readonly StoreCase[] = [
     whole.fill('inside', 100, 200);
     return whole.subarray(100, 200);
   }),
-  valueCase('value.page-sizes', 'a value of about a page comes back whole', () => Buffer.alloc(4097, 'p')),
-  valueCase('value.64k', 'a value of more than 64 KiB comes back whole', () => Buffer.alloc(65_537, 'q')),
-  valueCase('value.megabyte', 'a value of a megabyte comes back whole', () => Buffer.alloc(1 << 20, 'm')),
+  valueCase('value.page-sizes', 'a value slightly larger than a page is stored completely', () =>
+    Buffer.alloc(4097, 'p'),
+  ),
+  valueCase('value.64k', 'a value of more than 64 KiB is stored completely', () => Buffer.alloc(65_537, 'q')),
+  valueCase('value.megabyte', 'a value of a megabyte is stored completely', () => Buffer.alloc(1 << 20, 'm')),
   {
     id: 'value.maximum',
     title: 'a value of exactly the declared size is accepted, one byte more is TooLarge',
@@ -100,7 +102,7 @@ export const keyValueCases: readonly StoreCase[] = [
       }
     },
   },
-  keyCase('key.order-prefix-siblings', 'a key sorts before those it begins, whatever follows', [
+  keyCase('key.order-prefix-siblings', 'a key sorts before keys that it is a prefix of', [
     '/a/b',
     '/a',
     '/ab',
@@ -114,7 +116,7 @@ export const keyValueCases: readonly StoreCase[] = [
     '/a\u0001',
     '/aa/b',
   ]),
-  keyCase('key.order-non-ascii', 'keys sort by bytes, not by language', [
+  keyCase('key.order-non-ascii', 'keys sort by bytes, not by locale', [
     '/z',
     '/é',
     '/e',
@@ -141,7 +143,7 @@ export const keyValueCases: readonly StoreCase[] = [
     '/\ue000/a',
     '/\u{1f600}a',
   ]),
-  keyCase('key.hostile-names', 'names with a meaning elsewhere have none here', [
+  keyCase('key.hostile-names', 'names that are special to JavaScript, paths, SQL or terminals are ordinary keys', [
     '/__proto__',
     '/constructor',
     '/toString',
@@ -165,7 +167,7 @@ export const keyValueCases: readonly StoreCase[] = [
     '/\u001b[31m',
     '/\u202e',
   ]),
-  keyCase('key.no-normalization', 'keys that look alike are different keys', [
+  keyCase('key.no-normalization', 'keys that differ only in Unicode normalization or case are different keys', [
     '/\u00e9',
     '/e\u0301',
     '/E',
