@@ -154,7 +154,7 @@ onLinux(
   },
 );
 
-onLinux('closing an attach closes the input, and input that nobody reads is an error', async (t) => {
+onLinux('closing an attach closes the input, and input without a reader is an error', async (t) => {
   const { folder, attach } = await attachable(t);
   const reader = openSync(join(folder, 'stdin'), constants.O_RDONLY | constants.O_NONBLOCK);
   const { stdin, close } = await attach({ stdin: true });
