@@ -1,6 +1,7 @@
 // Counts what makes sources slow to read or to test: long lines, long files, small files with one importer, vocabulary
-// that is not of the field, and uses of the clock, timers and randomness of the machine without a reason. Without
-// options it prints the counts; with --list also the places; with --check it fails when a limit is exceeded.
+// that is not of the field (in comments, titles of tests and documents), and uses of the clock, timers and randomness
+// of the machine without a reason. Without options it prints the counts; with --list also the places; with --check it
+// fails when a limit is exceeded.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -52,11 +53,13 @@ const withoutTexts = (line) =>
     ? line.replace(/\bhttps?:\S+|biome-ignore.*/, '')
     : line.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*(?:`|$)|\/(?:[^/\\]|\\.)+\/[a-z]*/g, "''");
 
-const files = execFileSync('git', ['ls-files', '*.ts', '*.mjs', '*.js'], { cwd: root, encoding: 'utf8' })
-  .split('\n')
-  // The dictionary of SPDY is data that its specification prescribes.
-  .filter((file) => file !== '' && !file.includes('/fixtures/') && !file.endsWith('spdy/dictionary.ts'))
-  .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+const filesOf = (...patterns) =>
+  execFileSync('git', ['ls-files', ...patterns], { cwd: root, encoding: 'utf8' })
+    .split('\n')
+    // The dictionary of SPDY is data that its specification prescribes.
+    .filter((file) => file !== '' && !file.includes('/fixtures/') && !file.endsWith('spdy/dictionary.ts'))
+    .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+const files = filesOf('*.ts', '*.mjs', '*.js');
 const sources = files.filter(({ file }) => /\/src\/.*\.ts$/.test(file));
 
 const found = { longLines: [], longFiles: [], smallFiles: [], vocabulary: [], notInjected: [] };
@@ -74,6 +77,13 @@ for (const { file, text } of files) {
     const line = text.slice(0, index).split('\n').length;
     if (vocabulary.test(words)) found.vocabulary.push(`${file}:${line}: ${words}`);
   }
+}
+
+for (const { file, text } of filesOf('*.md', ':!docs/reference/glossary.md')) {
+  text.split('\n').forEach((line, index) => {
+    // Names in code can be those of others.
+    if (vocabulary.test(line.replace(/`[^`]*`/g, ''))) found.vocabulary.push(`${file}:${index + 1}: ${line.trim()}`);
+  });
 }
 
 const lineCount = (text) => text.split('\n').length - 1;
