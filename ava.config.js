@@ -32,30 +32,51 @@ const rank = (file) => {
   return file.includes('/dist/groups/') ? longest.length : longest.length + 1;
 };
 
-/** The whole suite runs most small files in groups (ADR 50); a run of named files has a process for each. */
-const grouped = process.env['KEELSON_TEST_GROUPS'] === '1';
-const groups = grouped
-  ? ['{packages,adapters}/*/dist/groups/*.test.js', ...writeGroups(import.meta.dirname).map((file) => `!${file}`)]
-  : [];
+const core = 'packages/core';
+const allTests = [
+  '{packages,adapters,examples}/*/dist/test/**/*.test.js',
+  'test/dist/**/*.test.js',
+  'benchmarks/dist/test/**/*.test.js',
+];
+/** Creates the groups of these workspaces; returns the patterns that exclude their members. */
+const grouped = (isIncluded) => writeGroups(import.meta.dirname, isIncluded).map((file) => `!${file}`);
+const modules = ['--conditions=keelson-modules'];
+/** The parts of the whole suite, which run beside each other, with groups of small files (ADR 50). */
+const parts = {
+  // Tests of core import single modules of it, and packages that import core: both must load the same classes.
+  modules: () => ({
+    files: [`${core}/dist/{test,groups}/**/*.test.js`, ...grouped((workspace) => workspace === core)],
+    concurrency: 1,
+    nodeArguments: modules,
+  }),
+  // All other tests load other packages from their bundles, as users do, in a third of the time.
+  bundles: () => ({
+    files: [
+      ...allTests,
+      '{packages,adapters}/*/dist/groups/*.test.js',
+      `!${core}/**`,
+      ...grouped((workspace) => workspace !== core),
+    ],
+    // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
+    // disks and grace periods for the rest of its time.
+    concurrency: 6,
+    nodeArguments: [],
+  }),
+};
+/** A run of named files: each has a process of its own, which loads every package as modules. */
+const namedFiles = () => ({ files: allTests, concurrency: 5, nodeArguments: modules });
+
+const part = process.env['KEELSON_TEST_PART'];
+const run = part === undefined ? namedFiles : parts[part];
+if (run === undefined) throw new Error(`KEELSON_TEST_PART is ${Object.keys(parts).join(' or ')}, got "${part}"`);
 
 export default {
-  files: [
-    '{packages,adapters,examples}/*/dist/test/**/*.test.js',
-    'test/dist/**/*.test.js',
-    'benchmarks/dist/test/**/*.test.js',
-    ...groups,
-  ],
+  ...run(),
   // A process can be ended at any time; a thread that waits inside a native library cannot.
   workerThreads: false,
   sortTestFiles: (one, other) => rank(one) - rank(other) || (one < other ? -1 : 1),
-  // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
-  // disks and grace periods for the rest of its time.
-  concurrency: 5,
   // Idle limit of the whole run, in which a new machine compiles a client; scripts/test-file.mjs limits single tests.
   timeout: '5m',
-  // Tests import single modules of their package, so their process must load every package as modules. Servers that
-  // tests start as commands run from the bundles, as they are published.
-  nodeArguments: ['--conditions=keelson-modules'],
   require: ['./scripts/test-file.mjs'],
   verbose: false,
   // Agents that tests start as commands do not change kernel settings and cgroups of this machine.

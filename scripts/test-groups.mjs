@@ -65,9 +65,11 @@ function partsOf(group, members) {
   ]);
 }
 
-/** Writes the entries of all groups, and returns the files that they run, relative to `root`. */
-export function writeGroups(root) {
-  const tested = workspaces.filter((workspace) => existsSync(join(root, workspace, 'dist/test')));
+/** Writes the entries of the groups of these workspaces, and returns the files that they run, relative to `root`. */
+export function writeGroups(root, isIncluded) {
+  const tested = workspaces.filter(
+    (workspace) => isIncluded(workspace) && existsSync(join(root, workspace, 'dist/test')),
+  );
   return tested.flatMap((workspace) => {
     const tests = join(root, workspace, 'dist/test');
     const names = readdirSync(tests, { recursive: true })
