@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { findTool, readStat, toolPath, tryTool } from '@keelson/container-host';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import {
   commandOf,
   environmentOf,
@@ -34,7 +34,11 @@ import { bench, containerRecord } from './support/monitored.ts';
 
 const config = { metadata: { name: 'c', attempt: 0 }, image: 'x' };
 const hasTerminals = ['script', 'stty', 'tty'].every((name) => findTool(name) !== undefined);
-const withTerminals = hasTerminals ? test : test.skip;
+if (!hasTerminals && process.env['CI'] !== undefined) throw new Error('script, stty or tty is missing');
+const withTerminals = (title: string, body: (t: ExecutionContext) => Promise<void>): void => {
+  if (hasTerminals) test(title, body);
+  else test.skip(`${title} [not run, script, stty or tty is missing]`, body);
+};
 
 test('a command replaces the entry point and the arguments of the image, arguments only its arguments', (t) => {
   const image = { entrypoint: ['/entry'], cmd: ['a', 'b'] };
