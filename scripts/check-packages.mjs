@@ -38,7 +38,7 @@ function packedFiles(folder, { name, files }) {
     else if (/\.(?:js|ts|json)$/.test(path))
       packed[`/node_modules/${name}/${path}`] = readFileSync(join(root, folder, path), 'utf8');
   };
-  for (const path of files) add(path);
+  for (const path of files) add(path.replace('/**/*.d.ts', ''));
   return packed;
 }
 
