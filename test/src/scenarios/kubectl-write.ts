@@ -46,9 +46,9 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
   });
 
   for (const resource of scope.resources) {
-    test(`create, apply, replace, patch, label, annotate and edit work on ${resource}`, async (t) => {
-      const { kubectl, folder } = t.context;
-      const namespace = await namespaceFor(kubectl, `life of ${resource}`);
+    test(`create, apply and replace work on ${resource}`, async (t) => {
+      const { kubectl } = t.context;
+      const namespace = await namespaceFor(kubectl, `apply ${resource}`);
       const manifest = manifestsOf('thing', namespace)[resource];
       const inNamespace = ['-n', namespace];
       const get = () => kubectl.json<Loaded>(['get', resource, 'thing', ...inNamespace]);
@@ -64,6 +64,25 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
         await kubectl.run(['apply', ...inNamespace, '-f', '-'], { input: JSON.stringify(labelled) }),
         /unchanged/,
       );
+
+      const current = await get();
+      const replacement = { ...current, metadata: { ...current.metadata, labels: { app: 'thing', replaced: 'yes' } } };
+      await kubectl.run(['replace', ...inNamespace, '-f', '-'], { input: JSON.stringify(replacement) });
+      t.deepEqual((await get()).metadata.labels, { app: 'thing', replaced: 'yes' });
+      const stale = await kubectl.try(['replace', ...inNamespace, '-f', '-'], { input: JSON.stringify(replacement) });
+      t.regex(stale.stderr, /Conflict/);
+    });
+  }
+
+  for (const resource of scope.editedResources) {
+    test(`patch, label, annotate and edit work on ${resource}`, async (t) => {
+      const { kubectl, folder } = t.context;
+      const namespace = await namespaceFor(kubectl, `edit ${resource}`);
+      const inNamespace = ['-n', namespace];
+      const get = () => kubectl.json<Loaded>(['get', resource, 'thing', ...inNamespace]);
+      await kubectl.run(['create', ...inNamespace, '-f', '-'], {
+        input: JSON.stringify(manifestsOf('thing', namespace)[resource]),
+      });
 
       await kubectl.run([
         'patch',
@@ -103,13 +122,6 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
       const edited = await get();
       t.is(edited.metadata.labels?.['tier'], 'gold');
       t.is(edited.metadata.annotations?.['note'], 'edited');
-
-      const current = await kubectl.json<Loaded>(['get', resource, 'thing', ...inNamespace]);
-      const replacement = { ...current, metadata: { ...current.metadata, labels: { app: 'thing', replaced: 'yes' } } };
-      await kubectl.run(['replace', ...inNamespace, '-f', '-'], { input: JSON.stringify(replacement) });
-      t.deepEqual((await get()).metadata.labels, { app: 'thing', replaced: 'yes' });
-      const stale = await kubectl.try(['replace', ...inNamespace, '-f', '-'], { input: JSON.stringify(replacement) });
-      t.regex(stale.stderr, /Conflict/);
     });
   }
 

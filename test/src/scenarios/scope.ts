@@ -6,20 +6,35 @@ import { manifestsOf } from '../manifests.ts';
 export interface Scope {
   /** Resources of the scenarios that run once per resource. */
   readonly resources: readonly string[];
+  /** Resources whose objects are also changed in every way; the code for that does not depend on the kind. */
+  readonly editedResources: readonly string[];
   /** Whether scenarios run that do not depend on the storage: discovery, explain, validation and output formats. */
   readonly independentOfStorage: boolean;
 }
 
-export const everything: Scope = { resources: Object.keys(manifestsOf('any')), independentOfStorage: true };
+const allResources = Object.keys(manifestsOf('any'));
+/** One kind that is stored as it is sent, one with a status and two API versions. */
+const differentResources = ['configmaps', 'deployments.extensions'];
 
-/** What a further storage can change: one kind that is stored as it is sent, one with a status and two API versions. */
+/** All scenarios. `KEELSON_TEST_FULL=1`, which `npm run nightly` sets, runs them on every storage. */
+export const everything: Scope = {
+  resources: allResources,
+  editedResources: allResources,
+  independentOfStorage: true,
+};
+
+/** What a further storage can change. */
 export const storeDependent: Scope = {
-  resources: ['configmaps', 'deployments.extensions'],
+  resources: differentResources,
+  editedResources: differentResources,
   independentOfStorage: false,
 };
 
-/** `KEELSON_TEST_FULL=1`, which `npm run nightly` sets, runs everything on every storage. */
-export const ofStorage: Scope = process.env['KEELSON_TEST_FULL'] === '1' ? everything : storeDependent;
+const isFull = process.env['KEELSON_TEST_FULL'] === '1';
+/** Scenarios of the embedded storage, on which each scenario runs once. */
+export const ofEmbedded: Scope = isFull ? everything : { ...everything, editedResources: differentResources };
+/** Scenarios of each further storage. */
+export const ofFurther: Scope = isFull ? everything : storeDependent;
 
 /** Registers nothing: the scenarios run on another storage. */
 export const unregistered = (() => {}) as unknown as TestFn<KubectlContext>;

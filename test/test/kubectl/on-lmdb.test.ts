@@ -2,9 +2,9 @@ import { kubectlTest } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
-import { everything } from '../../src/scenarios/scope.ts';
+import { ofEmbedded } from '../../src/scenarios/scope.ts';
 
 const test = await kubectlTest();
-registerReadScenarios(test, everything);
-registerWriteScenarios(test, everything);
-registerDeleteScenarios(test, everything);
+registerReadScenarios(test, ofEmbedded);
+registerWriteScenarios(test, ofEmbedded);
+registerDeleteScenarios(test, ofEmbedded);
