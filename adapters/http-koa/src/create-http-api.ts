@@ -13,10 +13,10 @@ import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-re
 import { ApiDocuments, issuerPaths } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
-import { createKoaApplication } from './endpoints/koa-application.ts';
+import { KoaApplication } from './endpoints/koa-application.ts';
 import { checkRoutes } from './endpoints/own-routes.ts';
 import type { Exchange } from './exchange/exchange.ts';
-import type { KoaApplication } from './exchange/koa-types.ts';
+import type { KoaMiddleware } from './exchange/koa-types.ts';
 import { ListMemory } from './exchange/list-body.ts';
 import { HttpMetrics } from './exchange/metrics.ts';
 import {
@@ -28,14 +28,15 @@ import {
 } from './exchange/options.ts';
 import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
+import { sendNotFound } from './exchange/send.ts';
 import { ResourceHandler, Routes } from './resource/resource-handler.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
 /** The resource API as a listener for any HTTP server. */
 export interface HttpApi {
   /**
-   * Handles every request. Without middleware, requests of the resource API bypass Koa (docs/adr/0005). All others are
-   * passed to `app`, which has the same filters.
+   * Handles every request. Koa handles those of the resource API when there is middleware, and all others when there is
+   * middleware, a route, or middleware added with `use` (docs/adr/0005). The filters are the same.
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
@@ -49,8 +50,8 @@ export interface HttpApi {
    * to be served over HTTP.
    */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
-  /** The same API as a Koa application, to mount it or to add endpoints. */
-  readonly app: KoaApplication;
+  /** Adds Koa middleware for the paths that the API does not have. It runs after the filters. */
+  use(middleware: KoaMiddleware): void;
   /**
    * Takes the API out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every
    * running request is answered.
@@ -115,29 +116,19 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     aggregated?.find(apiGroup, apiVersion) !== undefined;
   const own = options.own ?? {};
   if (own.routes?.length) checkRoutes(own, options.registry);
-  /** The exchanges of resource requests that the listener passes through the middleware. */
-  const opened = new WeakMap<IncomingMessage, Exchange>();
-  const app = createKoaApplication({
+  const koa = new KoaApplication({
     ...{ pipeline, handleResource: resources.handle, router, logger, own },
     bodyBytes: limits.bodyBytes,
-    opened: (request) => opened.get(request),
   });
-  let koa = app.callback();
-  let composed = app.middleware.length;
-  /** Middleware may be added at any time, but Koa composes it only when it creates a listener. */
-  const throughKoa = (request: IncomingMessage, response: ServerResponse): void => {
-    if (app.middleware.length !== composed) {
-      composed = app.middleware.length;
-      koa = app.callback();
-    }
-    void koa(request, response);
+  const handleEndpoint = (exchange: Exchange) => {
+    const answer = router(exchange.attributes.path);
+    return answer === undefined ? sendNotFound(exchange) : answer(exchange);
   };
-  const throughMiddleware = own.middleware?.length
-    ? (exchange: Exchange) => {
-        opened.set(exchange.request, exchange);
-        throughKoa(exchange.request, exchange.response);
-      }
-    : undefined;
+  const handleOther = (request: IncomingMessage, response: ServerResponse): void => {
+    if (koa.isNeeded) void koa.handle(request, response);
+    else void pipeline.run(pipeline.open(request, response), handleEndpoint);
+  };
+  const throughMiddleware = own.middleware?.length ? koa.handleOpened.bind(koa) : undefined;
   const upgrade = (request: IncomingMessage, socket: Socket, head: Buffer): boolean => {
     const asked = { socket, head };
     const response = answerOn(request, asked);
@@ -157,7 +148,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     return false;
   };
   return {
-    listener: pipeline.listener(resources.handle, throughKoa, throughMiddleware),
+    listener: pipeline.listener(resources.handle, handleOther, throughMiddleware),
     upgrade,
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
@@ -165,7 +156,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
         if (!upgrade(request, socket, head)) serveWithoutUpgrade(server, request, { socket, head });
       });
     },
-    app,
+    use: (middleware) => koa.use(middleware),
     drain: () => {
       watches.drain();
       connects.drain();

@@ -4,7 +4,7 @@ export type { AggregatedApis, AggregatedServer, AggregatedVersion } from './exch
 export type { Exchange } from './exchange/exchange.ts';
 export { requireAllowed } from './exchange/filters.ts';
 export { http2ServerOptions } from './exchange/http2-messages.ts';
-export type { KoaApplication, KoaContext, KoaMiddleware, KoaState } from './exchange/koa-types.ts';
+export type { KoaContext, KoaMiddleware, KoaState } from './exchange/koa-types.ts';
 export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,

@@ -20,7 +20,7 @@ function registryWithOne(): FakeRegistry {
 }
 
 for (const viaKoa of [false, true]) {
-  const way = viaKoa ? 'as a Koa application' : 'by the listener';
+  const way = viaKoa ? 'through middleware' : 'without middleware';
 
   test(`an object is returned as its stored bytes ${way}`, async (t) => {
     const registry = registryWithOne();
@@ -471,12 +471,12 @@ test('middleware that is added later serves its own paths, behind the filters', 
   const users: string[] = [];
   const { api, port } = await serve(t, { authorize: ({ path }) => path !== '/closed' });
   t.is((await call(port, 'GET', '/hello')).status, 404);
-  api.app.use(async (ctx, next) => {
+  api.use(async (ctx, next) => {
     if (ctx.path !== '/hello') return next();
     ctx.body = 'hello\n';
   });
   t.deepEqual([(await call(port, 'GET', '/hello')).text, (await call(port, 'GET', '/other')).status], ['hello\n', 404]);
-  api.app.use(async (ctx, next) => {
+  api.use(async (ctx, next) => {
     users.push(ctx.state.exchange.user.name);
     if (ctx.path === '/teapot') ctx.throw(418, 'short and stout');
     if (ctx.path === '/hidden') ctx.throw(500, 'secret');

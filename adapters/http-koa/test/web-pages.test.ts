@@ -16,7 +16,7 @@ for (const headers of pages) {
   test(`a request without credentials is rejected with the headers ${JSON.stringify(headers)}`, async (t) => {
     const registry = new FakeRegistry();
     const { api, port } = await serve(t, { registry });
-    api.app.use((ctx) => {
+    api.use((ctx) => {
       ctx.body = 'own';
     });
     for (const [method, path] of [

@@ -7,7 +7,7 @@
 export const holderScript = `
 folder=$1
 mount -t tmpfs tmpfs /run && mkdir -p /run/lock && mount -t tmpfs tmpfs /dev/shm && ip link set lo up || exit 1
-# GET /info asks the package manager for the packages of conmon and runc: 80 ms of processor time for each engine opened.
+# GET /info asks the package manager for the packages of conmon and runc: 80 ms of processor time for each engine.
 [ ! -e /usr/bin/dpkg-query ] || mount --bind /bin/true /usr/bin/dpkg-query || exit 1
 driver=vfs probe=$folder/probe
 mkdir -p "$probe/lower" "$probe/upper" "$probe/work" "$probe/merged"

@@ -73,3 +73,22 @@ test('keelson exports the names in packages/keelson/test/entry-points/index.txt'
   const pinned = readFileSync(new URL('test/entry-points/index.txt', folder), 'utf8');
   t.deepEqual([...names.sort(), ...whole], pinned.trim().split('\n'));
 });
+
+test('Koa is loaded only when a plane has middleware or routes and a request arrives', async (t) => {
+  const source = `
+    const { createRequire } = await import('node:module');
+    const { createControlPlane } = await import('keelson');
+    const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('/node_modules/koa/'));
+    const plane = await createControlPlane();
+    const seen = [];
+    for (const middleware of [[], [(ctx, next) => next()]]) {
+      const { url } = await plane.listen({ middleware });
+      for (const path of ['/readyz', '/apis', '/no-path', '/api/v1/namespaces/default'])
+        seen.push([(await fetch(url + path)).status, loaded()]);
+    }
+    await plane.close();
+    console.log(JSON.stringify(seen));`;
+  const statuses = [200, 200, 404, 200];
+  const expected = [false, true].flatMap((isLoaded) => statuses.map((status) => [status, isLoaded]));
+  t.deepEqual(await printed(source, []), expected);
+});

@@ -23,7 +23,7 @@ export interface EndpointOptions {
 /** Answers a GET of a path. */
 type Endpoint = (exchange: Exchange, parameters: readonly string[]) => Promise<void> | void;
 
-/** The endpoint of a path, with the parameters of the path; undefined when there is none. */
+/** What answers the requests of a path, with the parameters of the path; undefined when there is no endpoint. */
 export type EndpointRouter = (path: string) => ((exchange: Exchange) => Promise<void> | void) | undefined;
 
 /** `:` is one segment of the path, `*` the rest of it. A trailing slash is ignored. */
@@ -41,7 +41,7 @@ function decoded(parameter: string): string {
 }
 
 /** The answer to methods other than GET, HEAD and OPTIONS on the path of an endpoint. */
-export function methodNotAllowed(): StatusError {
+function methodNotAllowed(): StatusError {
   return new StatusError({
     kind: 'Status',
     apiVersion: 'v1',
@@ -113,7 +113,13 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   return (path) => {
     for (const { pattern, endpoint } of endpoints) {
       const found = pattern.exec(path);
-      if (found !== null) return (exchange) => endpoint(exchange, found.slice(1).map(decoded));
+      if (found === null) continue;
+      return (exchange) => {
+        const { method } = exchange.request;
+        if (method === 'GET' || method === 'HEAD') return endpoint(exchange, found.slice(1).map(decoded));
+        if (method !== 'OPTIONS') throw methodNotAllowed();
+        return sendText(exchange, 200, '', ['Allow', 'HEAD, GET']);
+      };
     }
     return undefined;
   };

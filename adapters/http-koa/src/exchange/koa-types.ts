@@ -54,9 +54,3 @@ export interface KoaState {
   /** The request after the filters: attributes, user, request id. */
   exchange: Exchange;
 }
-
-/** The members of a Koa application that users of the API need. The object is an instance of the class of `koa`. */
-export interface KoaApplication {
-  use(middleware: KoaMiddleware): unknown;
-  callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-}

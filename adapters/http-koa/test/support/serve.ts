@@ -22,7 +22,12 @@ export interface Served {
   readonly port: number;
 }
 
-export type ServeOptions = Partial<HttpApiOptions> & { registry?: ResourceRegistry; clock?: Clock; viaKoa?: boolean };
+export type ServeOptions = Partial<HttpApiOptions> & {
+  registry?: ResourceRegistry;
+  clock?: Clock;
+  /** Requests pass a middleware that does nothing, and therefore Koa. */
+  viaKoa?: boolean;
+};
 
 /** A server on a free loopback port, stopped when the test ends. */
 export async function serve(t: ExecutionContext, options: ServeOptions = {}): Promise<Served> {
@@ -33,9 +38,10 @@ export async function serve(t: ExecutionContext, options: ServeOptions = {}): Pr
     metrics: noMetrics,
     version: { major: '1', minor: '32', gitVersion: 'v1.32.0' },
     insecureUser: admin,
+    ...(options.viaKoa ? { own: { middleware: [(_, next) => next()] } } : {}),
     ...options,
   });
-  const server = createServer(serverOptions, options.viaKoa ? api.app.callback() : api.listener);
+  const server = createServer(serverOptions, api.listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.closeAllConnections();

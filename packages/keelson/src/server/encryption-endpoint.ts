@@ -1,5 +1,5 @@
 import type { Encryption } from '@keelson/access';
-import type { KoaApplication } from '@keelson/http-koa';
+import type { HttpApi } from '@keelson/http-koa';
 
 /** Path of the report about the stored objects (GET), which reads the whole store. */
 export const encryptionPath = '/keelson/encryption';
@@ -7,8 +7,8 @@ export const encryptionPath = '/keelson/encryption';
 export const rotationPath = '/keelson/encryption/rotation';
 
 /** Serves the endpoints behind `keelson encrypt`. They are authorized like every path that is no resource. */
-export function serveEncryption(app: KoaApplication, encryption: Encryption): void {
-  app.use(async (ctx, next) => {
+export function serveEncryption(api: HttpApi, encryption: Encryption): void {
+  api.use(async (ctx, next) => {
     if (ctx.path !== encryptionPath && ctx.path !== rotationPath) return next();
     const isPost = ctx.method === 'POST' && ctx.path === rotationPath;
     if (ctx.method !== 'GET' && !isPost) {

@@ -210,7 +210,7 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
         }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
-  if (plane.encryption !== undefined) serveEncryption(api.app, plane.encryption);
+  if (plane.encryption !== undefined) serveEncryption(api, plane.encryption);
   const { tracing } = plane;
   return { api: tracing ? { ...api, listener: tracedListener(api.listener, tracing) } : api, users };
 }
