@@ -117,7 +117,6 @@ export async function selectedList(
   const objects: StoredObject[] = [];
   // A corrupt object must fail the list, whatever its value is.
   const pin = state.corrupt > 0 ? undefined : predicate.pin;
-  let start = from;
   let sliceEnd = clock.monotonic() + sliceMs;
   for (const { size, slices, selections } of state.parts(from, to)) {
     const kept = selections?.get(predicate.id);
@@ -130,7 +129,7 @@ export async function selectedList(
         addMatches(objects, slice, predicate, pin, most);
         if (objects.length >= most) break;
         inspected += slice.to - slice.from;
-        if (start + inspected < to && clock.monotonic() > sliceEnd) {
+        if (clock.monotonic() > sliceEnd) {
           await eventLoopTurns.pass();
           throwIfAborted(signal);
           sliceEnd = clock.monotonic() + sliceMs;
@@ -142,7 +141,6 @@ export async function selectedList(
       const last = (objects[most - 1] as StoredObject).key;
       return new ObjectList(objects, revision, state.rankAfter(last) < to ? { revision, after: last } : undefined);
     }
-    start += size;
   }
   return new ObjectList(objects, revision);
 }

@@ -201,6 +201,20 @@ test('a requested bookmark follows the event that is still to be read, and is de
   t.deepEqual(await events(watch), []);
 });
 
+test('a watch from a future revision delivers a requested bookmark when that revision is reached, not before', async (t) => {
+  const { log, storage } = await opened(t);
+  const watch = await storage.watch(prefix, changesAfter(3));
+  log.put(key('a'), json('a'));
+  t.deepEqual(await events(watch), [], 'nothing was requested, and the event is older than the watch');
+  watch.requestBookmark();
+  t.deepEqual(await events(watch), [], 'revision 1 is older than the watch');
+  log.put(key('a'), json('a', '2'));
+  log.put(key('a'), json('a', '3'));
+  t.deepEqual(await events(watch), ['BOOKMARK 3']);
+  log.put(key('a'), json('a', '4'));
+  t.deepEqual(await events(watch), ['MODIFIED 4']);
+});
+
 test('a watch from before the window reads history, and is continued live', async (t) => {
   const { log, storage, names } = await opened(t, new LogStore(), { maxEvents: 1 });
   await names();

@@ -22,71 +22,69 @@ function object(name: string, app: string): StoredObject {
   );
 }
 
-/** Counts how many objects a list looks into. */
-function labelled(app: string): ObjectPredicate & { looks: number } {
+/** Counts how many objects a list inspects. */
+function labelled(app: string): ObjectPredicate & { inspected: number } {
   const read = (one: StoredObject) => one.value().metadata?.labels?.['app'];
   return {
     everything: false,
     id: app,
-    looks: 0,
+    inspected: 0,
     pin: { attribute: 'label app', value: app, read },
     matches(one) {
-      this.looks++;
+      this.inspected++;
       return read(one) === app;
     },
   };
 }
 
 async function keysOf(snapshot: IndexSnapshot, predicate: ObjectPredicate, from = 0, to = snapshot.size, limit = 0) {
-  const list = await selectedList(snapshot, 1, { from, to }, { at: { at: 'any' }, predicate, limit }, clock);
+  const options = { at: { at: 'any' }, predicate, ...(limit > 0 && { limit }) } as const;
+  const list = await selectedList(snapshot, 1, { from, to }, options, clock);
   return { keys: [...list.objects()].map((one) => one.key), next: list.next?.after };
 }
 
 test('a repeated list by one field value reads only objects with that value, until they change', async (t) => {
   const index = OrderedIndex.live(memory);
   for (let i = 0; i < 1000; i++) index.set(object(key(i), `app-${i % 100}`));
-  const looks = async () => {
+  const inspected = async () => {
     const predicate = labelled('app-7');
     const { keys } = await keysOf(index.snapshot(), predicate);
     t.is(keys.length, 10);
-    return predicate.looks;
+    return predicate.inspected;
   };
-  t.is(await looks(), 1000);
-  t.is(await looks(), 0, 'what was selected in an unchanged state is known');
+  t.is(await inspected(), 1000);
+  t.is(await inspected(), 0, 'what was selected in an unchanged state is known');
   t.deepEqual((await keysOf(index.snapshot(), labelled('app-none'))).keys, []);
 
   index.set(object(key(0), 'app-0'));
-  const afterChange = await looks();
-  t.true(
-    afterChange > 10 && afterChange < 200,
-    `only the leaf that changed is looked through, not ${afterChange} objects`,
-  );
-  t.is(await looks(), 0);
+  const afterChange = await inspected();
+  t.true(afterChange > 10 && afterChange < 200, `only the leaf that changed is inspected, not ${afterChange} objects`);
+  t.is(await inspected(), 0);
 
   index.set(object(key(1), 'app-1'));
-  t.true((await looks()) < 200, 'the other leaves find the value in their indexes');
+  t.true((await inspected()) < 200, 'the other leaves find the value in their indexes');
   index.delete(key(2));
-  t.true((await looks()) < 200);
+  t.true((await inspected()) < 200);
 });
 
 test('what was selected in unchanged parts of a large index is known, also after changes of other parts', async (t) => {
   const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 30_000 }, (_, i) => object(key(i), `app-${i % 100}`)));
-  const looks = async (expected: number, from = 0, limit = 0) => {
+  const inspected = async (expected: number, from = 0, limit = 0) => {
     const { pin: _, ...rest } = labelled('app-7');
     const { keys } = await keysOf(index.snapshot(), rest, from, index.size, limit);
     t.is(keys.length, expected);
     t.is(new Set(keys).size, expected);
-    return rest.looks;
+    return rest.inspected;
   };
-  t.is(await looks(300), 30_000);
-  t.is(await looks(300), 0);
-  t.is(await looks(250, 0, 250), 0);
-  t.true((await looks(290, 1000)) < 8_192, 'only the part that is not whole is inspected');
+  t.is(await inspected(300), 30_000);
+  t.is(await inspected(300), 0);
+  t.is(await inspected(250, 0, 250), 0);
+  t.true((await inspected(290, 1000)) < 8_192, 'only the part that is not whole is inspected');
   index.set(object(key(15_000), 'app-7'));
-  const after = await looks(301);
+  const after = await inspected(301);
   t.true(after > 0 && after <= 8_192, `one node of several leaves, not ${after} objects`);
-  t.is(await looks(301), 0);
+  t.is(await inspected(301), 0);
 });
 
 test('lists by a field value equal a full filter, on the current index and on past snapshots', async (t) => {
