@@ -9,7 +9,7 @@ const notReady = (message: string) => ({ ready: false, reason: 'NetworkPluginNot
 test('the first valid file by name is the network; invalid files are skipped', async (t) => {
   const bench = await scriptedPlugins(t);
   await bench.plugin('one', answers('1.0.0'));
-  await bench.network('00-readme.txt', 'not looked at');
+  await bench.network('00-readme.txt', 'not a configuration');
   await bench.network('10-broken.conf', '{"name":');
   await bench.network('20-missing.conflist', list('x', 'no-such-plugin'));
   await bench.network('40-other.conflist', list('other'));
@@ -45,7 +45,7 @@ test('a missing network is not ready, and the status states what is missing', as
   t.deepEqual(
     (await network.status()).ready,
     true,
-    'the network is still the same; plugins are looked for when they are called',
+    'the network is still the same; plugins are located when they are called',
   );
   await t.throwsAsync(network.add(request), {
     code: 'Unavailable',

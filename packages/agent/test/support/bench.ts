@@ -201,7 +201,7 @@ export class TestPods implements PodConfigReader {
   }
 }
 
-export interface Told {
+export interface ReportedEvent {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
@@ -213,9 +213,9 @@ export interface Bench {
   readonly world: FakeWorld;
   readonly pods: TestPods;
   readonly agent: Agent;
-  /** Looks at the same machine as the agent. */
+  /** An engine on the machine of the agent. */
   readonly engine: ContainerEngine;
-  readonly events: Told[];
+  readonly events: ReportedEvent[];
   readonly rootDir: string;
   /**
    * Another agent on the same machine, after this one was stopped or abandoned; with another configuration if one
@@ -304,7 +304,7 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
   } = options;
   const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }), ...(images && { images }) });
   const pods = new TestPods();
-  const events: Told[] = [];
+  const events: ReportedEvent[] = [];
   const recorder: EventRecorder = {
     record: (subject, type, reason, message) => events.push({ type, reason, message, pod: subject.name }),
   };

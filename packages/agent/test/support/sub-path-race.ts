@@ -66,18 +66,18 @@ async function race(): Promise<RaceOutcome> {
   symlinkSync(join(folder, 'outside'), join(volume, 'link'));
   const paths = new AgentPaths(join(folder, 'agent'), join(folder, 'log'));
   const outcome = { inside: 0, refused: 0, escaped: 0 };
-  const look = (at: string) => {
+  const record = (at: string) => {
     let text = '';
     try {
       text = readFileSync(join(at, 'where'), 'utf8');
     } catch {
-      // A directory that the agent made in the moment in which there was none.
+      // A directory that the agent created while there was none.
     }
     outcome[text === 'outside' ? 'escaped' : 'inside'] += 1;
   };
   // What mount(8) would mount is seen through the descriptor that it is given.
   const seen = localAccess(async (_program, words) => {
-    look(words.at(-2) ?? '');
+    record(words.at(-2) ?? '');
     return Buffer.alloc(0);
   });
   const real = localAccess(runProgram);
@@ -101,7 +101,7 @@ async function race(): Promise<RaceOutcome> {
   const other = fork(process.argv[1] ?? '', [folder, '0', '0', 'exchange']);
   try {
     await attempts(Number(pinned), seen, () => {});
-    await attempts(Number(mounted), real, look);
+    await attempts(Number(mounted), real, record);
   } finally {
     other.kill('SIGKILL');
   }

@@ -9,7 +9,7 @@ export const handlerSchema = s.message('com.example.v1.Handler', 'What to do.', 
 
 export const probeSchema = s.message('com.example.v1.Probe', 'How to see that it is well.', {
   handler: inline(1, handlerSchema),
-  periodSeconds: optional(2, s.int32({ minimum: 1, maximum: 3600 }), 'Seconds between two looks.', { default: 10 }),
+  periodSeconds: optional(2, s.int32({ minimum: 1, maximum: 3600 }), 'Seconds between two probes.', { default: 10 }),
 });
 
 export const portSchema = s.message('com.example.v1.Port', 'A port.', {

@@ -229,7 +229,7 @@ test('documents are built once, named by their content and rebuilt only when the
     schema: s.message('test.v1.Widget', 'A widget.', { size: optional(2, s.int32(), 'Its size.') }),
   });
   kinds = [...kinds, added, lease];
-  t.is(documents.index(), index, 'the generation tells about changes');
+  t.is(documents.index(), index, 'the generation follows changes');
   source.generation++;
   t.is(documents.document('api/v1'), before);
   t.not(documents.document('apis/apps/v1')?.hash, apps?.hash);

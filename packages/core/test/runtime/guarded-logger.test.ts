@@ -30,7 +30,7 @@ const secrets: Record<string, LogFields> = {
   'a private key': { pem: `-----BEGIN EC PRIVATE KEY-----\n${canary}\n-----END EC PRIVATE KEY-----` },
   'half a private key': { pem: `-----BEGIN PRIVATE KEY-----\n${canary}` },
   'a JSON Web Token': { text: `eyJhbGciOiJSUzI1NiJ9.${canary}.${canary}` },
-  'the end of what is looked at': { text: `${'x'.repeat(1985)} Bearer ${canary}` },
+  'the end of what is inspected': { text: `${'x'.repeat(1985)} Bearer ${canary}` },
 };
 
 for (const [what, fields] of Object.entries(secrets)) {

@@ -28,7 +28,7 @@ test('a supervisor is started with the options that it needs, and with no others
   t.is(plain.network, undefined);
   t.deepEqual(optionsOf('--max-pods=3', '--sync-frequency=5s', '--pod-cidr=10.0.0.0/8', '--node-labels=a=b'), plain);
   t.is(endpointText(optionsOf('--runtime-b-api-endpoint=[::1]:7')), '[::1]:7');
-  t.is(optionsOf('--runtime-b-path=runc').binary, 'runc', 'a name is looked for in PATH');
+  t.is(optionsOf('--runtime-b-path=runc').binary, 'runc', 'a name is located in PATH');
   t.is(optionsOf('--runtime-b-path=bin/runc').binary, `${process.cwd()}/bin/runc`);
   t.is(optionsOf('--node-ip=192.0.2.7').nodeIp, '192.0.2.7');
   const bridged = optionsOf('--network-plugin=bridge', '--pod-cidr=10.0.0.0/24', '--cni-bin-dir=/a,b');
@@ -97,8 +97,8 @@ test('a supervisor that does not end is killed', async (t) => {
   const holding = setInterval(() => {}, 2 ** 30);
   t.teardown(() => clearInterval(holding));
   // The grace period has ended at the second check.
-  let looks = 0;
-  const monotonic = () => performance.now() + (looks++ === 0 ? 0 : 11_000);
+  let calls = 0;
+  const monotonic = () => performance.now() + (calls++ === 0 ? 0 : 11_000);
   const hurried = { now: () => 0, after: systemClock.after.bind(systemClock), monotonic };
   const logger = listeningLogger();
   await endSupervisor(identity, hurried, logger);

@@ -68,12 +68,12 @@ test('a failed pull is ErrImagePull, then ImagePullBackOff during the back-off, 
   const pod = podOf(absent, 'IfNotPresent');
   bench.pods.put(pod);
   const shown: string[] = [];
-  const look = () => {
+  const hasShownAll = () => {
     const { reason = '' } = waitingOf(bench, pod);
     if (reason !== '' && reason !== 'ContainerCreating' && shown.at(-1) !== reason) shown.push(reason);
     return shown.length === 6;
   };
-  await bench.until(look);
+  await bench.until(hasShownAll);
   t.deepEqual(shown, [
     'ErrImagePull',
     'ImagePullBackOff',

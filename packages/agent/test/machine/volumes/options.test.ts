@@ -152,7 +152,7 @@ test('--volume-stats-agg-period: the usage of volumes is measured at once and th
   await mkdir(join(place, 'd'));
   await writeFile(join(place, 'd/f'), Buffer.alloc(100_000, 1));
   await bench.pass(4 * 60_000, step);
-  t.deepEqual(await inodes(), ['tmp 1'], 'not looked at again before its time');
+  t.deepEqual(await inodes(), ['tmp 1'], 'not inspected again before its time');
   await bench.pass(60_000, step);
   t.deepEqual(await inodes(), ['tmp 3']);
   const [found] = (await usage()) ?? [];

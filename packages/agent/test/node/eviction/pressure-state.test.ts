@@ -19,14 +19,19 @@ interface Scenario {
   readonly threshold: Partial<Threshold>;
   readonly transitionMs?: number;
   /** Time, what is available, whether the threshold is due, whether the node has the condition. */
-  readonly looks: readonly (readonly [ms: number, available: number | undefined, due: boolean, pressure: boolean])[];
+  readonly observations: readonly (readonly [
+    ms: number,
+    available: number | undefined,
+    due: boolean,
+    pressure: boolean,
+  ])[];
 }
 
 const scenarios: readonly Scenario[] = [
   {
     title: 'a hard threshold is met below its value, not at it',
     threshold: {},
-    looks: [
+    observations: [
       [0, 101, false, false],
       [1, 100, false, false],
       [2, 99, true, true],
@@ -35,7 +40,7 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'a percentage refers to the capacity of the machine',
     threshold: { value: { share: 0.15 } },
-    looks: [
+    observations: [
       [0, 150, false, false],
       [1, 149, true, true],
     ],
@@ -43,7 +48,7 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'a soft threshold is due after its grace period, and its condition is set immediately',
     threshold: { kind: 'soft', graceMs: 60_000 },
-    looks: [
+    observations: [
       [0, 99, false, true],
       [59_999, 99, false, true],
       [60_000, 99, true, true],
@@ -52,7 +57,7 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'the grace period restarts when the threshold was not met in between',
     threshold: { kind: 'soft', graceMs: 60_000 },
-    looks: [
+    observations: [
       [0, 99, false, true],
       [50_000, 100, false, true],
       [55_000, 99, false, true],
@@ -64,7 +69,7 @@ const scenarios: readonly Scenario[] = [
     title: 'a due threshold stays due until its minimum reclaim is available too, and then starts again',
     threshold: { minReclaim: { count: 50 } },
     transitionMs: 1,
-    looks: [
+    observations: [
       [0, 120, false, false],
       [10, 99, true, true],
       [20, 149, true, true],
@@ -76,7 +81,7 @@ const scenarios: readonly Scenario[] = [
     title: 'during the grace period of a soft threshold its minimum reclaim does not apply',
     threshold: { kind: 'soft', graceMs: 60_000, minReclaim: { share: 0.5 } },
     transitionMs: 1,
-    looks: [
+    observations: [
       [0, 99, false, true],
       [10_000, 120, false, false],
     ],
@@ -85,7 +90,7 @@ const scenarios: readonly Scenario[] = [
     title: 'the condition remains for the transition period after the shortage was last observed',
     threshold: {},
     transitionMs: 300_000,
-    looks: [
+    observations: [
       [0, 99, true, true],
       [10_000, 99, true, true],
       [20_000, 500, false, true],
@@ -97,7 +102,7 @@ const scenarios: readonly Scenario[] = [
     title: 'without a transition period the condition ends with the shortage',
     threshold: {},
     transitionMs: 0,
-    looks: [
+    observations: [
       [0, 99, true, true],
       [10, 100, false, false],
     ],
@@ -106,17 +111,17 @@ const scenarios: readonly Scenario[] = [
     title: 'a signal that cannot be measured meets no threshold',
     threshold: {},
     transitionMs: 0,
-    looks: [
+    observations: [
       [0, 99, true, true],
       [10, undefined, false, false],
     ],
   },
 ];
 
-for (const { title, threshold: changes, transitionMs = 300_000, looks } of scenarios) {
+for (const { title, threshold: changes, transitionMs = 300_000, observations } of scenarios) {
   test(title, (t) => {
     const state = new PressureState([threshold(changes)], transitionMs);
-    for (const [ms, available, due, pressure] of looks) {
+    for (const [ms, available, due, pressure] of observations) {
       const found = state.take(available === undefined ? new Map() : memory(available), ms);
       t.is(found.length > 0, due, `due at ${ms}`);
       t.is(state.conditions.has('MemoryPressure'), pressure, `condition at ${ms}`);

@@ -56,7 +56,11 @@ test('--minimum-image-ttl-duration: recently pulled images are kept; images from
   });
   put(bench.world, 'new:1', 30);
   await bench.pass(5 * minute + 1000, step);
-  t.deepEqual(tags(bench.world), ['new:1'], 'the second look is the first that sees it, and the old one has gone');
+  t.deepEqual(
+    tags(bench.world),
+    ['new:1'],
+    'the second pass observes it for the first time, and the old one is removed',
+  );
   await bench.pass(5 * minute, step);
   t.deepEqual(tags(bench.world), ['new:1']);
   await bench.pass(5 * minute, step);

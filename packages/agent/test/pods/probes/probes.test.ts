@@ -31,9 +31,9 @@ test('HTTP and TCP probes connect to the pod, by number or name of the port, and
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
   const container = { name: 'main', ports: [{ name: 'web', containerPort: port }] };
-  const look = createProber({} as ContainerRuntime, systemClock, signal);
+  const prober = createProber({} as ContainerRuntime, systemClock, signal);
   const http = (path: string, to: number | string = port): Promise<Observation> =>
-    look(
+    prober(
       { httpGet: { path, port: to, httpHeaders: [{ name: 'X-Own', value: 'yes' }] }, timeoutSeconds: 1 },
       container,
       status,
@@ -46,7 +46,7 @@ test('HTTP and TCP probes connect to the pod, by number or name of the port, and
   t.regex((await http('/200', 'none')).output, /couldn't find port/);
   t.deepEqual(await http('/slow'), { result: 'failure', output: 'no answer within 1s' });
   t.is(seen[0], '/200 yes');
-  const tcp = (to: number) => look({ tcpSocket: { port: to } }, container, status, '127.0.0.1');
+  const tcp = (to: number) => prober({ tcpSocket: { port: to } }, container, status, '127.0.0.1');
   t.is((await tcp(port)).result, 'success');
   t.is((await tcp(1)).result, 'failure');
 });
@@ -77,9 +77,9 @@ test('a gRPC probe succeeds when the health service answers SERVING for its serv
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const look = createProber({} as ContainerRuntime, systemClock, signal);
+  const prober = createProber({} as ContainerRuntime, systemClock, signal);
   const grpc = (service?: string, to = port): Promise<Observation> =>
-    look({ grpc: { port: to, ...(service && { service }) } }, { name: 'main' }, status, '127.0.0.1');
+    prober({ grpc: { port: to, ...(service && { service }) } }, { name: 'main' }, status, '127.0.0.1');
   t.deepEqual(await grpc(), { result: 'success', output: '' });
   t.is((await grpc(long)).result, 'success');
   t.is((await grpc('down')).output, 'service unhealthy (responded with "NOT_SERVING")');
@@ -140,8 +140,8 @@ test('a command that fails or cannot start is a failure; a runtime error is an u
       const { exitCode, text } = await answer();
       return { exitCode, stdout: Buffer.from(text), stderr: Buffer.from('!') };
     };
-    const look = createProber({ execSync } as unknown as ContainerRuntime, systemClock, from);
-    return look({ exec: { command: ['x'] } }, { name: 'main' }, status, undefined);
+    const prober = createProber({ execSync } as unknown as ContainerRuntime, systemClock, from);
+    return prober({ exec: { command: ['x'] } }, { name: 'main' }, status, undefined);
   };
   const failed = (code: 'StartFailed' | 'DeadlineExceeded' | 'Unavailable') =>
     probe(() => Promise.reject(new RuntimeError(code, 'why')));
@@ -156,10 +156,10 @@ test('a command that fails or cannot start is a failure; a runtime error is an u
   abort.abort();
   const ending = await probe(() => Promise.reject(new Error('ended')), abort.signal);
   t.is(ending.result, 'unknown', 'a probe that the end of the agent interrupts');
-  const look = createProber({} as ContainerRuntime, systemClock, signal);
+  const prober = createProber({} as ContainerRuntime, systemClock, signal);
   for (const address of [{ httpGet: { port: 1 } }, { tcpSocket: { port: 1 } }])
-    t.is((await look(address, { name: 'main' }, status, undefined)).output, 'the pod has no address');
-  t.deepEqual(await look({}, { name: 'main' }, status, '::1'), {
+    t.is((await prober(address, { name: 'main' }, status, undefined)).output, 'the pod has no address');
+  t.deepEqual(await prober({}, { name: 'main' }, status, '::1'), {
     result: 'failure',
     output: 'this kind of probe is not supported',
   });
@@ -258,7 +258,7 @@ interface Row {
   readonly kind: 'liveness' | 'readiness' | 'startup';
   readonly probe: coreV1.Probe;
   /** s, f or u for each probe; the last one repeats. */
-  readonly looks: string;
+  readonly outcomes: string;
   /** Verdict after each probe: +, - or ?. */
   readonly verdicts: string;
 }
@@ -268,54 +268,54 @@ const rows: readonly Row[] = [
     title: 'readiness is false before the first success',
     kind: 'readiness',
     probe: { failureThreshold: 3, successThreshold: 1 },
-    looks: 'fs',
+    outcomes: 'fs',
     verdicts: '-+',
   },
   {
     title: 'readiness counts successes in a row',
     kind: 'readiness',
     probe: { successThreshold: 3 },
-    looks: 'ssfsss',
+    outcomes: 'ssfsss',
     verdicts: '-----+',
   },
   {
     title: 'liveness is true before the first failure',
     kind: 'liveness',
     probe: { failureThreshold: 3 },
-    looks: 'fffs',
+    outcomes: 'fffs',
     verdicts: '++--',
   },
   {
     title: 'a success resets the count of failures',
     kind: 'liveness',
     probe: { failureThreshold: 2 },
-    looks: 'fsfsff',
+    outcomes: 'fsfsff',
     verdicts: '+++++-',
   },
   {
     title: 'a probe that could not be run is not counted',
     kind: 'liveness',
     probe: { failureThreshold: 2 },
-    looks: 'fufs',
+    outcomes: 'fufs',
     verdicts: '++--',
   },
   {
     title: 'the startup result is unknown until the probe succeeds',
     kind: 'startup',
     probe: { failureThreshold: 5 },
-    looks: 'ffs',
+    outcomes: 'ffs',
     verdicts: '??+',
   },
   {
     title: 'startup fails at the failure threshold',
     kind: 'startup',
     probe: { failureThreshold: 2 },
-    looks: 'ff',
+    outcomes: 'ff',
     verdicts: '?-',
   },
 ];
 
-for (const { title, kind, probe, looks, verdicts } of rows) {
+for (const { title, kind, probe, outcomes, verdicts } of rows) {
   test(`probe: ${title}`, async (t) => {
     const clock = new FakeClock();
     const words = { s: 'success', f: 'failure', u: 'unknown' } as const;
@@ -327,7 +327,7 @@ for (const { title, kind, probe, looks, verdicts } of rows) {
       offsetMs: 0,
       initially: kind === 'liveness',
       run: async () => {
-        const result = words[(looks[count] ?? looks.at(-1)) as 's' | 'f' | 'u'];
+        const result = words[(outcomes[count] ?? outcomes.at(-1)) as 's' | 'f' | 'u'];
         count += 1;
         return { result, output: '' };
       },
