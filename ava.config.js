@@ -59,7 +59,7 @@ const parts = {
     ],
     // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
     // disks and grace periods for the rest of its time.
-    concurrency: 8,
+    concurrency: 6,
     nodeArguments: [],
   }),
 };
