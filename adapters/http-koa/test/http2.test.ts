@@ -96,8 +96,11 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** A POST whose last frame of the body ends the stream, as Go's client sends it; Node's sends the end on its own. */
-function postFrames(body: Buffer): Buffer {
+/**
+ * The headers of a POST, and its body in one frame that ends the stream, as Go's client sends it; Node's sends the end
+ * on its own.
+ */
+function postFrames(body: Buffer): { readonly headers: Buffer; readonly data: Buffer } {
   const fields = { ':method': 'POST', ':scheme': 'http', ':authority': '127.0.0.1', ':path': maps, ...json };
   const literals = Object.entries({ ...fields, 'content-length': String(body.length) }).flatMap(([name, value]) => [
     Buffer.of(0, name.length),
@@ -107,22 +110,36 @@ function postFrames(body: Buffer): Buffer {
   ]);
   const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   const settings = frame(4, 0, 0, Buffer.alloc(0));
-  return Buffer.concat([preface, settings, frame(1, 4, 1, Buffer.concat(literals)), frame(0, 1, 1, body)]);
+  return {
+    headers: Buffer.concat([preface, settings, frame(1, 4, 1, Buffer.concat(literals))]),
+    data: frame(0, 1, 1, body),
+  };
 }
 
-test('the stream of a request that ends with its body is destroyed after its response is written', async (t) => {
-  const { server } = await served(t);
-  const socket = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
-  t.teardown(() => socket.destroy());
-  const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
-  socket.resume().write(postFrames(configMap('framed')));
-  const [stream] = await opened;
-  const events: string[] = [];
-  for (const name of ['finish', 'close']) stream.once(name, () => events.push(name));
-  await once(stream, 'close');
-  t.is(stream.sentHeaders?.[':status'], 201);
-  t.deepEqual(events, ['finish', 'close']);
-});
+for (const way of ['with its headers', 'while the server waits for it', 'in two parts while the server waits for it'])
+  test(`the stream of a request whose body arrives ${way} is destroyed after its response is written`, async (t) => {
+    const { server } = await served(t);
+    const socket = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
+    const { headers, data } = postFrames(configMap('framed'));
+    socket.resume();
+    if (way === 'with its headers') socket.write(Buffer.concat([headers, data]));
+    else socket.write(headers);
+    const [stream] = await opened;
+    if (way !== 'with its headers') {
+      await until(() => stream.listenerCount('readable') === 1);
+      const half = data.subarray(0, way.startsWith('in two parts') ? 20 : 0);
+      socket.write(half);
+      await until(() => stream.readableLength === Math.max(0, half.length - 9));
+      socket.write(data.subarray(half.length));
+    }
+    const events: string[] = [];
+    for (const name of ['finish', 'close']) stream.once(name, () => events.push(name));
+    await once(stream, 'close');
+    t.is(stream.sentHeaders?.[':status'], 201);
+    t.deepEqual(events, ['finish', 'close']);
+  });
 
 test('a body beyond the limit is 413, one far beyond it is not read, and other streams continue', async (t) => {
   const { session } = await served(t, { limits: { bodyBytes: 10_000 } });

@@ -78,6 +78,11 @@ export class Http2Request extends StreamEvents {
     this.stream.pause();
   }
 
+  /** True when the stream keeps a body of this length until it is complete, so that {@link arrived} returns it then. */
+  holds(length: number, limitBytes: number): boolean {
+    return length > 0 && length <= Math.min(limitBytes, this.stream.readableHighWaterMark);
+  }
+
   /**
    * The body when it has its announced length already and is not longer than `limitBytes`.
    *

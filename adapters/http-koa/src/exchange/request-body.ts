@@ -117,6 +117,7 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
       if (settled) return;
       settled = true;
       request.off('data', onData);
+      request.off('readable', onReadable);
       signal.removeEventListener('abort', onAbort);
       action();
     };
@@ -137,6 +138,12 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
         }
       }
     };
+    // Later than the frame that ends the body, so that reading does not end the stream: see Http2Request.arrived.
+    const onReadable = () => void setImmediate(takeArrived);
+    const takeArrived = () => {
+      const bytes = settled ? undefined : arrivedBody(request, limitBytes);
+      if (bytes !== undefined) settle(() => resolve(bytes));
+    };
     const announced = Number(request.headers['content-length'] ?? 0);
     if (announced > limitBytes * discardFactor) {
       settled = true;
@@ -145,13 +152,16 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
       return;
     }
     signal.addEventListener('abort', onAbort);
-    request.on('data', onData);
-    request.once('end', () =>
-      settle(() => {
-        if (size > limitBytes) reject(tooLarge());
-        else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
-      }),
-    );
+    if (request instanceof Http2Request && request.holds(announced, limitBytes)) request.on('readable', onReadable);
+    else {
+      request.on('data', onData);
+      request.once('end', () =>
+        settle(() => {
+          if (size > limitBytes) reject(tooLarge());
+          else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
+        }),
+      );
+    }
     request.once('error', () => settle(() => reject(new ClientGone())));
     request.once('close', () => settle(() => reject(new ClientGone())));
   });
