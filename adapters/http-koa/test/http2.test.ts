@@ -71,6 +71,9 @@ test('objects are written and read, with bodies of one frame and of many, with a
   const whole = configMap('whole');
   const sized = { ...json, 'content-length': String(whole.length) };
   t.is((await call(session, 'POST', maps, { headers: sized, frames: [whole] })).status, 201);
+  const zeros = configMap('zeros');
+  const padded = { ...json, 'content-length': String(zeros.length).padStart(8, '0') };
+  t.is((await call(session, 'POST', maps, { headers: padded, frames: [zeros] })).status, 201);
   const parts = configMap('parts', 'y'.repeat(100_000));
   const cut = [0, 1, 2, 3].map((n) => parts.subarray(n * 30_000, (n + 1) * 30_000));
   t.is((await call(session, 'POST', maps, { headers: json, frames: cut })).status, 201);

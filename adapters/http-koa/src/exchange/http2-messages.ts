@@ -78,9 +78,14 @@ export class Http2Request extends StreamEvents {
     this.stream.pause();
   }
 
-  /** True when the stream keeps a body of this length until it is complete, so that {@link arrived} returns it then. */
-  holds(length: number, limitBytes: number): boolean {
-    return length > 0 && length <= Math.min(limitBytes, this.stream.readableHighWaterMark);
+  /** True when the stream keeps the body until it is complete, so that {@link arrived} returns it then. */
+  holdsBody(limitBytes: number): boolean {
+    const { 'content-length': announced } = this.headers;
+    const length = Number(announced);
+    // A length with leading zeros is valid, but `arrived` does not recognize it.
+    return (
+      announced === String(length) && length > 0 && length <= Math.min(limitBytes, this.stream.readableHighWaterMark)
+    );
   }
 
   /**

@@ -152,7 +152,7 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
       return;
     }
     signal.addEventListener('abort', onAbort);
-    if (request instanceof Http2Request && request.holds(announced, limitBytes)) request.on('readable', onReadable);
+    if (request instanceof Http2Request && request.holdsBody(limitBytes)) request.on('readable', onReadable);
     else {
       request.on('data', onData);
       request.once('end', () =>
