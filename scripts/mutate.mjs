@@ -135,8 +135,9 @@ function main() {
   const copy = mkdtempSync(join(tmpdir(), 'keelson-mutate-'));
   try {
     copyWorkspace(copy);
+    // Ends the whole process group: a break can make a process of the test runner loop endlessly.
     const run = (file, args) =>
-      spawnSync(file, args, { cwd: copy, encoding: 'utf8', timeout: timeout * 1000, killSignal: 'SIGKILL' });
+      spawnSync('timeout', ['--signal=KILL', String(timeout), file, ...args], { cwd: copy, encoding: 'utf8' });
     const passes = () => run(command[0], command.slice(1)).status === 0;
     const project = projectOf(resolve(copy, folder));
     const compiles = () => run(join(root, 'node_modules/.bin/tsc'), ['-b', project]).status === 0;
