@@ -7,7 +7,7 @@
 // negates a condition, swaps an operator or a boolean, replaces a number by 0 (0 by 1), or deletes a statement. A break
 // that the compiler rejects, or that leaves the compiled file unchanged, does not count and is replaced by another one.
 // The seed is printed; the same seed on the same sources plants the same breaks. `--at-least` makes fewer detected
-// breaks a failure. The workspace must be built.
+// breaks a failure. The workspace must be built. `timeout` of coreutils is used.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,

@@ -23,6 +23,9 @@ export const everything: Scope = {
   independentOfStorage: true,
 };
 
+/** On the embedded storage each scenario runs, but objects of two kinds only are changed in every way. */
+export const embedded: Scope = { ...everything, editedResources: differentResources };
+
 /** What a further storage can change. */
 export const storeDependent: Scope = {
   resources: differentResources,
@@ -31,9 +34,7 @@ export const storeDependent: Scope = {
 };
 
 const isFull = process.env['KEELSON_TEST_FULL'] === '1';
-/** Scenarios of the embedded storage, on which each scenario runs once. */
-export const ofEmbedded: Scope = isFull ? everything : { ...everything, editedResources: differentResources };
-/** Scenarios of each further storage. */
+export const ofEmbedded: Scope = isFull ? everything : embedded;
 export const ofFurther: Scope = isFull ? everything : storeDependent;
 
 /** Registers nothing: the scenarios run on another storage. */

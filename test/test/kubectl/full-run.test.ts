@@ -9,7 +9,7 @@ import type { KubectlContext } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
-import { everything, type Scope, storeDependent } from '../../src/scenarios/scope.ts';
+import { embedded, everything, type Scope, storeDependent } from '../../src/scenarios/scope.ts';
 
 function titlesOf(scope: Scope): string[] {
   const titles: string[] = [];
@@ -68,6 +68,16 @@ test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl on etcd and Post
   t.deepEqual(
     normal.filter((title) => !titlesOf(everything).includes(title)),
     [],
+  );
+});
+
+test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl on LMDB', (t) => {
+  const normal = titlesOf(embedded);
+  t.deepEqual(
+    titlesOf(everything).filter((title) => !normal.includes(title)),
+    ['events', 'secrets', 'services', 'daemonsets.extensions', 'ingresses.extensions', 'replicasets.extensions'].map(
+      (resource) => `patch, label, annotate and edit work on ${resource}`,
+    ),
   );
 });
 
