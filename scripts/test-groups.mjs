@@ -29,7 +29,7 @@ const workspaces = [
 ];
 
 /** Workspaces of which only these folders are grouped; their other folders have no small files. */
-const onlyFolders = { test: ['plane'] };
+const onlyFolders = { test: ['agent', 'plane'] };
 
 /**
  * What a file contains that needs a process of its own: hooks and serial tests, `await` outside of a function (the

@@ -13,8 +13,10 @@ export interface Scope {
 }
 
 const allResources = Object.keys(manifestsOf('any'));
-/** One kind that is stored as it is sent, one with a status and two API versions. */
-const differentResources = ['configmaps', 'deployments.extensions'];
+/** A kind that is stored as it is sent. */
+const plainResource = 'configmaps';
+/** A kind with a status and two API versions. */
+const convertedResource = 'deployments.extensions';
 
 /** All scenarios. `KEELSON_TEST_FULL=1`, which `npm run nightly` sets, runs them on every storage. */
 export const everything: Scope = {
@@ -24,18 +26,21 @@ export const everything: Scope = {
 };
 
 /** On the embedded storage each scenario runs, but objects of two kinds only are changed in every way. */
-export const embedded: Scope = { ...everything, editedResources: differentResources };
+export const embedded: Scope = { ...everything, editedResources: [plainResource, convertedResource] };
 
-/** What a further storage can change. */
-export const storeDependent: Scope = {
-  resources: differentResources,
-  editedResources: differentResources,
+/** What a further storage can change, by one kind: stores contain bytes, whatever the kind is. */
+const storeDependent = (resource: string): Scope => ({
+  resources: [resource],
+  editedResources: [resource],
   independentOfStorage: false,
-};
+});
+export const storeDependentOnEtcd = storeDependent(plainResource);
+export const storeDependentOnPostgres = storeDependent(convertedResource);
 
 const isFull = process.env['KEELSON_TEST_FULL'] === '1';
 export const ofEmbedded: Scope = isFull ? everything : embedded;
-export const ofFurther: Scope = isFull ? everything : storeDependent;
+export const ofEtcd: Scope = isFull ? everything : storeDependentOnEtcd;
+export const ofPostgres: Scope = isFull ? everything : storeDependentOnPostgres;
 
 /** Registers nothing: the scenarios run on another storage. */
 export const unregistered = (() => {}) as unknown as TestFn<KubectlContext>;

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeClock } from '@keelson/core/runtime';
+import { Node, Pod } from '@keelson/kinds';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import { eventually } from '@keelson/testing';
 import test from 'ava';
@@ -36,8 +37,8 @@ const waitMs = 90_000;
         return probe();
       }, waitMs);
     const output = async (...words: string[]) => (await kubectl.run(words)).trim();
-    const readyOf = (name: string) =>
-      output('get', 'node', name, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].status}');
+    const readyOf = async (name: string) =>
+      (await plane.client(Node).get(name)).status?.conditions?.find(({ type }) => type === 'Ready')?.status;
 
     const machine = await AgentMachine.create(await temporaryDirectory(), 'n1', [`--clusterconfig=${kubeconfig}`]);
     t.teardown(() => machine.clear());
@@ -55,11 +56,15 @@ const waitMs = 90_000;
     const web = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } };
     const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, spec: web };
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(deployment) });
-    const podsOn = async (node: string, jsonpath = '{.items[*].metadata.name}') =>
-      output('get', 'pods', `--field-selector=spec.nodeName=${node}`, '-o', `jsonpath=${jsonpath}`);
-    await during(async () => (await podsOn('n1', '{.items[*].status.phase}')) === 'Running');
+    const pods = plane.client(Pod).namespace('default');
+    const podsOn = async (node: string) => (await pods.list({ fieldSelector: `spec.nodeName=${node}` })).items;
+    const runsOn = async (node: string) => {
+      const phases = (await podsOn(node)).map(({ status }) => status?.phase);
+      return phases.length === 1 && phases[0] === 'Running';
+    };
+    await during(() => runsOn('n1'));
     const pid = Number(await during(() => readFile(pidFile, 'utf8').catch(() => undefined)));
-    const lost = await podsOn('n1');
+    const lost = (await podsOn('n1'))[0]?.metadata.name ?? '';
 
     // The other node uses the clock of the plane, so that it stays Ready however fast that advances.
     const world = new FakeWorld({ images: ['host'] });
@@ -79,7 +84,7 @@ const waitMs = 90_000;
         described,
         new RegExp(`${type}\\s+Unknown\\s.*NodeStatusUnknown\\s+Kubelet stopped posting node status.`),
       );
-    await during(async () => (await podsOn('n2', '{.items[*].status.phase}')) === 'Running', 1_000);
+    await during(() => runsOn('n2'), 1_000);
     t.regex(await output('get', 'pod', lost, '--no-headers'), /\sTerminating\s/);
     const { taints } = JSON.parse(await output('get', 'node', 'n1', '-o', 'jsonpath={.spec}')) as {
       taints: readonly { key: string; effect: string }[];
@@ -92,7 +97,7 @@ const waitMs = 90_000;
 
     process.kill(agent.pid, 'SIGCONT');
     await during(async () => (await readyOf('n1')) === 'True');
-    await during(async () => (await podsOn('n1')) === '');
+    await during(async () => (await podsOn('n1')).length === 0);
     t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
     await during(async () => /^Taints:\s+<none>$/m.test(await output('describe', 'node', 'n1')));
     t.regex(await output('get', 'deployment', 'web', '--no-headers'), /^web\s+1\/1\s/);

@@ -9,7 +9,13 @@ import type { KubectlContext } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
-import { embedded, everything, type Scope, storeDependent } from '../../src/scenarios/scope.ts';
+import {
+  embedded,
+  everything,
+  type Scope,
+  storeDependentOnEtcd,
+  storeDependentOnPostgres,
+} from '../../src/scenarios/scope.ts';
 
 function titlesOf(scope: Scope): string[] {
   const titles: string[] = [];
@@ -26,8 +32,18 @@ const idsWithout = (all: readonly { readonly id: string }[], normal: readonly { 
     .map(({ id }) => id)
     .sort();
 
-test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl on etcd and PostgreSQL', (t) => {
-  const normal = titlesOf(storeDependent);
+test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl to those that run on etcd or PostgreSQL', (t) => {
+  const [etcd, postgres] = [titlesOf(storeDependentOnEtcd), titlesOf(storeDependentOnPostgres)];
+  const onBoth = etcd.filter((title) => postgres.includes(title));
+  t.deepEqual(
+    [etcd, postgres].map((titles) => titles.filter((title) => !onBoth.includes(title))),
+    ['configmaps', 'deployments.extensions'].map((resource) => [
+      `create, apply and replace work on ${resource}`,
+      `patch, label, annotate and edit work on ${resource}`,
+      `delete removes one of ${resource} and waits until it is gone`,
+    ]),
+  );
+  const normal = [...new Set([...etcd, ...postgres])];
   t.deepEqual(
     titlesOf(everything).filter((title) => !normal.includes(title)),
     [

@@ -141,22 +141,23 @@ export const readPointCases: readonly ResourceStorageCase[] = [
     id: 'list.stays-a-snapshot',
     title: 'a list that is being read is not affected by changes of its objects',
     async run({ pods }) {
-      for (let i = 0; i < 400; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'before' });
+      // More bytes than one chunk has.
+      for (let i = 0; i < 150; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'before'.padEnd(600) });
       const list = await pods.list(podPrefix, all);
       const expected = bodyOf(await pods.list(podPrefix, all));
       const objects = list.objects()[Symbol.iterator]();
       const chunks = list.chunks(stored, ',')[Symbol.iterator]();
       const read: string[] = [];
       const pieces: Buffer[] = [];
-      for (let i = 0; i < 400; i++) {
+      for (let i = 0; i < 150; i++) {
         const next = objects.next();
         if (next.done !== true) read.push(next.value.json.toString());
-        if (i % 40 === 0) {
+        if (i % 15 === 0) {
           const piece = chunks.next();
           if (piece.done !== true) pieces.push(piece.value);
         }
-        await putPod(pods, 'a', `x${1399 - i}`, { text: 'after' });
-        if (i % 3 === 0) await removePod(pods, 'a', `x${1000 + ((i * 7) % 400)}`).catch(() => {});
+        await putPod(pods, 'a', `x${1149 - i}`, { text: 'after' });
+        if (i % 3 === 0) await removePod(pods, 'a', `x${1000 + ((i * 7) % 150)}`).catch(() => {});
       }
       for (let piece = chunks.next(); piece.done !== true; piece = chunks.next()) pieces.push(piece.value);
       assert.equal(read.join(','), expected);

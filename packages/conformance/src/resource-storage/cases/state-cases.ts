@@ -190,22 +190,22 @@ export const stateCases: readonly ResourceStorageCase[] = [
     id: 'state.slow',
     title: 'an initial state that is read slowly has one revision, and the changes after it follow',
     async run({ pods }) {
-      for (let i = 0; i < 200; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'old' });
+      for (let i = 0; i < 80; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'old' });
       const watch = await pods.watch(podPrefix, { predicate: everything, from: { ...fresh, endBookmark: true } });
       const events = [];
-      for (let i = 0; i < 200; i++) {
+      for (let i = 0; i < 80; i++) {
         events.push(...watch.read(1));
-        await putPod(pods, 'a', `x${1199 - i}`, { text: 'new' });
+        await putPod(pods, 'a', `x${1079 - i}`, { text: 'new' });
       }
       events.push(...(await eventsUntil(watch, await pods.currentRevision(), 9)));
       assert.deepEqual(
-        events.slice(0, 200).map(({ type, object }) => `${type} ${textOf(object)}`),
-        Array.from({ length: 200 }, () => 'ADDED old'),
+        events.slice(0, 80).map(({ type, object }) => `${type} ${textOf(object)}`),
+        Array.from({ length: 80 }, () => 'ADDED old'),
       );
-      assert.equal(events[200]?.initialEventsEnd, true);
+      assert.equal(events[80]?.initialEventsEnd, true);
       assert.deepEqual(
-        events.slice(201).map(({ type, object }) => `${type} ${object.key.slice(-4)}`),
-        Array.from({ length: 200 }, (_, i) => `MODIFIED ${1199 - i}`),
+        events.slice(81).map(({ type, object }) => `${type} ${object.key.slice(-4)}`),
+        Array.from({ length: 80 }, (_, i) => `MODIFIED ${1079 - i}`),
       );
     },
   },

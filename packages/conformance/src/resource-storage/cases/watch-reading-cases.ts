@@ -14,15 +14,15 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
       const slow = await pods.watch(podPrefix, { predicate: everything, from });
       const fast = await pods.watch(podPrefix, { predicate: everything, from });
       const seen: WatchEvent[] = [];
-      for (let i = 0; i < 300; i++) {
+      for (let i = 0; i < 120; i++) {
         await putPod(pods, 'a', `x${i % 10}`, { text: String(i) });
         if (i % 3 === 0) seen.push(...slow.read(1));
-        if (i % 50 === 0) await eventsUntil(fast, await pods.currentRevision());
+        if (i % 30 === 0) await eventsUntil(fast, await pods.currentRevision());
       }
       const rest = await eventsUntil(slow, await pods.currentRevision(), 1);
       assert.deepEqual(
         [...seen, ...rest].map(({ object }) => textOf(object)),
-        Array.from({ length: 300 }, (_, i) => String(i)),
+        Array.from({ length: 120 }, (_, i) => String(i)),
       );
     },
   },

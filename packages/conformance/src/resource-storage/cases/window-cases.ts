@@ -163,15 +163,15 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const slow = await pods.watch(podPrefix, { predicate: everything, from });
       const fast = await pods.watch(podPrefix, { predicate: everything, from });
       const seen: (string | undefined)[] = [];
-      for (let i = 0; i < 900; i++) {
+      for (let i = 0; i < 400; i++) {
         await createPod(pods, 'a', `x${i}`, { text: String(i) });
         if (i % 10 === 0) await eventsUntil(fast, await pods.currentRevision());
-        if (i % 290 === 200) for (const { object } of await eventsOf(slow, 20)) seen.push(textOf(object));
+        if (i % 130 === 90) for (const { object } of await eventsOf(slow, 20)) seen.push(textOf(object));
       }
       for (const { object } of await eventsUntil(slow, await pods.currentRevision(), 50)) seen.push(textOf(object));
       assert.deepEqual(
         seen,
-        Array.from({ length: 900 }, (_, i) => String(i)),
+        Array.from({ length: 400 }, (_, i) => String(i)),
       );
     },
   },
@@ -185,7 +185,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const slow = await pods.watch(podPrefix, { predicate: everything, from });
       const fast = await pods.watch(podPrefix, { predicate: everything, from });
       let read = 0;
-      for (let i = 0; i < 600; i++) {
+      for (let i = 0; i < 300; i++) {
         await createPod(pods, 'a', `x${i}`);
         read += (await eventsOf(fast, 1)).length;
       }
@@ -193,7 +193,7 @@ export const windowCases: readonly ResourceStorageCase[] = [
       assert.equal((await endOf(slow)).code, 'Compacted');
       await createPod(pods, 'a', 'y');
       read += (await eventsOf(fast, 1)).length;
-      assert.equal(read, 601);
+      assert.equal(read, 301);
     },
   },
   {
