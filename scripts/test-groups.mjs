@@ -37,6 +37,8 @@ const onlyFolders = { test: ['agent', 'plane'] };
  */
 const needsOwnProcess = [
   /\btest\.(?:serial|before|after|beforeEach|afterEach|only)\b/,
+  // Helpers that register hooks.
+  /\b(?:sharedStage|samePods)\(/,
   /^(?:(?:const|let) .*= )?await /m,
   /process\.(?:chdir|umask|on|once|off|emit|exitCode|env(?:\.\w+|\[[^\]]*\]) =)|globalThis/,
   /performance\.now|process\.(?:hrtime|cpuUsage|memoryUsage|resourceUsage)|node:v8/,
