@@ -249,7 +249,13 @@ test('after the pulling process is killed at any time, an image is complete or a
   const folder = await scratchFolder(t);
   const rounds = [0, 0.2, 0.5, 0.7, 0.9].map((part) => [part * all, 0]);
   let complete = 0;
-  for (const [signs = 0, laterMs = 0] of [...rounds, [all - 1, 5], [all - 1, 15], [all - 1, 30], [Number.POSITIVE_INFINITY, 0]]) {
+  for (const [signs = 0, laterMs = 0] of [
+    ...rounds,
+    [all - 1, 5],
+    [all - 1, 15],
+    [all - 1, 30],
+    [Number.POSITIVE_INFINITY, 0],
+  ]) {
     await pullAndKill(folder, reference, signs, laterMs);
     // What a kill during a write leaves, which happens rarely.
     writeFileSync(join(folder, 'names.json.12-3.tmp'), '{');
