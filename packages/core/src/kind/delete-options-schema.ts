@@ -5,7 +5,7 @@ const metaV1 = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
 const preconditions = s.message(
   `${metaV1}.Preconditions`,
-  'What must be true of the stored object for a delete to go ahead.',
+  'Conditions that the stored object must meet for a deletion.',
   {
     uid: optional(1, s.string(), 'UID that the object must have.', { presence: true }),
     resourceVersion: optional(2, s.string(), 'Resource version that the object must have.', { presence: true }),
@@ -20,14 +20,14 @@ const deleteOptions = s.message(`${metaV1}.DeleteOptions`, 'How an object is to 
   gracePeriodSeconds: optional(
     1,
     s.int64(),
-    'Seconds that the object is given to end on its own; 0 removes it at once, unset takes the default of the kind.',
+    'Seconds for a graceful termination; 0 deletes immediately, unset means the default of the kind.',
     { presence: true },
   ),
   preconditions: optional(2, preconditionsSchema, 'Conditions that must hold; otherwise the answer is 409 Conflict.'),
   orphanDependents: optional(
     3,
     s.bool(),
-    'Old form of propagationPolicy: true keeps the dependents, false removes them. Not together with propagationPolicy.',
+    'Deprecated, use propagationPolicy: true keeps the dependents, false deletes them. Not together with propagationPolicy.',
     { presence: true },
   ),
   propagationPolicy: optional(4, s.string(), 'What happens to dependents: Orphan, Background or Foreground.', {
@@ -36,12 +36,12 @@ const deleteOptions = s.message(`${metaV1}.DeleteOptions`, 'How an object is to 
   dryRun: optional(
     5,
     s.list(s.string(), { listType: 'atomic' }),
-    'The single value All goes through every check without removing anything.',
+    'The only value is All: every check is made and nothing is deleted.',
   ),
   ignoreStoreReadErrorWithClusterBreakingPotential: optional(
     6,
     s.bool(),
-    'Removes an object even though its stored form cannot be read, past finalizers and preconditions. Dangerous.',
+    'Deletes an object although its stored bytes cannot be decoded, without regard to finalizers and preconditions. Dangerous.',
     { presence: true },
   ),
 });

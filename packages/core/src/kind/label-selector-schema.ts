@@ -18,7 +18,7 @@ export const labelSelectorRequirementSchema: Schema<LabelSelectorRequirementObje
 
 const selector = s.message(
   `${metaV1}.LabelSelector`,
-  'Picks objects by their labels. All conditions must hold; an empty selector picks everything.',
+  'Selects objects by their labels. All conditions must hold; an empty selector selects everything.',
   {
     matchLabels: optional(1, s.map(s.string()), 'Labels that must be present with exactly these values.'),
     matchExpressions: optional(

@@ -6,17 +6,19 @@ const metaV1 = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 /** A link from a dependent object to its owner. */
 export const ownerReferenceSchema: Schema<OwnerReference> = s.message(
   `${metaV1}.OwnerReference`,
-  'Names an object that this one belongs to. The owner lives in the same namespace or is cluster-scoped; when it goes, the garbage collector removes the dependent.',
+  'Names the owner of this object, which is in the same namespace or cluster-scoped. After the owner is deleted, the garbage collector deletes this object.',
   {
     apiVersion: always(5, s.string(), 'Group and version of the owner.'),
     kind: always(1, s.string(), 'Kind of the owner.'),
     name: always(3, s.string(), 'Name of the owner.'),
     uid: always(4, s.string(), 'UID of the owner; an object of the same name with another UID is not the owner.'),
-    controller: optional(6, s.bool(), 'Marks the one owner that manages this object.', { presence: true }),
+    controller: optional(6, s.bool(), 'True for the owner that manages this object; at most one owner has it.', {
+      presence: true,
+    }),
     blockOwnerDeletion: optional(
       7,
       s.bool(),
-      'When true, a foreground deletion of the owner waits until this object is gone or the link is removed.',
+      'When true, a foreground deletion of the owner waits until this object is deleted or this reference is removed.',
       { presence: true },
     ),
   },
@@ -45,7 +47,7 @@ export const managedFieldsEntrySchema: Schema<ManagedFieldsEntry> = s.message(
 /** Metadata that every object has. */
 export const objectMetaSchema: Schema<ObjectMeta> = s.message(
   `${metaV1}.ObjectMeta`,
-  'Metadata of an object: what names it, what the server keeps about it, and what users attach to it.',
+  'Metadata of an object: its names, fields that the server sets, and labels and annotations of users.',
   {
     name: optional(
       1,
@@ -62,27 +64,31 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
       s.string(),
       'Namespace in which the object lives; empty for cluster-scoped kinds. Cannot be changed.',
     ),
-    selfLink: optional(4, s.string(), 'Path of the object. A relic that servers need not fill.'),
-    uid: optional(5, s.string(), 'Identity of the object in time and space, set by the server when it is created.'),
+    selfLink: optional(4, s.string(), 'Deprecated path of the object, which servers do not set.'),
+    uid: optional(
+      5,
+      s.string(),
+      'Unique ID of the object, set by the server when it is created. An object of the same name that is created later has another.',
+    ),
     resourceVersion: optional(
       6,
       s.string(),
-      'Opaque version of the object, for optimistic concurrency and for watching. Only ever compare it for equality.',
+      'Opaque version of the object, for optimistic concurrency and for watches. Clients compare it for equality only.',
     ),
     generation: optional(7, s.int64(), 'Number that rises whenever the desired state changes. Set by the server.'),
     creationTimestamp: optional(8, s.time(), 'When the object was created. Set by the server.'),
     deletionTimestamp: optional(
       9,
       s.time(),
-      'When the object is to be gone at the latest. Set by the server once deletion has been asked for; never unset.',
+      'Time by which the object is deleted. Set by the server when deletion is requested; never unset.',
     ),
     deletionGracePeriodSeconds: optional(
       10,
       s.int64(),
-      'Seconds the object is given to end gracefully. Set together with deletionTimestamp; may only be shortened.',
+      'Seconds for a graceful termination of the object. Set together with deletionTimestamp; can only be shortened.',
       { presence: true },
     ),
-    labels: optional(11, s.map(s.string()), 'Short keys and values by which objects are grouped and selected.'),
+    labels: optional(11, s.map(s.string()), 'Keys and values by which objects are grouped and selected.'),
     annotations: optional(
       12,
       s.map(s.string()),
@@ -91,17 +97,17 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
     ownerReferences: optional(
       13,
       s.listByKey(ownerReferenceSchema, 'uid'),
-      'Objects this one belongs to. When all of them are gone, the garbage collector removes it.',
+      'Owners of this object. After all of them are deleted, the garbage collector deletes this object.',
     ),
     finalizers: optional(
       14,
       s.set(s.string()),
-      'Words of those who still have to act before the object may disappear. Each removes its own; nothing can be added once deletion has begun.',
+      'Identifiers of components that must act before the object is removed. Each component removes its own; none can be added after deletion was requested.',
     ),
     managedFields: optional(
       17,
       s.list(managedFieldsEntrySchema, { listType: 'atomic' }),
-      'Which manager has set which fields, for server-side apply. Kept by the server.',
+      'Fields that each manager has set, for server-side apply. Maintained by the server.',
     ),
   },
 );
@@ -109,9 +115,9 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
 /** Metadata that every list has. */
 export const listMetaSchema: Schema<ListMeta> = s.message(
   `${metaV1}.ListMeta`,
-  'Metadata of a list: the state it shows and how to go on reading it.',
+  'Metadata of a list: the revision that it shows and the token for its next part.',
   {
-    selfLink: optional(1, s.string(), 'Path of the list. A relic that servers need not fill.'),
+    selfLink: optional(1, s.string(), 'Deprecated path of the list, which servers do not set.'),
     resourceVersion: optional(2, s.string(), 'Version of the state that the list shows; a watch may start from it.'),
     continue: optional(3, s.string(), 'Token for the next part of a list that was cut by a limit; empty at the end.'),
     remainingItemCount: optional(4, s.int64(), 'Number of objects after this part, where it is known.', {

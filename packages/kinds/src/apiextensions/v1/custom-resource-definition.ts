@@ -30,7 +30,7 @@ const names = message('CustomResourceDefinitionNames', 'The names of a kind.', {
 const column = message('CustomResourceColumnDefinition', 'A column of tables.', {
   name: always(1, s.string(), 'Heading.'),
   type: always(2, s.string(), 'integer, number, string, boolean or date.'),
-  format: optional(3, s.string(), 'Form of a number or string, such as int32 or password.'),
+  format: optional(3, s.string(), 'Format of a number or string, such as int32 or password.'),
   description: optional(4, s.string(), 'What the column shows.'),
   priority: optional(5, s.int32(), 'Columns above 0 are shown in wide output only.'),
   jsonPath: always(6, s.string(), 'Path of the value in the object.'),
@@ -107,12 +107,12 @@ const spec = message('CustomResourceDefinitionSpec', 'A kind in all its versions
   preserveUnknownFields: optional(10, s.bool(), 'Must be false.'),
 });
 
-const condition = message('CustomResourceDefinitionCondition', 'One aspect of the state.', {
+const condition = message('CustomResourceDefinitionCondition', 'One observed condition of the definition.', {
   type: always(1, s.string(), 'NamesAccepted, Established or Terminating.'),
   status: always(2, s.string(), 'True, False or Unknown.'),
   lastTransitionTime: optional(3, s.time(), 'When the status changed.'),
   reason: optional(4, s.string(), 'Reason in one word.'),
-  message: optional(5, s.string(), 'Reason in words.'),
+  message: optional(5, s.string(), 'Human-readable message about the last transition.'),
 });
 
 const status = message('CustomResourceDefinitionStatus', 'The observed state.', {

@@ -121,7 +121,7 @@ Object.assign(schemaNode, {
     $ref: optional(3, s.string(), 'Not supported.', present),
     description: optional(4, s.string(), 'What the value means.'),
     type: optional(5, s.string(), 'object, array, string, integer, number or boolean.'),
-    format: optional(6, s.string(), 'Form of a string or number, such as date-time or int64.'),
+    format: optional(6, s.string(), 'Format of a string or number, such as date-time or int64.'),
     title: optional(7, s.string(), 'Title in documentation.'),
     default: optional(8, s.any(), 'Value of an absent field.'),
     maximum: optional(9, s.double(), 'Greatest number.', present),

@@ -35,7 +35,7 @@ const endpointHints = s.message('k8s.io.api.discovery.v1.EndpointHints', 'Which 
 export interface EndpointHints extends Infer<typeof endpointHints> {}
 export const EndpointHintsSchema: Schema<EndpointHints> = endpointHints;
 
-const endpoint = s.message('k8s.io.api.discovery.v1.Endpoint', 'One endpoint of a service, as a rule a pod.', {
+const endpoint = s.message('k8s.io.api.discovery.v1.Endpoint', 'One endpoint of a service, usually a pod.', {
   addresses: always(
     1,
     s.list(s.string(), { listType: 'set' }),

@@ -11,21 +11,25 @@ import {
 import { TopologySelectorTermSchema } from '../../core/v1/schema/node-selector.ts';
 import { PersistentVolumeSpecSchema } from '../../core/v1/schema/persistent-volume.ts';
 
-const storageClass = s.message('k8s.io.api.storage.v1.StorageClass', 'Describes how volumes are made for claims.', {
-  provisioner: always(2, s.string(), 'Name of the driver that makes volumes.'),
-  parameters: optional(3, s.map(s.string()), 'Parameters for the driver, at most 512.'),
-  reclaimPolicy: optional(4, s.string(), 'Reclaim policy of the volumes; Delete by default.', { presence: true }),
-  mountOptions: optional(5, s.list(s.string(), { listType: 'atomic' }), 'Options of their mounts.'),
-  allowVolumeExpansion: optional(6, s.bool(), 'True permits larger claims.', { presence: true }),
-  volumeBindingMode: optional(7, s.string(), 'When volumes are made: Immediate or WaitForFirstConsumer.', {
-    presence: true,
-  }),
-  allowedTopologies: optional(
-    8,
-    s.list(TopologySelectorTermSchema, { listType: 'atomic' }),
-    'Where volumes may be made.',
-  ),
-});
+const storageClass = s.message(
+  'k8s.io.api.storage.v1.StorageClass',
+  'Describes how volumes are provisioned for claims.',
+  {
+    provisioner: always(2, s.string(), 'Name of the driver that makes volumes.'),
+    parameters: optional(3, s.map(s.string()), 'Parameters for the driver, at most 512.'),
+    reclaimPolicy: optional(4, s.string(), 'Reclaim policy of the volumes; Delete by default.', { presence: true }),
+    mountOptions: optional(5, s.list(s.string(), { listType: 'atomic' }), 'Options of their mounts.'),
+    allowVolumeExpansion: optional(6, s.bool(), 'True permits larger claims.', { presence: true }),
+    volumeBindingMode: optional(7, s.string(), 'When volumes are provisioned: Immediate or WaitForFirstConsumer.', {
+      presence: true,
+    }),
+    allowedTopologies: optional(
+      8,
+      s.list(TopologySelectorTermSchema, { listType: 'atomic' }),
+      'Where volumes may be made.',
+    ),
+  },
+);
 export interface StorageClass extends KubeObject, Infer<typeof storageClass> {}
 export const StorageClassSchema: Schema<StorageClass> = storageClass;
 
@@ -129,7 +133,7 @@ export const VolumeNodeResourcesSchema: Schema<VolumeNodeResources> = volumeNode
 const csiNodeDriver = s.message('k8s.io.api.storage.v1.CSINodeDriver', 'A driver on a node.', {
   name: always(1, s.string(), 'Name of the driver.'),
   nodeID: always(2, s.string(), 'Identity of the node at the driver.'),
-  topologyKeys: filled(3, s.list(s.string(), { listType: 'atomic' }), 'Labels of the node that describe its place.'),
+  topologyKeys: filled(3, s.list(s.string(), { listType: 'atomic' }), 'Labels of the node that describe its topology.'),
   allocatable: optional(4, VolumeNodeResourcesSchema, 'Capacity on the node.'),
 });
 export interface CSINodeDriver extends Infer<typeof csiNodeDriver> {}

@@ -50,7 +50,7 @@ const columns: readonly Column<StorageClassType>[] = [
   ageColumn,
 ];
 
-/** Describes how volumes are made for claims. */
+/** Describes how volumes are provisioned for claims. */
 export const StorageClass: KindDefinition<StorageClassType> = defineKind({
   group: 'storage.k8s.io',
   version: 'v1',

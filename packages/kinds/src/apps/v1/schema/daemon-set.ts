@@ -42,7 +42,7 @@ export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = da
 
 const daemonSetSpec = s.message('k8s.io.api.apps.v1.DaemonSetSpec', 'Intended state of a daemon set.', {
   selector: required(1, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
-  template: always(2, PodTemplateSpecSchema, 'Form of the pods; its node rules choose the nodes.'),
+  template: always(2, PodTemplateSpecSchema, 'Template of the pods; its node rules select the nodes.'),
   updateStrategy: filled(3, DaemonSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   revisionHistoryLimit: optional(6, s.int32(), 'How many old revisions are kept for rolling back.', { presence: true }),
@@ -50,13 +50,17 @@ const daemonSetSpec = s.message('k8s.io.api.apps.v1.DaemonSetSpec', 'Intended st
 export interface DaemonSetSpec extends Infer<typeof daemonSetSpec> {}
 export const DaemonSetSpecSchema: Schema<DaemonSetSpec> = daemonSetSpec;
 
-const daemonSetCondition = s.message('k8s.io.api.apps.v1.DaemonSetCondition', 'One observed aspect of a daemon set.', {
-  type: always(1, s.string(), 'Name of the aspect.'),
-  status: always(2, s.string(), 'True, False or Unknown.'),
-  lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-  reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(5, s.string(), 'Human-readable message about the last change.'),
-});
+const daemonSetCondition = s.message(
+  'k8s.io.api.apps.v1.DaemonSetCondition',
+  'One observed condition of a daemon set.',
+  {
+    type: always(1, s.string(), 'Type of the condition.'),
+    status: always(2, s.string(), 'True, False or Unknown.'),
+    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
+    message: optional(5, s.string(), 'Human-readable message about the last change.'),
+  },
+);
 export interface DaemonSetCondition extends Infer<typeof daemonSetCondition> {}
 export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = daemonSetCondition;
 

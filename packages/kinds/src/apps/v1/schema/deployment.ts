@@ -39,7 +39,7 @@ export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentSt
 const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended state of a deployment.', {
   replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
-  template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
+  template: always(3, PodTemplateSpecSchema, 'Template of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
@@ -60,13 +60,13 @@ export const DeploymentSpecSchema: Schema<DeploymentSpec> = deploymentSpec;
 
 const deploymentCondition = s.message(
   'k8s.io.api.apps.v1.DeploymentCondition',
-  'One observed aspect of a deployment.',
+  'One observed condition of a deployment.',
   {
-    type: always(1, s.string(), 'Name of the aspect: Available, Progressing or ReplicaFailure.'),
+    type: always(1, s.string(), 'Type of the condition: Available, Progressing or ReplicaFailure.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastUpdateTime: optional(6, s.time(), 'When the observation was last renewed.'),
     lastTransitionTime: optional(7, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );
@@ -79,7 +79,7 @@ const deploymentStatus = s.message('k8s.io.api.apps.v1.DeploymentStatus', 'Obser
   updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
   readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
   availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-  unavailableReplicas: optional(5, s.int32(), 'Pods that are still missing for full strength.'),
+  unavailableReplicas: optional(5, s.int32(), 'Pods that are missing for the desired number.'),
   terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.', { presence: true }),
   conditions: optional(6, s.listByKey(DeploymentConditionSchema, 'type'), 'Latest observations.'),
   collisionCount: optional(8, s.int32(), "How often a name for a new replica set was taken; part of the name's hash.", {
@@ -91,7 +91,7 @@ export const DeploymentStatusSchema: Schema<DeploymentStatus> = deploymentStatus
 
 const deployment = s.message(
   'k8s.io.api.apps.v1.Deployment',
-  'Keeps a number of equal pods running and replaces them step by step when their form changes.',
+  'Keeps a number of equal pods running and replaces them step by step when their template changes.',
   {
     spec: embedded(2, DeploymentSpecSchema, 'Intended state.'),
     status: filled(3, DeploymentStatusSchema, 'Observed state.'),

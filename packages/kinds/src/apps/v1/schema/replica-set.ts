@@ -16,19 +16,19 @@ const replicaSetSpec = s.message('k8s.io.api.apps.v1.ReplicaSetSpec', 'Intended 
   replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
-  template: embedded(3, PodTemplateSpecSchema, 'Form of the pods.'),
+  template: embedded(3, PodTemplateSpecSchema, 'Template of the pods.'),
 });
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}
 export const ReplicaSetSpecSchema: Schema<ReplicaSetSpec> = replicaSetSpec;
 
 const replicaSetCondition = s.message(
   'k8s.io.api.apps.v1.ReplicaSetCondition',
-  'One observed aspect of a replica set.',
+  'One observed condition of a replica set.',
   {
-    type: always(1, s.string(), 'Name of the aspect, e.g. ReplicaFailure.'),
+    type: always(1, s.string(), 'Type of the condition, e.g. ReplicaFailure.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );

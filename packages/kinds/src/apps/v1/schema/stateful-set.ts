@@ -67,7 +67,7 @@ export const StatefulSetOrdinalsSchema: Schema<StatefulSetOrdinals> = statefulSe
 const statefulSetSpec = s.message('k8s.io.api.apps.v1.StatefulSetSpec', 'Intended state of a stateful set.', {
   replicas: optional(1, s.int32(), 'Desired number of pods; 1 by default.', { presence: true }),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
-  template: always(3, PodTemplateSpecSchema, 'Form of the pods, which are named NAME-ORDINAL.'),
+  template: always(3, PodTemplateSpecSchema, 'Template of the pods, which are named NAME-ORDINAL.'),
   volumeClaimTemplates: optional(
     4,
     s.list(PersistentVolumeClaimSchema, { listType: 'atomic' }),
@@ -90,12 +90,12 @@ export const StatefulSetSpecSchema: Schema<StatefulSetSpec> = statefulSetSpec;
 
 const statefulSetCondition = s.message(
   'k8s.io.api.apps.v1.StatefulSetCondition',
-  'One observed aspect of a stateful set.',
+  'One observed condition of a stateful set.',
   {
-    type: always(1, s.string(), 'Name of the aspect.'),
+    type: always(1, s.string(), 'Type of the condition.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );

@@ -40,7 +40,7 @@ const horizontalPodAutoscalerStatus = s.message(
     }),
     lastScaleTime: optional(2, s.time(), 'When the number of pods was last changed.'),
     currentReplicas: always(3, s.int32(), 'Number of pods when it was last observed.'),
-    desiredReplicas: always(4, s.int32(), 'Number of pods that the controller last asked for.'),
+    desiredReplicas: always(4, s.int32(), 'Number of pods that the controller last requested.'),
     currentCPUUtilizationPercentage: optional(
       5,
       s.int32(),

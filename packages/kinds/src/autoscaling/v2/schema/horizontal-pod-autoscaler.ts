@@ -264,12 +264,12 @@ export const MetricStatusSchema: Schema<MetricStatus> = metricStatus;
 
 const horizontalPodAutoscalerCondition = s.message(
   'k8s.io.api.autoscaling.v2.HorizontalPodAutoscalerCondition',
-  'One observed aspect of an autoscaler.',
+  'One observed condition of an autoscaler.',
   {
-    type: always(1, s.string(), 'Name of the aspect: AbleToScale, ScalingActive or ScalingLimited.'),
+    type: always(1, s.string(), 'Type of the condition: AbleToScale, ScalingActive or ScalingLimited.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );
@@ -286,7 +286,7 @@ const horizontalPodAutoscalerStatus = s.message(
     }),
     lastScaleTime: optional(2, s.time(), 'When the number of pods was last changed.'),
     currentReplicas: optional(3, s.int32(), 'Number of pods when it was last observed.'),
-    desiredReplicas: always(4, s.int32(), 'Number of pods that the controller last asked for.'),
+    desiredReplicas: always(4, s.int32(), 'Number of pods that the controller last requested.'),
     currentMetrics: filled(5, s.list(MetricStatusSchema, { listType: 'atomic' }), 'Last read values of the metrics.'),
     conditions: optional(6, s.listByKey(HorizontalPodAutoscalerConditionSchema, 'type'), 'Latest observations.'),
   },

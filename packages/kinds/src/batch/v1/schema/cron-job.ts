@@ -2,7 +2,7 @@ import { always, embedded, filled, type Infer, type KubeObject, optional, type S
 import { ObjectReferenceSchema } from '../../../core/v1/schema/references.ts';
 import { JobTemplateSpecSchema } from './job.ts';
 
-const cronJobSpec = s.message('k8s.io.api.batch.v1.CronJobSpec', 'When jobs are made, and their form.', {
+const cronJobSpec = s.message('k8s.io.api.batch.v1.CronJobSpec', 'When jobs are created, and their template.', {
   schedule: always(1, s.string(), 'Minute, hour, day, month and weekday as in crontab, or `@daily`, `@every 2h`.'),
   timeZone: optional(8, s.string(), 'Time zone of the schedule such as Europe/Berlin; without it UTC.', {
     presence: true,
@@ -16,7 +16,7 @@ const cronJobSpec = s.message('k8s.io.api.batch.v1.CronJobSpec', 'When jobs are 
     'What happens while an earlier job runs: Allow both, Forbid the new one, or Replace the earlier one.',
   ),
   suspend: optional(4, s.bool(), 'True makes no further jobs.', { presence: true }),
-  jobTemplate: always(5, JobTemplateSpecSchema, 'Form of the jobs.'),
+  jobTemplate: always(5, JobTemplateSpecSchema, 'Template of the jobs.'),
   successfulJobsHistoryLimit: optional(6, s.int32(), 'Succeeded jobs that are kept; 3 by default.', {
     presence: true,
   }),

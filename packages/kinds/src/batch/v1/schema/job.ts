@@ -97,7 +97,7 @@ const jobSpec = s.message('k8s.io.api.batch.v1.JobSpec', 'Intended state of a jo
   maxFailedIndexes: optional(13, s.int32(), 'Failed indexes that the job survives.', { presence: true }),
   selector: optional(4, labelSelectorSchema, 'Labels by which the pods are recognised; set by the server.'),
   manualSelector: optional(5, s.bool(), 'True for a selector and labels of your own.', { presence: true }),
-  template: always(6, PodTemplateSpecSchema, 'Form of the pods; their restart policy is Never or OnFailure.'),
+  template: always(6, PodTemplateSpecSchema, 'Template of the pods; their restart policy is Never or OnFailure.'),
   ttlSecondsAfterFinished: optional(8, s.int32(), 'Seconds after its end at which the job is deleted.', {
     presence: true,
   }),
@@ -106,7 +106,7 @@ const jobSpec = s.message('k8s.io.api.batch.v1.JobSpec', 'Intended state of a jo
   podReplacementPolicy: optional(
     14,
     s.string(),
-    'When a replacement is made: TerminatingOrFailed, or Failed to wait for the end of the pod.',
+    'When a replacement is created: TerminatingOrFailed, or Failed to wait for the end of the pod.',
     { presence: true },
   ),
   managedBy: optional(15, s.string(), 'Controller of the job, as a path with a domain; without it the server.', {
@@ -116,12 +116,12 @@ const jobSpec = s.message('k8s.io.api.batch.v1.JobSpec', 'Intended state of a jo
 export interface JobSpec extends Infer<typeof jobSpec> {}
 export const JobSpecSchema: Schema<JobSpec> = jobSpec;
 
-const jobCondition = s.message('k8s.io.api.batch.v1.JobCondition', 'One observed aspect of a job.', {
+const jobCondition = s.message('k8s.io.api.batch.v1.JobCondition', 'One observed condition of a job.', {
   type: always(1, s.string(), 'Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet.'),
   status: always(2, s.string(), 'True, False or Unknown.'),
-  lastProbeTime: optional(3, s.time(), 'When the aspect was last examined.'),
+  lastProbeTime: optional(3, s.time(), 'When the condition was last probed.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
-  reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+  reason: optional(5, s.string(), 'Reason for the last transition, one CamelCase word.'),
   message: optional(6, s.string(), 'Human-readable message about the last change.'),
 });
 export interface JobCondition extends Infer<typeof jobCondition> {}
@@ -169,9 +169,13 @@ const job = s.message('k8s.io.api.batch.v1.Job', 'Runs pods until a number of th
 export interface Job extends KubeObject, Infer<typeof job> {}
 export const JobSchema: Schema<Job> = job;
 
-const jobTemplateSpec = s.message('k8s.io.api.batch.v1.JobTemplateSpec', 'Form of the jobs that a cron job makes.', {
-  metadata: filled(1, objectMetaSchema, 'Labels and annotations of the jobs.'),
-  spec: embedded(2, JobSpecSchema, 'Spec of the jobs.'),
-});
+const jobTemplateSpec = s.message(
+  'k8s.io.api.batch.v1.JobTemplateSpec',
+  'Template of the jobs that a cron job creates.',
+  {
+    metadata: filled(1, objectMetaSchema, 'Labels and annotations of the jobs.'),
+    spec: embedded(2, JobSpecSchema, 'Spec of the jobs.'),
+  },
+);
 export interface JobTemplateSpec extends Infer<typeof jobTemplateSpec> {}
 export const JobTemplateSpecSchema: Schema<JobTemplateSpec> = jobTemplateSpec;

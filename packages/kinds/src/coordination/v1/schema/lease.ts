@@ -2,9 +2,14 @@ import { filled, type Infer, type KubeObject, optional, type Schema, s } from '@
 
 const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Holder and duration of a lease.', {
   holderIdentity: optional(1, s.string(), 'Identity of the holder.', { presence: true }),
-  leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.', {
-    presence: true,
-  }),
+  leaseDurationSeconds: optional(
+    2,
+    s.int32(),
+    'Seconds after renewTime for which no other candidate takes the lease.',
+    {
+      presence: true,
+    },
+  ),
   acquireTime: optional(3, s.microTime(), 'When the holder took it.'),
   renewTime: optional(4, s.microTime(), 'When the holder last renewed it.'),
   leaseTransitions: optional(5, s.int32(), 'How often the holder changed.', { presence: true }),

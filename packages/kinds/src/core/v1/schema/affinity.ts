@@ -29,9 +29,9 @@ export const NodeAffinitySchema: Schema<NodeAffinity> = nodeAffinity;
 
 const podAffinityTerm = s.message(
   'k8s.io.api.core.v1.PodAffinityTerm',
-  'A set of pods, and what counts as one place.',
+  'A set of pods, and the node label that defines the topology domains.',
   {
-    labelSelector: optional(1, labelSelectorSchema, 'Labels of the pods; unset picks none.'),
+    labelSelector: optional(1, labelSelectorSchema, 'Labels of the pods; unset selects none.'),
     namespaces: optional(
       2,
       s.list(s.string(), { listType: 'atomic' }),
@@ -41,7 +41,7 @@ const podAffinityTerm = s.message(
     namespaceSelector: optional(
       4,
       labelSelectorSchema,
-      'Labels of the namespaces of the pods; the empty selector picks all.',
+      'Labels of the namespaces of the pods; the empty selector selects all.',
     ),
     matchLabelKeys: optional(
       5,
@@ -69,31 +69,31 @@ const weightedPodAffinityTerm = s.message(
 export interface WeightedPodAffinityTerm extends Infer<typeof weightedPodAffinityTerm> {}
 export const WeightedPodAffinityTermSchema: Schema<WeightedPodAffinityTerm> = weightedPodAffinityTerm;
 
-const podAffinity = s.message('k8s.io.api.core.v1.PodAffinity', 'Which pods this one shall run beside.', {
+const podAffinity = s.message('k8s.io.api.core.v1.PodAffinity', 'Pods near which this one is scheduled.', {
   requiredDuringSchedulingIgnoredDuringExecution: optional(
     1,
     s.list(PodAffinityTermSchema, { listType: 'atomic' }),
-    'Places that must already hold such pods.',
+    'Rules that a node must meet: such pods run in its topology domain.',
   ),
   preferredDuringSchedulingIgnoredDuringExecution: optional(
     2,
     s.list(WeightedPodAffinityTermSchema, { listType: 'atomic' }),
-    'Places that are preferred because they hold such pods.',
+    'Rules that nodes should meet, with weights.',
   ),
 });
 export interface PodAffinity extends Infer<typeof podAffinity> {}
 export const PodAffinitySchema: Schema<PodAffinity> = podAffinity;
 
-const podAntiAffinity = s.message('k8s.io.api.core.v1.PodAntiAffinity', 'Which pods this one shall keep away from.', {
+const podAntiAffinity = s.message('k8s.io.api.core.v1.PodAntiAffinity', 'Pods near which this one is not scheduled.', {
   requiredDuringSchedulingIgnoredDuringExecution: optional(
     1,
     s.list(PodAffinityTermSchema, { listType: 'atomic' }),
-    'Places that must not hold such pods.',
+    'Rules that a node must meet: no such pods run in its topology domain.',
   ),
   preferredDuringSchedulingIgnoredDuringExecution: optional(
     2,
     s.list(WeightedPodAffinityTermSchema, { listType: 'atomic' }),
-    'Places that are avoided because they hold such pods.',
+    'Rules that nodes should meet, with weights: no such pods run in their topology domain.',
   ),
 });
 export interface PodAntiAffinity extends Infer<typeof podAntiAffinity> {}

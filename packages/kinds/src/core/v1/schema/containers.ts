@@ -7,7 +7,7 @@ import { VolumeDeviceSchema, VolumeMountSchema } from './volumes.ts';
 
 const containerPort = s.message('k8s.io.api.core.v1.ContainerPort', 'A port of a container.', {
   name: optional(1, s.string(), 'Name for services, unique in the pod, at most 15 characters.'),
-  hostPort: optional(2, s.int32(), 'Port of the node that leads here.'),
+  hostPort: optional(2, s.int32(), 'Port of the node that is forwarded to this port.'),
   containerPort: always(3, s.int32(), 'Port in the container, 1 to 65535.'),
   protocol: optional(4, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
   hostIP: optional(5, s.string(), 'Address of the node for hostPort.'),
@@ -61,7 +61,7 @@ const containerFields = {
   envFrom: optional(
     19,
     s.list(EnvFromSourceSchema, { listType: 'atomic' }),
-    'Environment variables out of whole ConfigMaps and Secrets; later ones win.',
+    'Environment variables from whole ConfigMaps and Secrets; later ones take precedence.',
   ),
   env: optional(7, s.listByKey(EnvVarSchema, 'name'), 'Environment variables; they win over envFrom.'),
   resources: filled(8, ResourceRequirementsSchema, 'Resources it needs and may use.'),
@@ -79,7 +79,7 @@ const containerFields = {
   restartPolicyRules: optional(
     25,
     s.list(ContainerRestartRuleSchema, { listType: 'atomic' }),
-    'Rules by exit code; the first that fits decides, otherwise restartPolicy.',
+    'Rules by exit code; the first that matches decides, otherwise restartPolicy.',
   ),
   volumeMounts: optional(9, s.listByKey(VolumeMountSchema, 'mountPath'), 'Volumes in its file system.'),
   volumeDevices: optional(21, s.listByKey(VolumeDeviceSchema, 'devicePath'), 'Raw block devices.'),
@@ -128,7 +128,7 @@ export const EphemeralContainerCommonSchema: Schema<EphemeralContainerCommon> = 
 
 const ephemeralContainer = s.message(
   'k8s.io.api.core.v1.EphemeralContainer',
-  'A container added to a running pod for looking into it; never restarted or removed.',
+  'A container that is added to a running pod for debugging; never restarted or removed.',
   {
     ephemeralContainerCommon: inline(1, EphemeralContainerCommonSchema),
     targetContainerName: optional(2, s.string(), 'Container whose process namespace it joins.'),

@@ -8,7 +8,7 @@ const endpointAddress = s.message(
     ip: always(1, s.string(), 'IPv4 or IPv6 address; no loopback, link-local or multicast address.'),
     hostname: optional(3, s.string(), 'Host name of the endpoint.'),
     nodeName: optional(4, s.string(), 'Node on which the endpoint lives.', { presence: true }),
-    targetRef: optional(2, ObjectReferenceSchema, 'Object behind the address, a pod as a rule.'),
+    targetRef: optional(2, ObjectReferenceSchema, 'Object behind the address, usually a pod.'),
   },
   { mapType: 'atomic' },
 );

@@ -48,7 +48,7 @@ export const SecretEnvSourceSchema: Schema<SecretEnvSource> = secretEnvSource;
 
 const envFromSource = s.message(
   'k8s.io.api.core.v1.EnvFromSource',
-  'Environment variables out of a whole ConfigMap or Secret.',
+  'Environment variables from a whole ConfigMap or Secret.',
   {
     prefix: optional(1, s.string(), 'Text put before every name.'),
     configMapRef: optional(2, ConfigMapEnvSourceSchema, 'A ConfigMap.'),

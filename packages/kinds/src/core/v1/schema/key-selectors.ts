@@ -33,7 +33,7 @@ export const SecretKeySelectorSchema: Schema<SecretKeySelector> = secretKeySelec
 
 const fileKeySelector = s.message(
   'k8s.io.api.core.v1.FileKeySelector',
-  'One variable out of a file on a volume.',
+  'One variable from a file on a volume.',
   {
     volumeName: always(1, s.string(), 'Volume with the file.'),
     path: always(2, s.string(), 'Path of the file, relative to the root of the volume, without `..`.'),

@@ -12,12 +12,12 @@ export const NamespaceSpecSchema: Schema<NamespaceSpec> = namespaceSpec;
 
 const namespaceCondition = s.message(
   'k8s.io.api.core.v1.NamespaceCondition',
-  'One observed aspect of a namespace, mostly of its deletion.',
+  'One observed condition of a namespace, mostly of its deletion.',
   {
-    type: always(1, s.string(), 'Name of the aspect, e.g. NamespaceContentRemaining.'),
+    type: always(1, s.string(), 'Type of the condition, e.g. NamespaceContentRemaining.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
-    reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(5, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(6, s.string(), 'Human-readable message about the last change.'),
   },
 );

@@ -14,7 +14,7 @@ export const NodeSelectorRequirementSchema: Schema<NodeSelectorRequirement> = no
 
 const nodeSelectorTerm = s.message(
   'k8s.io.api.core.v1.NodeSelectorTerm',
-  'Conditions that must all hold; an empty term fits no node.',
+  'Conditions that must all hold; an empty term matches no node.',
   {
     matchExpressions: optional(
       1,
@@ -34,7 +34,7 @@ export const NodeSelectorTermSchema: Schema<NodeSelectorTerm> = nodeSelectorTerm
 
 const nodeSelector = s.message(
   'k8s.io.api.core.v1.NodeSelector',
-  'Alternatives of which one must fit.',
+  'Terms of which one must match.',
   {
     nodeSelectorTerms: always(
       1,

@@ -1,16 +1,16 @@
 import { always, filled, type Infer, optional, type Schema, s } from '@keelson/core';
 import { NodeConfigSourceSchema } from './node-config.ts';
 
-const nodeCondition = s.message('k8s.io.api.core.v1.NodeCondition', 'One observed aspect of a node.', {
+const nodeCondition = s.message('k8s.io.api.core.v1.NodeCondition', 'One observed condition of a node.', {
   type: always(
     1,
     s.string(),
-    'Name of the aspect: Ready, MemoryPressure, DiskPressure, PIDPressure, NetworkUnavailable and others.',
+    'Type of the condition: Ready, MemoryPressure, DiskPressure, PIDPressure, NetworkUnavailable and others.',
   ),
   status: always(2, s.string(), 'True, False or Unknown.'),
   lastHeartbeatTime: optional(3, s.time(), 'Time of the last observation.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
-  reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+  reason: optional(5, s.string(), 'Reason for the last transition, one CamelCase word.'),
   message: optional(6, s.string(), 'Human-readable message about the last change.'),
 });
 export interface NodeCondition extends Infer<typeof nodeCondition> {}
@@ -61,7 +61,7 @@ const nodeSystemInfo = s.message('k8s.io.api.core.v1.NodeSystemInfo', 'What kind
 export interface NodeSystemInfo extends Infer<typeof nodeSystemInfo> {}
 export const NodeSystemInfoSchema: Schema<NodeSystemInfo> = nodeSystemInfo;
 
-const containerImage = s.message('k8s.io.api.core.v1.ContainerImage', 'An image that lies on the node.', {
+const containerImage = s.message('k8s.io.api.core.v1.ContainerImage', 'An image that is present on the node.', {
   names: filled(1, s.list(s.string(), { listType: 'atomic' }), 'Names of the image, with tag or digest.'),
   sizeBytes: optional(2, s.int64(), 'Size in bytes.'),
 });
@@ -79,7 +79,7 @@ const nodeConfigStatus = s.message(
   'k8s.io.api.core.v1.NodeConfigStatus',
   'Which configuration the node agent uses (no longer kept).',
   {
-    assigned: optional(1, NodeConfigSourceSchema, 'Configuration it shall use.'),
+    assigned: optional(1, NodeConfigSourceSchema, 'Configuration that the agent is to use.'),
     active: optional(2, NodeConfigSourceSchema, 'Configuration it uses.'),
     lastKnownGood: optional(3, NodeConfigSourceSchema, 'Configuration it falls back to.'),
     error: optional(4, s.string(), 'Why the assigned configuration is not in use.'),
@@ -110,7 +110,7 @@ const nodeFeatures = s.message(
   'k8s.io.api.core.v1.NodeFeatures',
   "What the node's container runtime can do apart from handlers.",
   {
-    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is heeded.', {
+    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is supported.', {
       presence: true,
     }),
   },
@@ -121,7 +121,7 @@ export const NodeFeaturesSchema: Schema<NodeFeatures> = nodeFeatures;
 const nodeStatus = s.message('k8s.io.api.core.v1.NodeStatus', 'Observed state of a node.', {
   capacity: optional(1, s.map(s.quantity()), 'Resources of the machine.'),
   allocatable: optional(2, s.map(s.quantity()), 'Resources left for pods; the capacity by default.'),
-  phase: optional(3, s.string(), 'Old life-cycle phase; no longer kept.'),
+  phase: optional(3, s.string(), 'Deprecated life-cycle phase; no longer set.'),
   conditions: optional(4, s.listByKey(NodeConditionSchema, 'type'), 'Latest observations.'),
   addresses: optional(5, s.listByKey(NodeAddressSchema, 'type'), 'Addresses at which the node is reached.'),
   daemonEndpoints: filled(6, NodeDaemonEndpointsSchema, 'Daemons that serve requests on the node.'),

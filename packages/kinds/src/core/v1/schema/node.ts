@@ -22,7 +22,7 @@ const nodeSpec = s.message('k8s.io.api.core.v1.NodeSpec', 'Intended state of a n
     NodeConfigSourceSchema,
     "Source of the agent's configuration, for agents with dynamic configuration.",
   ),
-  externalID: optional(2, s.string(), 'Old name of the machine; not heeded.'),
+  externalID: optional(2, s.string(), 'Deprecated name of the machine; ignored.'),
 });
 export interface NodeSpec extends Infer<typeof nodeSpec> {}
 export const NodeSpecSchema: Schema<NodeSpec> = nodeSpec;

@@ -26,7 +26,7 @@ const podResourceClaim = s.message(
   {
     name: always(1, s.string(), 'Name within the pod, a DNS label.'),
     resourceClaimName: optional(3, s.string(), 'An existing claim in the same namespace.', { presence: true }),
-    resourceClaimTemplateName: optional(4, s.string(), 'A template from which a claim is made for this pod.', {
+    resourceClaimTemplateName: optional(4, s.string(), 'A template from which a claim is created for this pod.', {
       presence: true,
     }),
   },
@@ -53,7 +53,7 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   ephemeralContainers: optional(
     34,
     s.listByKey(EphemeralContainerSchema, 'name'),
-    'Containers for looking into the running pod; only set through the ephemeralcontainers subresource.',
+    'Containers for debugging the running pod; only set through the ephemeralcontainers subresource.',
   ),
   restartPolicy: optional(3, s.string(), 'When ended containers are started again: Always, OnFailure or Never.', {
     default: 'Always',
@@ -75,7 +75,7 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   serviceAccountName: optional(8, s.string(), 'Service account whose identity the pod has.'),
   serviceAccount: optional(9, s.string(), 'Old name of serviceAccountName; kept equal.'),
   automountServiceAccountToken: optional(21, s.bool(), "Whether the account's token is mounted.", { presence: true }),
-  nodeName: optional(10, s.string(), 'Node on which the pod runs; set by the scheduler as a rule.'),
+  nodeName: optional(10, s.string(), 'Node on which the pod runs, usually set by the scheduler.'),
   hostNetwork: optional(11, s.bool(), 'True uses the network of the node.'),
   hostPID: optional(12, s.bool(), 'True uses the process namespace of the node.'),
   hostIPC: optional(13, s.bool(), 'True uses the IPC namespace of the node.'),
@@ -87,7 +87,9 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   hostname: optional(16, s.string(), 'Host name of the pod; its name by default.'),
   subdomain: optional(17, s.string(), 'Makes the full host name hostname.subdomain.namespace.svc.<cluster domain>.'),
   affinity: optional(18, AffinitySchema, 'Rules about where the pod may run.'),
-  schedulerName: optional(19, s.string(), 'Scheduler that places the pod.', { default: 'default-scheduler' }),
+  schedulerName: optional(19, s.string(), 'Scheduler that assigns the pod to a node.', {
+    default: 'default-scheduler',
+  }),
   tolerations: optional(22, s.list(TolerationSchema, { listType: 'atomic' }), 'Taints that the pod bears.'),
   hostAliases: optional(23, s.listByKey(HostAliasSchema, 'ip'), 'Lines for the hosts file.'),
   priorityClassName: optional(24, s.string(), 'Class that determines the priority.'),
@@ -109,7 +111,7 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   topologySpreadConstraints: optional(
     33,
     s.listByKey(TopologySpreadConstraintSchema, 'topologyKey', { listMapKeys: ['topologyKey', 'whenUnsatisfiable'] }),
-    'How pods are spread over places; all must hold.',
+    'How pods are spread over topology domains; all must hold.',
   ),
   setHostnameAsFQDN: optional(35, s.bool(), 'True makes the full name the host name.', { presence: true }),
   os: optional(36, PodOSSchema, 'Operating system the pod is for.'),

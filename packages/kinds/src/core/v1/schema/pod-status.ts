@@ -2,13 +2,13 @@ import { always, type Infer, optional, type Schema, s } from '@keelson/core';
 import { ContainerStatusSchema } from './container-status.ts';
 import { ResourceRequirementsSchema } from './resources.ts';
 
-const podCondition = s.message('k8s.io.api.core.v1.PodCondition', 'One observed aspect of a pod.', {
-  type: always(1, s.string(), 'Name of the aspect: PodScheduled, Initialized, ContainersReady, Ready and others.'),
+const podCondition = s.message('k8s.io.api.core.v1.PodCondition', 'One observed condition of a pod.', {
+  type: always(1, s.string(), 'Type of the condition: PodScheduled, Initialized, ContainersReady, Ready and others.'),
   observedGeneration: optional(7, s.int64(), 'The metadata.generation that the observation is about.'),
   status: always(2, s.string(), 'True, False or Unknown.'),
   lastProbeTime: optional(3, s.time(), 'Time of the last observation.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
-  reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+  reason: optional(5, s.string(), 'Reason for the last transition, one CamelCase word.'),
   message: optional(6, s.string(), 'Human-readable message about the last change.'),
 });
 export interface PodCondition extends Infer<typeof podCondition> {}

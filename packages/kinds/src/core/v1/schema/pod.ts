@@ -14,15 +14,19 @@ const pod = s.message(
 export interface Pod extends KubeObject, Infer<typeof pod> {}
 export const PodSchema: Schema<Pod> = pod;
 
-const podTemplateSpec = s.message('k8s.io.api.core.v1.PodTemplateSpec', 'Form of the pods that a controller makes.', {
-  metadata: filled(1, objectMetaSchema, 'Labels and annotations of the pods.'),
-  spec: embedded(2, PodSpecSchema, 'Spec of the pods.'),
-});
+const podTemplateSpec = s.message(
+  'k8s.io.api.core.v1.PodTemplateSpec',
+  'Template of the pods that a controller creates.',
+  {
+    metadata: filled(1, objectMetaSchema, 'Labels and annotations of the pods.'),
+    spec: embedded(2, PodSpecSchema, 'Spec of the pods.'),
+  },
+);
 export interface PodTemplateSpec extends Infer<typeof podTemplateSpec> {}
 export const PodTemplateSpecSchema: Schema<PodTemplateSpec> = podTemplateSpec;
 
 const podTemplate = s.message('k8s.io.api.core.v1.PodTemplate', 'A form of pods that controllers can refer to.', {
-  template: embedded(2, PodTemplateSpecSchema, 'Form of the pods.'),
+  template: embedded(2, PodTemplateSpecSchema, 'Template of the pods.'),
 });
 export interface PodTemplate extends KubeObject, Infer<typeof podTemplate> {}
 export const PodTemplateSchema: Schema<PodTemplate> = podTemplate;

@@ -33,7 +33,7 @@ export const HTTPGetActionSchema: Schema<HTTPGetAction> = httpGetAction;
 
 const tcpSocketAction = s.message(
   'k8s.io.api.core.v1.TCPSocketAction',
-  'A TCP connection; being accepted is success.',
+  'A TCP connection; it succeeds when the connection is accepted.',
   {
     port: always(1, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
     host: optional(2, s.string(), "Host to connect to; the pod's address by default."),

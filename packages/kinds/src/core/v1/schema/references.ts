@@ -8,7 +8,7 @@ const objectReference = s.message(
     namespace: optional(2, s.string(), 'Namespace of the object, empty for cluster-scoped kinds.'),
     name: optional(3, s.string(), 'Name of the object.'),
     uid: optional(4, s.string(), 'UID of the object.'),
-    apiVersion: optional(5, s.string(), 'Group and version through which the object is seen.'),
+    apiVersion: optional(5, s.string(), 'Group and version of the object.'),
     resourceVersion: optional(6, s.string(), 'Specific version of the object.'),
     fieldPath: optional(
       7,

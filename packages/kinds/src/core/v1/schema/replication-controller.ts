@@ -12,7 +12,7 @@ const replicationControllerSpec = s.message(
       s.map(s.string(), { mapType: 'atomic' }),
       'Labels by which the pods are recognised; those of the template by default.',
     ),
-    template: optional(3, PodTemplateSpecSchema, 'Form of the pods.'),
+    template: optional(3, PodTemplateSpecSchema, 'Template of the pods.'),
   },
 );
 export interface ReplicationControllerSpec extends Infer<typeof replicationControllerSpec> {}
@@ -20,12 +20,12 @@ export const ReplicationControllerSpecSchema: Schema<ReplicationControllerSpec> 
 
 const replicationControllerCondition = s.message(
   'k8s.io.api.core.v1.ReplicationControllerCondition',
-  'One observed aspect of a replication controller.',
+  'One observed condition of a replication controller.',
   {
-    type: always(1, s.string(), 'Name of the aspect, e.g. ReplicaFailure.'),
+    type: always(1, s.string(), 'Type of the condition, e.g. ReplicaFailure.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
     lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(4, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(5, s.string(), 'Human-readable message about the last change.'),
   },
 );

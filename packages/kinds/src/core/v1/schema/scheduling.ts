@@ -1,14 +1,14 @@
 import { always, type Infer, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
 
 const toleration = s.message('k8s.io.api.core.v1.Toleration', 'Lets a pod run in spite of taints.', {
-  key: optional(1, s.string(), 'Taint key; empty together with operator Exists fits every key.'),
+  key: optional(1, s.string(), 'Taint key; empty together with operator Exists matches every key.'),
   operator: optional(
     2,
     s.string(),
     'Equal (the default) compares the value, Exists does not; Lt and Gt compare integers.',
   ),
   value: optional(3, s.string(), 'Value of the taint; empty for Exists.'),
-  effect: optional(4, s.string(), 'NoSchedule, PreferNoSchedule or NoExecute; empty fits every effect.'),
+  effect: optional(4, s.string(), 'NoSchedule, PreferNoSchedule or NoExecute; empty matches every effect.'),
   tolerationSeconds: optional(5, s.int64(), 'Seconds for which a NoExecute taint is borne; unset = for ever.', {
     presence: true,
   }),
@@ -18,20 +18,24 @@ export const TolerationSchema: Schema<Toleration> = toleration;
 
 const topologySpreadConstraint = s.message(
   'k8s.io.api.core.v1.TopologySpreadConstraint',
-  'How evenly pods are spread over places.',
+  'How evenly pods are spread over topology domains.',
   {
-    maxSkew: always(1, s.int32(), 'Largest difference in the number of fitting pods between two places, above 0.'),
+    maxSkew: always(
+      1,
+      s.int32(),
+      'Largest difference in the number of matching pods between two topology domains, above 0.',
+    ),
     topologyKey: always(2, s.string(), 'Node label: nodes with the same value are one place.'),
     whenUnsatisfiable: always(
       3,
       s.string(),
-      'DoNotSchedule leaves the pod waiting, ScheduleAnyway only prefers better places.',
+      'DoNotSchedule leaves the pod pending, ScheduleAnyway only prefers better topology domains.',
     ),
     labelSelector: optional(4, labelSelectorSchema, 'Pods that are counted.'),
     minDomains: optional(
       5,
       s.int32(),
-      'Number of places below which the smallest count is taken as 0; for DoNotSchedule.',
+      'Number of topology domains below which the smallest count is taken as 0; for DoNotSchedule.',
       {
         presence: true,
       },

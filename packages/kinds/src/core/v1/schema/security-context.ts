@@ -106,7 +106,7 @@ const securityContext = s.message(
     allowPrivilegeEscalation: optional(7, s.bool(), 'False forbids processes to gain more rights than their parent.', {
       presence: true,
     }),
-    procMount: optional(9, s.string(), 'How /proc is shown: Default or Unmasked.', { presence: true }),
+    procMount: optional(9, s.string(), 'How /proc is mounted: Default or Unmasked.', { presence: true }),
     seccompProfile: optional(11, SeccompProfileSchema, 'Which system calls are allowed.'),
     appArmorProfile: optional(12, AppArmorProfileSchema, 'AppArmor profile.'),
   },

@@ -118,7 +118,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   loadBalancerClass: optional(
     21,
     s.string(),
-    'Implementation that shall provide the load balancer; cannot be changed while the type is LoadBalancer.',
+    'Implementation that provides the load balancer; cannot be changed while the type is LoadBalancer.',
     { presence: true },
   ),
   internalTrafficPolicy: optional(

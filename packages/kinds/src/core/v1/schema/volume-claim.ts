@@ -55,13 +55,13 @@ export const PersistentVolumeClaimSpecSchema: Schema<PersistentVolumeClaimSpec> 
 
 const persistentVolumeClaimCondition = s.message(
   'k8s.io.api.core.v1.PersistentVolumeClaimCondition',
-  'One observed aspect of a claim.',
+  'One observed condition of a claim.',
   {
-    type: always(1, s.string(), 'Name of the aspect, e.g. Resizing or FileSystemResizePending.'),
+    type: always(1, s.string(), 'Type of the condition, e.g. Resizing or FileSystemResizePending.'),
     status: always(2, s.string(), 'True, False or Unknown.'),
-    lastProbeTime: optional(3, s.time(), 'When the aspect was last examined.'),
+    lastProbeTime: optional(3, s.time(), 'When the condition was last probed.'),
     lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
-    reason: optional(5, s.string(), 'One CamelCase word for the last change.'),
+    reason: optional(5, s.string(), 'Reason for the last transition, one CamelCase word.'),
     message: optional(6, s.string(), 'Human-readable message about the last change.'),
   },
 );
@@ -110,7 +110,7 @@ export const PersistentVolumeClaimSchema: Schema<PersistentVolumeClaim> = persis
 
 const persistentVolumeClaimTemplate = s.message(
   'k8s.io.api.core.v1.PersistentVolumeClaimTemplate',
-  'Form of the claims made for pods.',
+  'Template of the claims that are created for pods.',
   {
     metadata: filled(1, objectMetaSchema, 'Labels and annotations of the claim.'),
     spec: always(2, PersistentVolumeClaimSpecSchema, 'Spec of the claim.'),
@@ -121,9 +121,9 @@ export const PersistentVolumeClaimTemplateSchema: Schema<PersistentVolumeClaimTe
 
 const ephemeralVolumeSource = s.message(
   'k8s.io.api.core.v1.EphemeralVolumeSource',
-  'A volume from a claim that lives and dies with the pod.',
+  'A volume from a claim that is created and deleted with the pod.',
   {
-    volumeClaimTemplate: optional(1, PersistentVolumeClaimTemplateSchema, 'Form of the claim.'),
+    volumeClaimTemplate: optional(1, PersistentVolumeClaimTemplateSchema, 'Template of the claim.'),
   },
 );
 export interface EphemeralVolumeSource extends Infer<typeof ephemeralVolumeSource> {}

@@ -5,7 +5,7 @@ const hostPathVolumeSource = s.message('k8s.io.api.core.v1.HostPathVolumeSource'
   type: optional(
     2,
     s.string(),
-    'What must be or is made there: empty (no check), DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.',
+    'Required type of the path; missing ones are created for types ending in OrCreate: empty (no check), DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.',
     { presence: true, default: '' },
   ),
 });

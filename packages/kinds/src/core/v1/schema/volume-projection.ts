@@ -52,18 +52,14 @@ const configMapVolumeSource = s.message(
 export interface ConfigMapVolumeSource extends Infer<typeof configMapVolumeSource> {}
 export const ConfigMapVolumeSourceSchema: Schema<ConfigMapVolumeSource> = configMapVolumeSource;
 
-const downwardAPIVolumeFile = s.message(
-  'k8s.io.api.core.v1.DownwardAPIVolumeFile',
-  'One fact about the pod as a file.',
-  {
-    path: always(1, s.string(), 'File to write, relative to the mount, without `..`.'),
-    fieldRef: optional(2, ObjectFieldSelectorSchema, 'A field of the pod.'),
-    resourceFieldRef: optional(3, ResourceFieldSelectorSchema, 'A resource request or limit of a container.'),
-    mode: optional(4, s.int32(), 'Permission bits of this file, 0 to 511; by default those of the volume.', {
-      presence: true,
-    }),
-  },
-);
+const downwardAPIVolumeFile = s.message('k8s.io.api.core.v1.DownwardAPIVolumeFile', 'One field of the pod as a file.', {
+  path: always(1, s.string(), 'File to write, relative to the mount, without `..`.'),
+  fieldRef: optional(2, ObjectFieldSelectorSchema, 'A field of the pod.'),
+  resourceFieldRef: optional(3, ResourceFieldSelectorSchema, 'A resource request or limit of a container.'),
+  mode: optional(4, s.int32(), 'Permission bits of this file, 0 to 511; by default those of the volume.', {
+    presence: true,
+  }),
+});
 export interface DownwardAPIVolumeFile extends Infer<typeof downwardAPIVolumeFile> {}
 export const DownwardAPIVolumeFileSchema: Schema<DownwardAPIVolumeFile> = downwardAPIVolumeFile;
 
@@ -127,7 +123,7 @@ const serviceAccountTokenProjection = s.message(
   'k8s.io.api.core.v1.ServiceAccountTokenProjection',
   "A token of the pod's service account, renewed in time.",
   {
-    audience: optional(1, s.string(), 'Who shall accept the token; the API server by default.'),
+    audience: optional(1, s.string(), 'Intended audience of the token; the API server by default.'),
     expirationSeconds: optional(2, s.int64(), 'Life time in seconds, at least 600.', { presence: true, default: 3600 }),
     path: always(3, s.string(), 'File to write, relative to the mount.'),
   },
@@ -144,7 +140,7 @@ const clusterTrustBundleProjection = s.message(
     labelSelector: optional(
       3,
       labelSelectorSchema,
-      "Labels of the signer's bundles; unset picks none, empty picks all.",
+      "Labels of the signer's bundles; unset selects none, empty selects all.",
     ),
     optional: optional(5, s.bool(), 'True lets the pod start although no bundle is there.', { presence: true }),
     path: always(4, s.string(), 'File to write, relative to the mount.'),

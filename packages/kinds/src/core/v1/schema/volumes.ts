@@ -69,7 +69,7 @@ const volumeSource = s.message(
     scaleIO: optional(25, ScaleIOVolumeSourceSchema, 'ScaleIO volume.'),
     storageos: optional(27, StorageOSVolumeSourceSchema, 'StorageOS volume.'),
     csi: optional(28, CSIVolumeSourceSchema, 'Volume that a CSI driver provides for this pod.'),
-    ephemeral: optional(29, EphemeralVolumeSourceSchema, 'Claim that lives and dies with the pod.'),
+    ephemeral: optional(29, EphemeralVolumeSourceSchema, 'Claim that is created and deleted with the pod.'),
     image: optional(30, ImageVolumeSourceSchema, 'Content of a container image.'),
   },
 );

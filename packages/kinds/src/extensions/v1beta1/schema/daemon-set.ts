@@ -27,7 +27,7 @@ const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', '
     labelSelectorSchema,
     'Labels by which the pods are recognised; those of the template by default.',
   ),
-  template: always(2, PodTemplateSpecSchema, 'Form of the pods; its node rules choose the nodes.'),
+  template: always(2, PodTemplateSpecSchema, 'Template of the pods; its node rules select the nodes.'),
   updateStrategy: filled(3, DaemonSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   templateGeneration: optional(5, s.int64(), 'Counts changes of the template; kept by the server.'),

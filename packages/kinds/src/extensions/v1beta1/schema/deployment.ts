@@ -48,7 +48,7 @@ const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec',
     labelSelectorSchema,
     'Labels by which the pods are recognised; those of the template by default.',
   ),
-  template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
+  template: always(3, PodTemplateSpecSchema, 'Template of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
@@ -76,7 +76,7 @@ export const DeploymentStatusSchema: Schema<DeploymentStatus> = twin(apps.Deploy
 
 const deployment = s.message(
   'k8s.io.api.extensions.v1beta1.Deployment',
-  'Keeps a number of equal pods running and replaces them step by step when their form changes.',
+  'Keeps a number of equal pods running and replaces them step by step when their template changes.',
   {
     spec: embedded(2, DeploymentSpecSchema, 'Intended state.'),
     status: filled(3, DeploymentStatusSchema, 'Observed state.'),

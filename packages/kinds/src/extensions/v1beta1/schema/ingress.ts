@@ -10,7 +10,7 @@ export interface IngressBackend extends Infer<typeof ingressBackend> {}
 export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.extensions.v1beta1.HTTPIngressPath', 'One path and its backend.', {
-  path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty fits every path.'),
+  path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty matches every path.'),
   pathType: optional(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', {
     presence: true,
   }),
@@ -43,7 +43,7 @@ const ingressRule = s.message('k8s.io.api.extensions.v1beta1.IngressRule', 'Rule
   host: optional(
     1,
     s.string(),
-    'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.',
+    'DNS name of the host, without port, optionally with a leading `*.`; empty matches every host.',
   ),
   ingressRuleValue: inline(2, IngressRuleValueSchema),
 });
@@ -63,7 +63,11 @@ export const IngressTLSSchema: Schema<IngressTLS> = ingressTLS;
 
 const ingressSpec = s.message('k8s.io.api.extensions.v1beta1.IngressSpec', 'Intended state of an ingress.', {
   ingressClassName: optional(4, s.string(), 'Class, and so the implementation, of the ingress.', { presence: true }),
-  backend: optional(1, IngressBackendSchema, 'Default backend, for requests that fit no rule. It or rules are needed.'),
+  backend: optional(
+    1,
+    IngressBackendSchema,
+    'Default backend, for requests that match no rule. It or rules are required.',
+  ),
   tls: optional(2, s.list(IngressTLSSchema, { listType: 'atomic' }), 'TLS settings.'),
   rules: optional(3, s.list(IngressRuleSchema, { listType: 'atomic' }), 'Rules by host.'),
 });

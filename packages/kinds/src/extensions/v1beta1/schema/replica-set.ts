@@ -22,7 +22,7 @@ const replicaSetSpec = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetSpec',
     labelSelectorSchema,
     'Labels by which the pods are recognised; those of the template by default.',
   ),
-  template: embedded(3, PodTemplateSpecSchema, 'Form of the pods.'),
+  template: embedded(3, PodTemplateSpecSchema, 'Template of the pods.'),
 });
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}
 export const ReplicaSetSpecSchema: Schema<ReplicaSetSpec> = replicaSetSpec;

@@ -43,7 +43,7 @@ export interface IngressBackend extends Infer<typeof ingressBackend> {}
 export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.networking.v1.HTTPIngressPath', 'One path and its backend.', {
-  path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty fits every path.'),
+  path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty matches every path.'),
   pathType: required(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', {
     presence: true,
   }),
@@ -72,7 +72,7 @@ const ingressRule = s.message('k8s.io.api.networking.v1.IngressRule', 'Rules for
   host: optional(
     1,
     s.string(),
-    'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.',
+    'DNS name of the host, without port, optionally with a leading `*.`; empty matches every host.',
   ),
   ingressRuleValue: inline(2, IngressRuleValueSchema),
 });
@@ -87,7 +87,7 @@ const ingressSpec = s.message('k8s.io.api.networking.v1.IngressSpec', 'Intended 
   defaultBackend: optional(
     1,
     IngressBackendSchema,
-    'Default backend, for requests that fit no rule. It or rules are needed.',
+    'Default backend, for requests that match no rule. It or rules are required.',
   ),
   tls: optional(2, s.list(IngressTLSSchema, { listType: 'atomic' }), 'TLS settings.'),
   rules: optional(3, s.list(IngressRuleSchema, { listType: 'atomic' }), 'Rules by host.'),

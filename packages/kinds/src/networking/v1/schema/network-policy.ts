@@ -21,7 +21,7 @@ const networkPolicyPeer = s.message(
   'k8s.io.api.networking.v1.NetworkPolicyPeer',
   'Who may connect, or be connected to.',
   {
-    podSelector: optional(1, labelSelectorSchema, 'Labels of pods; an empty selector fits all pods.'),
+    podSelector: optional(1, labelSelectorSchema, 'Labels of pods; an empty selector matches all pods.'),
     namespaceSelector: optional(
       2,
       labelSelectorSchema,
@@ -72,7 +72,7 @@ const networkPolicyEgressRule = s.message(
     to: optional(
       2,
       s.list(NetworkPolicyPeerSchema, { listType: 'atomic' }),
-      'Where the traffic goes to; everywhere without any.',
+      'Destinations of the traffic; without any, all destinations.',
     ),
   },
 );
@@ -80,7 +80,11 @@ export interface NetworkPolicyEgressRule extends Infer<typeof networkPolicyEgres
 export const NetworkPolicyEgressRuleSchema: Schema<NetworkPolicyEgressRule> = networkPolicyEgressRule;
 
 const networkPolicySpec = s.message('k8s.io.api.networking.v1.NetworkPolicySpec', 'Permitted traffic of pods.', {
-  podSelector: filled(1, labelSelectorSchema, 'Labels of the pods; an empty selector fits all pods of the namespace.'),
+  podSelector: filled(
+    1,
+    labelSelectorSchema,
+    'Labels of the pods; an empty selector matches all pods of the namespace.',
+  ),
   ingress: optional(
     2,
     s.list(NetworkPolicyIngressRuleSchema, { listType: 'atomic' }),
