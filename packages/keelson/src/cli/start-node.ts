@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Logger, systemClock } from '@keelson/core/runtime';
 import { createPinoLogger } from '@keelson/pino-logger';
 import type { ServerOptions } from '../config/options.ts';
+import { FakeNodes } from '../nodes/fake-nodes.ts';
 import type { RunningServer } from './serve.ts';
 import type { ClusterDns } from './start-services.ts';
 
@@ -64,8 +65,6 @@ export async function startNodes(
 
 async function startFakeNodes(count: number, { api }: ServerOfNodes, logger: Logger): Promise<LocalNodes | undefined> {
   if (count === 0) return undefined;
-  // Loaded on demand, because few servers have them.
-  const { FakeNodes } = await import('../nodes/fake-nodes.ts');
   const nodes = new FakeNodes({ client: api, clock: systemClock, logger, count });
   try {
     await nodes.start();
