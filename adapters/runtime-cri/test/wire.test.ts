@@ -114,6 +114,14 @@ test('a container with an unknown exit status is distinguished from one that end
   t.deepEqual(ended(137, 'OOMKilled'), [137, 'OOMKilled', 'SIGKILL', 's']);
 });
 
+test('a container whose end containerd recorded before its start has ended at its start', (t) => {
+  const ended = { id: 'c', state: 2, reason: 'Completed', startedAt: 2000, finishedAt: 1990 };
+  t.like(fromContainerStatus(ended, undefined), { startedAt: 2000, finishedAt: 2000 });
+  t.like(fromContainerStatus({ ...ended, finishedAt: 2010 }, undefined), { startedAt: 2000, finishedAt: 2010 });
+  const notStarted = fromContainerStatus({ ...ended, reason: 'StartError' }, undefined);
+  t.like(notStarted, { startedAt: undefined, finishedAt: 1990 });
+});
+
 test('a filter without conditions is encoded as the list of everything', (t) => {
   t.is(ListContainersRequest.encode({ filter: undefined }).length, 0);
 });

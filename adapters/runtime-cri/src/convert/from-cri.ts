@@ -72,11 +72,14 @@ export function fromContainerStatus(
   const pid = own['pid'];
   const sandboxId = own['sandboxID'];
   const startError = exited && message.reason === 'StartError';
+  const startedAt = startError ? undefined : message.startedAt || undefined;
+  // containerd takes the time of the start when the call returns: a short container may have ended before.
+  const finishedAt = Math.max(message.finishedAt ?? 0, startedAt ?? 0);
   return {
     ...container,
     sandboxId: typeof sandboxId === 'string' ? sandboxId : undefined,
-    ...(message.startedAt && !startError && { startedAt: message.startedAt }),
-    ...(exited && { finishedAt: message.finishedAt ?? 0, exitCode, ...(!lost && signalOf(exitCode)) }),
+    ...(startedAt !== undefined && { startedAt }),
+    ...(exited && { finishedAt, exitCode, ...(!lost && signalOf(exitCode)) }),
     ...(message.reason && { reason: lost ? ExitReason.Lost : message.reason }),
     ...(message.message && { message: message.message }),
     mounts: (message.mounts ?? []).map(fromMount),
