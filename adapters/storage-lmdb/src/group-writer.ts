@@ -261,7 +261,7 @@ export class GroupWriter {
     for (const write of dropped) if (!again || !this.#repeat(write, unavailable)) settle(write, unavailable);
   }
 
-  /** Decides a write again that a full disk accepts, after the reserve was released. */
+  /** Repeats a write that failed on a full disk and is small enough for the space of the released reserve. */
   #repeat(write: PendingWrite, unavailable: StorageError): boolean {
     const { key, before, after } = write;
     const [own, ...refused] = write.waiting;

@@ -133,7 +133,7 @@ export function translateEtcdError(
 }
 
 function unreachable(verdict: never): never {
-  throw new Error(`unknown verdict ${String(verdict)}`);
+  throw new Error(`unknown class of errors ${String(verdict)}`);
 }
 
 /** Returns whether a call failed because the answer exceeds the largest message that is accepted. */

@@ -9,8 +9,8 @@ const intervalMs = 20;
 const mark = Buffer.from('mark');
 
 /**
- * An internal record under the prefix. A write of it makes watches of old servers receive a change. At most one write
- * in 20 ms.
+ * An internal record under the prefix. Versions of etcd without reliable progress reports (server-version.ts) send a
+ * write of it to watches as a change, which has the current revision. At most one write in 20 ms.
  */
 export class Cookie {
   readonly #cluster: Cluster;

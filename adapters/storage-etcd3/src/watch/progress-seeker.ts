@@ -67,7 +67,7 @@ export class ProgressSeeker {
     if (traits.progress) this.#watch.requestProgress();
     else
       this.#writeMark().catch((err: unknown) =>
-        this.#logger.debug('the mark for the watch could not be written', { err }),
+        this.#logger.debug('the record that reports progress to watches could not be written', { err }),
       );
   }
 

@@ -273,7 +273,8 @@ export async function listenPlane(
     url: server.url,
     port: server.port,
     setCredentials(next) {
-      if (users === undefined) throw new Error('a server that was started without credentials cannot use any later');
+      if (users === undefined)
+        throw new Error('a server that was started without credentials cannot be given credentials later');
       credentials = next;
       plane.useFrontProxy(next.frontProxy?.client);
       if (published) void publishAuthentication(plane, next);

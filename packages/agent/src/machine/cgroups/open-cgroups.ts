@@ -26,7 +26,7 @@ async function prepare(config: CgroupConfig, tree: CgroupTree): Promise<void> {
   const names = new CgroupNames(config);
   if (!(await tree.exists(names.root()))) {
     throw new MachineError(
-      `--cgroup-root: there is no cgroup ${names.root()} in every hierarchy at ${tree.mountpoint}; make it first`,
+      `--cgroup-root: there is no cgroup ${names.root()} in every hierarchy at ${tree.mountpoint}; create it first`,
     );
   }
   if (config.perQos) for (const qos of classes) await tree.create(names.ofClass(qos));

@@ -3,9 +3,9 @@ import type { CallOptions, Container, ContainerRuntime, Image, ImageService } fr
 /** The record of an image in the image store. */
 export interface ImageRecord {
   readonly image: Image;
-  /** When it was first observed, epoch milliseconds; 0 for images that existed at the start. */
+  /** When the image was first observed, epoch milliseconds; 0 for images that existed at the start. */
   readonly seenMs: number;
-  /** When a container was last observed to use it, epoch milliseconds; 0 = never. */
+  /** When a container was last observed to use the image, epoch milliseconds; 0 = never. */
   usedMs: number;
 }
 

@@ -53,7 +53,7 @@ for (const word of [
 test('--cgroup-root must exist in every hierarchy, for --system-cgroups too', async (t) => {
   const machine = new CgroupMachine(t, 1);
   mkdirSync(join(machine.root, 'cpu/x'));
-  const message = /--cgroup-root: there is no cgroup \/x in every hierarchy at .*; make it first/;
+  const message = /--cgroup-root: there is no cgroup \/x in every hierarchy at .*; create it first/;
   await t.throwsAsync(open(machine, '--cgroup-root=/x').opened, { instanceOf: MachineError, message });
   await t.throwsAsync(open(machine, '--cgroup-root=/x', '--system-cgroups=/s').opened, { message });
   await machine.makeGroup('/x');

@@ -16,12 +16,12 @@ const containersOf = ({ spec }: CronJobType) => spec.jobTemplate?.spec?.template
 
 const columns: readonly Column<CronJobType>[] = [
   nameColumn(),
-  column('Schedule', 'string', 'When jobs are made.', ({ spec }) => spec.schedule ?? ''),
+  column('Schedule', 'string', 'When jobs are created.', ({ spec }) => spec.schedule ?? ''),
   column('Timezone', 'string', 'Time zone of the schedule.', ({ spec }) => spec.timeZone ?? '<none>'),
   {
     name: 'Suspend',
     type: 'boolean',
-    description: 'Whether no further jobs are made.',
+    description: 'Whether no further jobs are created.',
     priority: 0,
     value: ({ spec }) => (spec.suspend === undefined ? '<unset>' : spec.suspend ? 'True' : 'False'),
   },

@@ -40,7 +40,12 @@ const columns: readonly Column<StorageClassType>[] = [
   },
   column('Provisioner', 'string', 'Driver that makes volumes.', ({ provisioner }) => provisioner ?? ''),
   column('ReclaimPolicy', 'string', 'Policy of its volumes.', ({ reclaimPolicy }) => reclaimPolicy ?? 'Delete'),
-  column('VolumeBindingMode', 'string', 'When volumes are made.', (object) => object.volumeBindingMode ?? 'Immediate'),
+  column(
+    'VolumeBindingMode',
+    'string',
+    'When volumes are provisioned.',
+    (object) => object.volumeBindingMode ?? 'Immediate',
+  ),
   column(
     'AllowVolumeExpansion',
     'string',

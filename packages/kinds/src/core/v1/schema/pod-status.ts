@@ -31,7 +31,9 @@ const podResourceClaimStatus = s.message(
   "The claim behind an entry of the pod's resourceClaims.",
   {
     name: always(1, s.string(), 'Name of the entry.'),
-    resourceClaimName: optional(2, s.string(), 'Claim that was made; unset when none was needed.', { presence: true }),
+    resourceClaimName: optional(2, s.string(), 'Claim that was created; unset when none was needed.', {
+      presence: true,
+    }),
   },
 );
 export interface PodResourceClaimStatus extends Infer<typeof podResourceClaimStatus> {}
