@@ -42,17 +42,17 @@ const allTests = [
 const grouped = (isIncluded) => writeGroups(import.meta.dirname, isIncluded).map((file) => `!${file}`);
 const modules = ['--conditions=keelson-modules'];
 /**
- * V8 optimises a function later than by default. Most test processes end before the optimised code has saved the
- * processor time of its compilation, which would be a tenth of the whole suite.
+ * V8 optimises a function later than by default: most test processes end before the optimised code has saved the
+ * processor time of its compilation, a tenth of theirs. Later versions of Node reject this option.
  */
-const optimiseLater = '--interrupt-budget=500000';
+const optimiseLater = process.versions.node.startsWith('20.') ? ['--interrupt-budget=500000'] : [];
 /** The parts of the whole suite, which run beside each other, with groups of small files (ADR 50). */
 const parts = {
   // Tests of core import single modules of it, and packages that import core: both must load the same classes.
   modules: () => ({
     files: [`${core}/dist/{test,groups}/**/*.test.js`, ...grouped((workspace) => workspace === core)],
     concurrency: 1,
-    nodeArguments: [...modules, optimiseLater],
+    nodeArguments: [...modules, ...optimiseLater],
   }),
   // All other tests load other packages from their bundles, as users do, in a third of the time.
   bundles: () => ({
@@ -65,7 +65,7 @@ const parts = {
     // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
     // disks and grace periods for the rest of its time.
     concurrency: 6,
-    nodeArguments: [optimiseLater],
+    nodeArguments: optimiseLater,
   }),
 };
 /** A run of named files: each has a process of its own, which loads every package as modules. */
