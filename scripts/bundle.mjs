@@ -27,7 +27,7 @@ function entriesOf({ exports, bin = {}, imports = {} }) {
  * Files for modules that are always loaded together. Each contains the given module and all that it imports, except
  * what the files before it contain. The bundler alone creates 25 files, which make the start a twentieth longer.
  */
-const files = { keelson: { plane: 'src/index.ts', server: 'src/cli/main.ts' } };
+const joinedFiles = { keelson: { plane: 'src/index.ts', server: 'src/cli/main.ts' } };
 
 /** Returns the name of the file for a module, or null where the bundler decides. */
 function fileOf(folder) {
@@ -39,7 +39,8 @@ function fileOf(folder) {
     return ids;
   };
   return (id, context) => {
-    for (const [name, module] of Object.entries(files[basename(folder)] ?? {})) {
+    for (const [name, module] of Object.entries(joinedFiles[basename(folder)] ?? {})) {
+      if (context.getModuleInfo(`${folder}${module}`) === null) throw new Error(`${folder} has no module ${module}`);
       if (!contents.has(name)) contents.set(name, add(new Set(), `${folder}${module}`, context));
       if (contents.get(name).has(id)) return name;
     }

@@ -22,17 +22,13 @@ const apiServiceSpec = s.message(`${v1}.APIServiceSpec`, 'Which server serves a 
 export interface APIServiceSpec extends Infer<typeof apiServiceSpec> {}
 export const APIServiceSpecSchema: Schema<APIServiceSpec> = apiServiceSpec;
 
-const apiServiceCondition = s.message(
-  `${v1}.APIServiceCondition`,
-  'One observed condition of the state of a service.',
-  {
-    type: always(1, s.string(), 'Type of the condition.'),
-    status: always(2, s.string(), 'Whether it holds: True, False or Unknown.'),
-    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for why the status changed last.'),
-    message: optional(5, s.string(), 'Text for people with the details of the last change.'),
-  },
-);
+const apiServiceCondition = s.message(`${v1}.APIServiceCondition`, 'One observed condition of an API service.', {
+  type: always(1, s.string(), 'Type of the condition.'),
+  status: always(2, s.string(), 'Whether it holds: True, False or Unknown.'),
+  lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
+  reason: optional(4, s.string(), 'One CamelCase word for why the status changed last.'),
+  message: optional(5, s.string(), 'Text for people with the details of the last change.'),
+});
 export interface APIServiceCondition extends Infer<typeof apiServiceCondition> {}
 export const APIServiceConditionSchema: Schema<APIServiceCondition> = apiServiceCondition;
 

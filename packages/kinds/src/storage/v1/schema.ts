@@ -15,7 +15,7 @@ const storageClass = s.message(
   'k8s.io.api.storage.v1.StorageClass',
   'Describes how volumes are provisioned for claims.',
   {
-    provisioner: always(2, s.string(), 'Name of the driver that makes volumes.'),
+    provisioner: always(2, s.string(), 'Name of the driver that provisions volumes.'),
     parameters: optional(3, s.map(s.string()), 'Parameters for the driver, at most 512.'),
     reclaimPolicy: optional(4, s.string(), 'Reclaim policy of the volumes; Delete by default.', { presence: true }),
     mountOptions: optional(5, s.list(s.string(), { listType: 'atomic' }), 'Options of their mounts.'),
@@ -26,7 +26,7 @@ const storageClass = s.message(
     allowedTopologies: optional(
       8,
       s.list(TopologySelectorTermSchema, { listType: 'atomic' }),
-      'Where volumes may be made.',
+      'Topologies in which volumes may be provisioned.',
     ),
   },
 );

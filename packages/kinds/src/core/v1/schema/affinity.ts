@@ -78,7 +78,7 @@ const podAffinity = s.message('k8s.io.api.core.v1.PodAffinity', 'Pods near which
   preferredDuringSchedulingIgnoredDuringExecution: optional(
     2,
     s.list(WeightedPodAffinityTermSchema, { listType: 'atomic' }),
-    'Rules that nodes should meet, with weights.',
+    'Rules that nodes should meet, with weights: such pods run in their topology domain.',
   ),
 });
 export interface PodAffinity extends Infer<typeof podAffinity> {}
