@@ -32,6 +32,9 @@ const rank = (file) => {
   return file.includes('/dist/groups/') ? longest.length : longest.length + 1;
 };
 
+/** Files of the nightly run alone, and of a run that names them: kubectl works in the same way on every storage. */
+const nightly = ['test/dist/test/kubectl/on-{etcd,postgres}.test.js'];
+
 const core = 'packages/core';
 const allTests = [
   '{packages,adapters,examples}/*/dist/test/**/*.test.js',
@@ -60,6 +63,7 @@ const parts = {
       ...allTests,
       '{packages,adapters}/*/dist/groups/*.test.js',
       `!${core}/**`,
+      ...nightly.map((file) => `!${file}`),
       ...grouped((workspace) => workspace !== core),
     ],
     // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,

@@ -96,8 +96,15 @@ const children = [
   start('--watch', keelson, 'serve', '--config', 'keelson.yaml', ...process.argv.slice(2)),
 ];
 const stop = () => {
-  for (const { pid, exitCode, signalCode } of children)
-    if (exitCode === null && signalCode === null) process.kill(group ? -pid : pid, 'SIGTERM');
+  for (const { pid, exitCode, signalCode } of children) {
+    if (exitCode !== null || signalCode !== null) continue;
+    try {
+      process.kill(group ? -pid : pid, 'SIGTERM');
+    } catch (error) {
+      // The process has ended, and its event follows.
+      if (error.code !== 'ESRCH') throw error;
+    }
+  }
 };
 for (const child of children) child.once('exit', stop);
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);

@@ -8,7 +8,7 @@ import { randomValue } from './helpers/random-value.ts';
 import { causesOf, create, now, row, update } from './helpers/writes.ts';
 
 const context: StrategyContext = { request: internalContext(), now, warn: () => {} };
-const rounds = 150;
+const rounds = Number(process.env['KEELSON_ROBUSTNESS_RUNS'] ?? '60');
 
 /** A decodable object out of a seed; undefined when the decoder refuses it, which is its own matter. */
 function objectOf(kind: KindDefinition, seed: number) {

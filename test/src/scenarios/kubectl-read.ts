@@ -2,44 +2,40 @@ import type { TestFn } from 'ava';
 import type { KubectlContext } from '../kubectl-cluster.ts';
 import { namespaceFor } from '../kubectl-cluster.ts';
 import { manifestsOf } from '../manifests.ts';
-import { type Scope, unregistered } from './scope.ts';
+import { allResources } from './scope.ts';
 
 const addedByServer = ['default', 'kube-root-ca.crt'];
 
 /** What kubectl reads, on any storage. */
-export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope): void {
-  const independent = scope.independentOfStorage ? test : unregistered;
-  independent(
-    'api-resources lists every kind of the specification with its short names, scope and verbs',
-    async (t) => {
-      const out = await t.context.kubectl.run(['api-resources', '-o', 'wide']);
-      for (const row of [
-        /^configmaps\s+cm\s+v1\s+true\s+ConfigMap\s+create,delete,deletecollection,get,list,patch,update,watch/m,
-        /^events\s+ev\s+v1\s+true\s+Event/m,
-        /^namespaces\s+ns\s+v1\s+false\s+Namespace/m,
-        /^secrets\s+v1\s+true\s+Secret/m,
-        /^services\s+svc\s+v1\s+true\s+Service/m,
-        /^daemonsets\s+extensions\/v1beta1\s+true\s+DaemonSet/m,
-        /^deployments\s+extensions\/v1beta1\s+true\s+Deployment/m,
-        /^ingresses\s+extensions\/v1beta1\s+true\s+Ingress/m,
-        /^replicasets\s+extensions\/v1beta1\s+true\s+ReplicaSet/m,
-        /^ingresses\s+ing\s+networking\.k8s\.io\/v1\s+true\s+Ingress/m,
-        /^deployments\s+deploy\s+apps\/v1\s+true\s+Deployment/m,
-        /^pods\s+po\s+v1\s+true\s+Pod/m,
-        /^leases\s+coordination\.k8s\.io\/v1\s+true\s+Lease/m,
-      ]) {
-        t.regex(out, row);
-      }
-    },
-  );
+export function registerReadScenarios(test: TestFn<KubectlContext>): void {
+  test('api-resources lists every kind of the specification with its short names, scope and verbs', async (t) => {
+    const out = await t.context.kubectl.run(['api-resources', '-o', 'wide']);
+    for (const row of [
+      /^configmaps\s+cm\s+v1\s+true\s+ConfigMap\s+create,delete,deletecollection,get,list,patch,update,watch/m,
+      /^events\s+ev\s+v1\s+true\s+Event/m,
+      /^namespaces\s+ns\s+v1\s+false\s+Namespace/m,
+      /^secrets\s+v1\s+true\s+Secret/m,
+      /^services\s+svc\s+v1\s+true\s+Service/m,
+      /^daemonsets\s+extensions\/v1beta1\s+true\s+DaemonSet/m,
+      /^deployments\s+extensions\/v1beta1\s+true\s+Deployment/m,
+      /^ingresses\s+extensions\/v1beta1\s+true\s+Ingress/m,
+      /^replicasets\s+extensions\/v1beta1\s+true\s+ReplicaSet/m,
+      /^ingresses\s+ing\s+networking\.k8s\.io\/v1\s+true\s+Ingress/m,
+      /^deployments\s+deploy\s+apps\/v1\s+true\s+Deployment/m,
+      /^pods\s+po\s+v1\s+true\s+Pod/m,
+      /^leases\s+coordination\.k8s\.io\/v1\s+true\s+Lease/m,
+    ]) {
+      t.regex(out, row);
+    }
+  });
 
-  independent('api-versions names every group version', async (t) => {
+  test('api-versions names every group version', async (t) => {
     const versions = (await t.context.kubectl.run(['api-versions'])).trim().split('\n');
     for (const version of ['v1', 'apps/v1', 'extensions/v1beta1', 'coordination.k8s.io/v1'])
       t.true(versions.includes(version), version);
   });
 
-  independent('version reports a server version that kubectl can parse', async (t) => {
+  test('version reports a server version that kubectl can parse', async (t) => {
     const version = JSON.parse(await t.context.kubectl.run(['version', '-o', 'json'])) as {
       serverVersion: { major: string; gitVersion: string };
     };
@@ -51,7 +47,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const manifests = manifestsOf('sample', namespace);
-    for (const resource of scope.resources) {
+    for (const resource of allResources) {
       const manifest = manifests[resource] ?? {};
       await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
       const table = await kubectl.run(['get', resource, '-n', namespace]);
@@ -74,7 +70,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     }
   });
 
-  independent('tables have the columns of Kubernetes', async (t) => {
+  test('tables have the columns of Kubernetes', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     for (const manifest of Object.values(manifestsOf('known', namespace))) {
@@ -185,7 +181,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     t.false(watch.lines.some((line) => line.startsWith('other')));
   });
 
-  independent('explain describes kinds and nested fields of both groups', async (t) => {
+  test('explain describes kinds and nested fields of both groups', async (t) => {
     const { kubectl } = t.context;
     for (const [path, expected] of [
       ['configmaps', /KIND:\s+ConfigMap/],
@@ -205,7 +201,7 @@ export function registerReadScenarios(test: TestFn<KubectlContext>, scope: Scope
     t.regex(await kubectl.run(['explain', 'deployments', '--recursive']), /terminationGracePeriodSeconds/);
   });
 
-  independent('an unknown resource, a missing object and an invalid name have different errors', async (t) => {
+  test('an unknown resource, a missing object and an invalid name have different errors', async (t) => {
     const { kubectl } = t.context;
     t.regex((await kubectl.try(['get', 'nonsense'])).stderr, /doesn't have a resource type "nonsense"/);
     t.regex(

@@ -3,7 +3,7 @@ import type { TestFn } from 'ava';
 import type { KubectlContext } from '../kubectl-cluster.ts';
 import { namespaceFor } from '../kubectl-cluster.ts';
 import { guestbookFolder, manifestsOf } from '../manifests.ts';
-import { type Scope, unregistered } from './scope.ts';
+import { allResources } from './scope.ts';
 
 interface Loaded {
   readonly metadata: {
@@ -22,8 +22,7 @@ interface Loaded {
 }
 
 /** What kubectl writes, on any storage. */
-export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scope): void {
-  const independent = scope.independentOfStorage ? test : unregistered;
+export function registerWriteScenarios(test: TestFn<KubectlContext>, editedResources: readonly string[]): void {
   test('apply of the guestbook creates everything, a second apply changes nothing', async (t) => {
     const { kubectl } = t.context;
     const first = await kubectl.run(['apply', '-f', guestbookFolder]);
@@ -45,7 +44,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.is(diff.code, 0, diff.stdout + diff.stderr);
   });
 
-  for (const resource of scope.resources) {
+  for (const resource of allResources) {
     test(`create, apply and replace work on ${resource}`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `apply ${resource}`);
@@ -74,7 +73,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     });
   }
 
-  for (const resource of scope.editedResources) {
+  for (const resource of editedResources) {
     test(`patch, label, annotate and edit work on ${resource}`, async (t) => {
       const { kubectl, folder } = t.context;
       const namespace = await namespaceFor(kubectl, `edit ${resource}`);
@@ -142,7 +141,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
   });
 
   const scaled = ['deployments.apps', 'deployments.extensions', 'replicasets.apps', 'replicasets.extensions'];
-  for (const resource of scope.independentOfStorage ? scaled : scaled.slice(0, 1)) {
+  for (const resource of scaled) {
     test(`scale sets the replicas of ${resource} and respects --current-replicas`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `scale ${resource}`);
@@ -177,7 +176,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     });
   }
 
-  independent('set image changes one container and keeps the others', async (t) => {
+  test('set image changes one container and keeps the others', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const manifest = {
@@ -223,7 +222,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.is(apps.split(' ')[1], 'apps/v1');
   });
 
-  independent('unknown fields are rejected by create and named in the message', async (t) => {
+  test('unknown fields are rejected by create and named in the message', async (t) => {
     const { kubectl } = t.context;
     const manifest = {
       apiVersion: 'v1',
@@ -236,7 +235,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.regex(stderr, /unknown field "spec\.port"/);
   });
 
-  independent('invalid manifests are rejected with every cause', async (t) => {
+  test('invalid manifests are rejected with every cause', async (t) => {
     const { kubectl } = t.context;
     const manifest = {
       apiVersion: 'apps/v1',
@@ -255,7 +254,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.regex(stderr, /spec\.template\.spec\.containers\[0\]\.image: Required value/);
   });
 
-  independent('create --dry-run=server validates and stores nothing', async (t) => {
+  test('create --dry-run=server validates and stores nothing', async (t) => {
     const { kubectl } = t.context;
     const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ghost' } });
     t.regex(
@@ -265,7 +264,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, scope: Scop
     t.regex((await kubectl.try(['get', 'cm', 'ghost'])).stderr, /NotFound/);
   });
 
-  independent('stringData of a Secret is stored as data and never returned', async (t) => {
+  test('stringData of a Secret is stored as data and never returned', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const manifest = {

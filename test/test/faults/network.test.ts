@@ -4,7 +4,7 @@ import { directoryFor, faults, progress, sleep, startRun } from '../../src/fault
 import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
-const rounds = faults(20, 200);
+const rounds = faults(12, 200);
 
 test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets between clients and server`, async (t) => {
   t.timeout(120_000 + rounds * 5000);

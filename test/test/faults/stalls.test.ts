@@ -5,7 +5,7 @@ import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 import { SlowWatcher } from '../../src/faults/slow-watcher.ts';
 
-const pauses = faults(4, 50);
+const pauses = faults(3, 50);
 
 test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no gap in a watch`, async (t) => {
   t.timeout(120_000 + pauses * 10_000);

@@ -75,8 +75,8 @@ withKubectl('an autoscaler reports the load, and keeps the number of pods within
   t.timeout(200_000);
   const labels = { app: 'busy' };
   // Far more than the request, and little for the machine.
-  const script = 'while true; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; sleep 0.2; done';
-  const requests = { resources: { requests: { cpu: '10m' } } };
+  const script = 'while true; do i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; sleep 0.5; done';
+  const requests = { resources: { requests: { cpu: '2m' } } };
   const template = { metadata: { labels }, spec: { ...podSpec(script, requests), restartPolicy: 'Always' } };
   const spec = { replicas: 1, selector: { matchLabels: labels }, template };
   await apply({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'busy' }, spec });

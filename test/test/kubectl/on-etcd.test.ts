@@ -2,10 +2,10 @@ import { kubectlTest } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
-import { ofEtcd } from '../../src/scenarios/scope.ts';
+import { editedResources } from '../../src/scenarios/scope.ts';
 
 // Two servers on one etcd; the connections of kubectl alternate between them.
 const test = await kubectlTest({ backend: 'etcd' });
-registerReadScenarios(test, ofEtcd);
-registerWriteScenarios(test, ofEtcd);
-registerDeleteScenarios(test, ofEtcd);
+registerReadScenarios(test);
+registerWriteScenarios(test, editedResources);
+registerDeleteScenarios(test);

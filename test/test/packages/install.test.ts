@@ -16,13 +16,13 @@ const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const home = await mkdtemp(join(tmpdir(), 'keelson-install-'));
 const project = join(home, 'project');
 
-/**
- * The compilers of users: the oldest that is supported, and, in the nightly run, the newest of each later major
- * version. Projects that the tests create are compiled by the compiler of this checkout.
- */
+/** Compilers of users in the nightly run: the oldest that is supported, and another major version. */
+const installedCompilers: Readonly<Record<string, string>> =
+  process.env['KEELSON_TEST_FULL'] === '1' ? { 'typescript-5': '5.8.3', 'typescript-6': '6.0.3' } : {};
+/** The folder of each compiler; that of this checkout needs a tenth of the time of the others. */
 const compilers = {
-  'typescript-5': '5.8.3',
-  ...(process.env['KEELSON_TEST_FULL'] === '1' ? { 'typescript-6': '6.0.3', 'typescript-7': '7.0.2' } : {}),
+  ...Object.fromEntries(Object.keys(installedCompilers).map((name) => [name, join(project, 'node_modules', name)])),
+  'typescript-7': join(root, 'node_modules/typescript'),
 };
 
 async function tarballs(): Promise<string[]> {
@@ -78,7 +78,7 @@ async function installSome(folder: string, names: readonly string[]): Promise<vo
 }
 
 /** npm reads the versions of packages from the registry; a machine without access to it cannot install any. */
-const hasRegistry = await run('npm', ['view', `typescript@${compilers['typescript-5']}`, 'version'], {
+const hasRegistry = await run('npm', ['view', 'typescript', 'version'], {
   timeout: 60_000,
 }).then(
   () => true,
@@ -96,7 +96,7 @@ test.before(async (t) => {
   await install(project, [
     ...files,
     ...['@koa/router@15', '@opentelemetry/api@1'],
-    ...Object.entries(compilers).map(([name, version]) => `${name}@npm:typescript@${version}`),
+    ...Object.entries(installedCompilers).map(([name, version]) => `${name}@npm:typescript@${version}`),
   ]);
   await installSome(join(home, 'small'), ['keelson', '@keelson/testing']);
 });
@@ -116,7 +116,7 @@ async function importsOfAll(): Promise<string> {
   return `${lines.join('\n')}\nconsole.log(${lines.map((_, index) => `m${index}`).join(', ')});\n`;
 }
 
-for (const compiler of Object.keys(compilers)) {
+for (const [compiler, folder] of Object.entries(compilers)) {
   withRegistry(
     `${compiler}: the types of every entry point pass the strictest checks of a user's project`,
     async (t) => {
@@ -130,8 +130,9 @@ for (const compiler of Object.keys(compilers)) {
         join(project, `${compiler}.json`),
         JSON.stringify({ compilerOptions, files: [`${compiler}.ts`] }),
       );
-      const tsc = join(project, 'node_modules', compiler, 'bin/tsc');
-      const output = await run(process.execPath, [tsc, '-p', `${compiler}.json`], { cwd: project }).then(
+      const output = await run(process.execPath, [join(folder, 'bin/tsc'), '-p', `${compiler}.json`], {
+        cwd: project,
+      }).then(
         ({ stdout }) => stdout,
         (error: { readonly stdout: string }) => error.stdout,
       );
@@ -247,9 +248,8 @@ withRegistry('npm run dev restarts the server of a project after a change, and o
   await writeFile(source, (await readFile(source, 'utf8')).replace('maxLength: 200', 'maxLength: 3'));
   await answers(422, () => patch('longest'));
   await answers(200, () => patch('new'));
-  t.pass();
   dev.kill('SIGTERM');
-  await once(dev, 'exit');
+  t.deepEqual(await once(dev, 'exit'), [0, null]);
 });
 
 /** A store of a team: the memory store, by an adapter of its own that counts writes. */

@@ -18,7 +18,7 @@ import { goBytes } from './go-writer.ts';
 
 /** Objects of each kind; the nightly run has more. */
 const chosenRuns = process.env['KEELSON_PROTOBUF_RUNS'];
-const runs = Number(chosenRuns ?? '150');
+const runs = Number(chosenRuns ?? '60');
 
 /** Every kind, and the bodies of their subresources. */
 const schemas = new Map<string, Schema<unknown>>();
