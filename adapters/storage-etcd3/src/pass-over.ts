@@ -14,19 +14,20 @@ const inFlight = 64;
 const nothing = Buffer.alloc(0);
 
 /**
- * Raises the revision of etcd above a revision that etcd had before a snapshot was restored. A running etcd cannot skip
- * revisions, so that they are used up by writes to an internal record.
+ * Raises the revision of etcd above the highest revision that was observed before a snapshot was restored, and above
+ * those that may have been assigned after it. A running etcd cannot skip revisions, so that they are used up by writes
+ * to an internal record. Another server may be using them up at the same time.
  *
- * @returns the current revision afterwards
+ * @param highest 0 when none was observed
  * @throws StorageError `Unavailable`, with the remedy, when too many revisions are missing
  */
 export async function useUpRevisions(
   { cluster, keys, logger }: { readonly cluster: Cluster; readonly keys: KeySpace; readonly logger: Logger },
   current: Revision,
   highest: Revision,
-): Promise<Revision> {
+): Promise<void> {
   const missing = highest - current;
-  if (missing <= 0) return current;
+  if (highest === 0 || missing + margin <= 0) return;
   if (missing > maxMissing) {
     throw new StorageError(
       StorageErrorCode.Unavailable,
@@ -45,5 +46,4 @@ export async function useUpRevisions(
     }
   };
   await Promise.all(Array.from({ length: inFlight }, writer));
-  return reached;
 }

@@ -201,7 +201,7 @@ export class StoreLineage implements Lineage {
   async #open(cluster: Cluster, before?: StoreRecord): Promise<void> {
     const deadline = this.#clock.monotonic() + openTimeoutMs;
     const { identity } = this.#keys;
-    for (let passedOver = false; ; ) {
+    for (let usedUp = false, compacted = false; ; ) {
       const call = { timeoutMs: Math.max(deadline - this.#clock.monotonic(), 1000), uninspected: true };
       const answer = await cluster.read(rangeMethod, encodeRange({ key: identity }), decodeRange, call);
       const { clusterId, revision } = answer.header;
@@ -214,12 +214,17 @@ export class StoreLineage implements Lineage {
         this.#accept(found, kv.createRevision, revision, same);
         return;
       }
-      if (found !== undefined && !passedOver) {
+      if (found !== undefined && !usedUp) {
+        await useUpRevisions({ cluster, keys: this.#keys, logger: this.#logger }, revision, floor);
+        usedUp = true;
+        // The record is read again: another server may have begun an epoch, whose history must remain.
+        continue;
+      }
+      if (found !== undefined && !compacted) {
         // The history is compacted before the epoch begins, so that no watch of the new epoch resumes at a revision of
-        // the old one.
-        const reached = await useUpRevisions({ cluster, keys: this.#keys, logger: this.#logger }, revision, floor);
-        await this.#events.compact(reached);
-        passedOver = true;
+        // the old one. An epoch that another server begins now begins after this revision.
+        await this.#events.compact(revision);
+        compacted = true;
         continue;
       }
       const record: StoreRecord =

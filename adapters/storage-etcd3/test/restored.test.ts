@@ -82,6 +82,36 @@ for (const kind of etcdKinds) {
   );
 
   on(
+    'of two servers that recover at the same time, none compacts the history of the epoch that the other has begun',
+    async (t, server) => {
+      const proxy = await TcpProxy.start(server.port);
+      t.teardown(() => proxy.close());
+      const [first, second] = [await storeAt(t, server.url), await storeAt(t, proxy.url)];
+      const { epoch } = await first.identity();
+      const file = await server.saveSnapshot();
+      const lost = [await put(first, '/lost-1', 'x'), await put(second, '/lost-2', 'x')];
+      // Only the watches reconnect; the stores receive no calls.
+      for (const store of [first, second]) await Follower.open(store, await store.currentRevision());
+      proxy.delayMs = 100;
+      await server.restoreSnapshot(file);
+      const recovered = async (store: Etcd3Store) => {
+        await until(
+          async () => (await store.identity().catch(() => undefined))?.epoch === epoch + 1,
+          'an epoch begins',
+        );
+        return store;
+      };
+      const both = [recovered(first), recovered(second)];
+      const next = await put(await Promise.race(both), '/next', 'x');
+      await Promise.all(both);
+      t.true(next > Math.max(...lost) + 5000, 'revisions that may have been assigned are used up before the epoch');
+      const after = [await Follower.open(first, next), await Follower.open(second, next)];
+      const later = await put(second, '/later', 'x');
+      for (const follower of after) t.deepEqual((await follower.reach(later)).revisions, [later]);
+    },
+  );
+
+  on(
     'an idle server detects a restored snapshot whose revisions have passed all that it has read',
     async (t, server) => {
       const proxy = await TcpProxy.start(server.port);

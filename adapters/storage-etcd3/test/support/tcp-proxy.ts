@@ -17,6 +17,8 @@ export class TcpProxy {
   swallowAnswers = false;
   /** Connections are refused. */
   refuse = false;
+  /** Milliseconds by which the answers of the server are late. */
+  delayMs = 0;
   connections = 0;
   port = 0;
   readonly #server: Server;
@@ -86,8 +88,12 @@ export class TcpProxy {
       if (this.swallowAnswers || pair.frozen) return;
       const part = chunk.length > left ? chunk.subarray(0, left) : chunk;
       left -= part.length;
-      if (!client.write(part)) server.pause();
-      if (left <= 0) client.end(() => end());
+      const pass = () => {
+        if (!client.write(part)) server.pause();
+        if (left <= 0) client.end(() => end());
+      };
+      if (this.delayMs === 0) pass();
+      else setTimeout(pass, this.delayMs);
     });
     client.on('drain', () => server.resume());
   }
