@@ -13,7 +13,7 @@ import { watchCases } from './client/cases/watch-cases.ts';
 import { watchStreamCases } from './client/cases/watch-stream-cases.ts';
 import type { ClientCase, ClientHarness } from './client/harness.ts';
 import { Part, type PartObject, Zone } from './client/suite-kinds.ts';
-import { casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
+import { casesOf, caseTimeoutMs, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
 /**
  * All cases for implementations of `ApiClient`, whatever their transport; the ids of the cases are stable and unique.
@@ -35,7 +35,7 @@ export const clientCases: readonly ClientCase[] = casesOf(
 
 /** Options of a run of one client case. */
 export interface ClientCaseOptions {
-  /** Time limit of the case in milliseconds. Default 30 s. */
+  /** Time limit of the case in milliseconds. Default 60 s. */
   readonly timeoutMs?: number;
 }
 
@@ -43,7 +43,7 @@ export interface ClientCaseOptions {
 export function runClientCase(
   harness: ClientHarness,
   clientCase: ClientCase,
-  { timeoutMs = 30_000 }: ClientCaseOptions = {},
+  { timeoutMs = caseTimeoutMs }: ClientCaseOptions = {},
 ): Promise<void> {
   return runCase({ name: harness.name, timeoutMs }, clientCase, async (defer) => {
     const opened = await harness.open();

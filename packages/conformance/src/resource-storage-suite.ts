@@ -23,7 +23,14 @@ import {
 import { nodeKind, podKind } from './resource-storage/objects.ts';
 import type { OpenedStore } from './store/harness.ts';
 import type { RunOptions } from './store-suite.ts';
-import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
+import {
+  caseSeed,
+  casesOf,
+  caseTimeoutMs,
+  registerCases,
+  runCase,
+  type TestFunction,
+} from './suite/conformance-suite.ts';
 
 /** All cases for implementations of `ResourceStorage`; the ids of the cases are stable and unique. */
 export const resourceStorageCases: readonly ResourceStorageCase[] = casesOf(
@@ -50,7 +57,7 @@ export const resourceStorageCases: readonly ResourceStorageCase[] = casesOf(
 export function runResourceStorageCase<O extends OpenedStore>(
   harness: ResourceStorageHarness<O>,
   resourceCase: ResourceStorageCase,
-  { seed, timeoutMs = 30_000, log = () => {} }: RunOptions,
+  { seed, timeoutMs = caseTimeoutMs, log = () => {} }: RunOptions,
 ): Promise<void> {
   return runCase({ name: harness.name, seed, timeoutMs }, resourceCase, async (defer) => {
     const opened = await harness.stores.open();

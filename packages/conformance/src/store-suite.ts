@@ -16,7 +16,14 @@ import { watchCases } from './store/cases/watch-cases.ts';
 import { watchLoadCases } from './store/cases/watch-load-cases.ts';
 import { writeCases } from './store/cases/write-cases.ts';
 import { missingRequirements, type OpenedStore, type StoreCase, type StoreHarness } from './store/harness.ts';
-import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
+import {
+  caseSeed,
+  casesOf,
+  caseTimeoutMs,
+  registerCases,
+  runCase,
+  type TestFunction,
+} from './suite/conformance-suite.ts';
 
 /** All cases for stores; the ids of the cases are stable and unique. */
 export const storeCases: readonly StoreCase[] = casesOf(
@@ -41,7 +48,7 @@ export const storeCases: readonly StoreCase[] = casesOf(
 /** Options of a run of one case of a store. */
 export interface RunOptions {
   readonly seed: number;
-  /** Time limit of the case in milliseconds. Default 30 s. */
+  /** Time limit of the case in milliseconds. Default 60 s. */
   readonly timeoutMs?: number;
   readonly log?: (message: string) => void;
 }
@@ -53,7 +60,7 @@ export interface RunOptions {
 export function runStoreCase<O extends OpenedStore>(
   harness: StoreHarness<O>,
   storeCase: StoreCase,
-  { seed, timeoutMs = 30_000, log = () => {} }: RunOptions,
+  { seed, timeoutMs = caseTimeoutMs, log = () => {} }: RunOptions,
 ): Promise<void> {
   const openStores = new Set<O>();
   const track = async (opening: Promise<O>) => {

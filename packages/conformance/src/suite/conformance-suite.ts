@@ -38,7 +38,10 @@ interface CaseRun {
   readonly timeoutMs: number;
 }
 
-const testTimeoutMs = 60_000;
+/** Default limit of a case, of which many run at once on a database. */
+export const caseTimeoutMs = 60_000;
+/** Opening and clean-up included. */
+const testTimeoutMs = 90_000;
 
 /** Concatenates groups of cases. Throws when two cases have the same id. */
 export function casesOf<C extends { readonly id: string }>(...groups: readonly (readonly C[])[]): readonly C[] {
