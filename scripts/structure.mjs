@@ -15,12 +15,14 @@ const limits = { longLines: 0, longFiles: 0, smallFiles: 20, vocabulary: 0, notI
 
 const maxColumns = 120;
 const maxLines = 400;
+/** In characters. */
+const maxLength = 15 * 1024;
 const smallLines = 30;
 
 /** Files that export what other packages import. */
 const entryPoint = /\/src\/(?:index|internal|runtime|storage-adapter)\.ts$/;
 
-/** A file above {@link maxLines} states in its first lines why it is one file: `// One file: <reason>`. */
+/** A file above {@link maxLines} or {@link maxLength} states why it is one file: `// One file: <reason>`. */
 const reason = /^\/\/ One file: \S/m;
 
 /** Words that the glossary replaces by a term of the field; see docs/reference/glossary.md. */
@@ -97,7 +99,8 @@ for (const { file, text } of sources) {
 }
 for (const { file, text } of sources) {
   const lines = lineCount(text);
-  if (lines > maxLines && !reason.test(text.slice(0, 600))) found.longFiles.push(`${file}: ${lines} lines`);
+  if ((lines > maxLines || text.length > maxLength) && !reason.test(text.slice(0, 600)))
+    found.longFiles.push(`${file}: ${lines} lines, ${text.length} characters`);
   // Small files of examples are permitted, because readers see the examples file by file.
   if (file.startsWith('examples/')) continue;
   const [importer, ...others] = importers.get(file) ?? [];

@@ -34,11 +34,9 @@ export type {
 /** @public */
 export type { ControllersOption } from './control-plane/controller-choice.ts';
 /** @public */
-export {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  createControlPlane,
-} from './control-plane/create-control-plane.ts';
+export { type ControlPlane, createControlPlane } from './control-plane/create-control-plane.ts';
+/** @public */
+export type { ControlPlaneOptions } from './control-plane/plane-options.ts';
 /** @public */
 export type {
   AgentAccess,
@@ -46,7 +44,7 @@ export type {
   Listening,
   ListenOptions,
   PlaneHandler,
-} from './server/listen-plane.ts';
+} from './server/listen-options.ts';
 /** @public */
 export type { AccessQuestion, PlaneAccess, RequestState, RouteOptions } from './server/request-state.ts';
 /** @public */

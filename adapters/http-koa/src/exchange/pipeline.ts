@@ -1,3 +1,4 @@
+// One file: the filters of a request, in the order in which they run.
 import { AsyncResource } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -9,7 +9,8 @@ import {
   spawnMonitor,
 } from '@keelson/container-monitor';
 import { ExitReason, type LinuxResources, type PodSandboxStatus } from '@keelson/container-runtime';
-import { findProgram, launcher, searchPathOf, startScript, terminalCommand } from '../launch/launch-plan.ts';
+import { findProgram, searchPathOf } from '../launch/launch-plan.ts';
+import { launcher, startScript, terminalCommand } from '../launch/launch-script.ts';
 import { processesOf } from '../machine/members.ts';
 import type { ProcessRecord } from '../state/records.ts';
 

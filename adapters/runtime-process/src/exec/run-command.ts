@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { signalProcess, toolPath } from '@keelson/container-host';
 import { collectOutput, endOf } from '@keelson/container-monitor';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
-import { execCommand, findProgram, searchPathOf } from '../launch/launch-plan.ts';
+import { findProgram, searchPathOf } from '../launch/launch-plan.ts';
+import { execCommand } from '../launch/launch-script.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
 /**

@@ -5,7 +5,8 @@ import { listProcesses, signalProcess } from '@keelson/container-host';
 import { exitCodeOf, keptOutput, newId, terminalResizer } from '@keelson/container-monitor';
 import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/container-runtime';
 import type { ProcessContainer, ProcessContext } from '../container/process-container.ts';
-import { terminalCommand, withTerminalVariable } from '../launch/launch-plan.ts';
+import { withTerminalVariable } from '../launch/launch-plan.ts';
+import { terminalCommand } from '../launch/launch-script.ts';
 import type { Permissions } from '../machine/permissions.ts';
 import { spawnInside } from './run-command.ts';
 

@@ -11,15 +11,8 @@ import type {
 } from '@keelson/core/internal';
 import type { Clock, Metrics } from '@keelson/core/runtime';
 import type { AuditSink } from './audit-sink.ts';
-import {
-  Annotations,
-  type EndedRequest,
-  EventWriter,
-  type ObjectIdentity,
-  quoted,
-  responseStatus,
-  userText,
-} from './event-writer.ts';
+import { type ObjectIdentity, quoted, responseStatus, userText } from './event-texts.ts';
+import { Annotations, type EndedRequest, EventWriter } from './event-writer.ts';
 import { type AuditDecision, type AuditLevel, type AuditPolicy, type AuditStage, holdsCredentials } from './policy.ts';
 import { answerValue, parsedBody, recordedJson } from './recorded-objects.ts';
 

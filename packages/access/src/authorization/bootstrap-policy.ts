@@ -1,3 +1,4 @@
+// One file: the roles and bindings that every server creates, which refer to each other by name.
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '@keelson/kinds';
 
 // The roles and bindings that Kubernetes 1.34 creates (plugin/pkg/auth/authorizer/rbac/bootstrappolicy), without those

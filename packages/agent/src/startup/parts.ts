@@ -1,3 +1,4 @@
+// One file: the parts of the agent are created in the order of their dependencies.
 import { type ContainerRuntime, type ImageService, withDeadlines } from '@keelson/container-runtime';
 import { type ApiClient, quantityValue } from '@keelson/core';
 import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core/runtime';

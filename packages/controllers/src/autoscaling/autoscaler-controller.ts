@@ -1,3 +1,4 @@
+// One file: one run of an autoscaler, whose steps share its conditions and metrics.
 import { keyOf } from '@keelson/client';
 import {
   type ControllerDefinition,

@@ -1,3 +1,4 @@
+// One file: update and apply change the owners of fields by the same steps.
 import { equalJson, isJsonObject, type JsonObject } from '../json/json.ts';
 import type { SchemaNode } from '../kind/schema.ts';
 import type { AnyObject, ManagedFieldsEntry } from '../meta/types.ts';

@@ -1,3 +1,4 @@
+// One file: what the registry sets and checks in objects of every kind: metadata, generation, status.
 import { randomUUID } from 'node:crypto';
 import { copyJson, equalJson } from '../json/json.ts';
 import { decoderOf } from '../kind/decoder.ts';
@@ -15,8 +16,6 @@ import {
 } from '../meta/names.ts';
 import { formatTime } from '../meta/time.ts';
 import { type AnyObject, type ObjectMeta, type OwnerReference, parseApiVersion } from '../meta/types.ts';
-
-// What the registry sets and checks in objects of every kind: metadata, generation, status.
 
 /**
  * Metadata with its fields in canonical order. Fields that only the server sets come from `own`. All other fields are

@@ -1,3 +1,4 @@
+// One file: the representations of a stored object are derived from each other and share its bytes.
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { parseJsonText } from '../json/json.ts';
 import { metadataRange } from '../json/json-slice.ts';

@@ -8,7 +8,7 @@ import { makeStore, type StoreContext } from '../storage/open-storage.ts';
 import { PlaneStore } from '../storage/plane-store.ts';
 import { PlaneStores, routeKinds } from '../storage/plane-stores.ts';
 import { planStorage, type StorePlan } from '../storage/storage-plan.ts';
-import type { ControlPlaneOptions } from './create-control-plane.ts';
+import type { ControlPlaneOptions } from './plane-options.ts';
 
 /** Replaces a store that was created and not opened, for example by one that threads share. */
 export type StoreWrapper = (name: string, store: Store) => Store;

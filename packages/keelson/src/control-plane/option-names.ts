@@ -1,4 +1,4 @@
-import type { ControlPlaneOptions } from './create-control-plane.ts';
+import type { ControlPlaneOptions } from './plane-options.ts';
 
 /** The options of {@link ControlPlaneOptions} whose values the command takes from flags. */
 const names: Readonly<Record<string, `${keyof ControlPlaneOptions}${'' | `.${string}`}`>> = {

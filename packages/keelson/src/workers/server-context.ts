@@ -8,10 +8,10 @@ import { authorizationOptions } from '../config/authorization-options.ts';
 import { loadKinds } from '../config/load-modules.ts';
 import type { ServerOptions } from '../config/options.ts';
 import type { ProcessControllers } from '../control-plane/component-statuses.ts';
-import type { ControlPlaneOptions } from '../control-plane/create-control-plane.ts';
+import type { ControlPlaneOptions } from '../control-plane/plane-options.ts';
 import { readCertificates } from '../nodes/api-node-dialer.ts';
 import type { OpenTelemetry } from '../opentelemetry.ts';
-import type { ListenOptions } from '../server/listen-plane.ts';
+import type { ListenOptions } from '../server/listen-options.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import { loadServiceAccounts } from '../tls/service-account-keys.ts';
 

@@ -13,7 +13,7 @@ import type { ProcessControllers } from '../control-plane/component-statuses.ts'
 import type { PlaneParts } from '../control-plane/create-control-plane.ts';
 import { type MetricFamily, metricsText, type PromMetrics } from '../observe/prom-metrics.ts';
 import { backlog } from '../server/listen.ts';
-import type { Listening } from '../server/listen-plane.ts';
+import type { Listening } from '../server/listen-options.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import type { ServerContext } from './server-context.ts';
 import { SharedStore } from './shared-store.ts';

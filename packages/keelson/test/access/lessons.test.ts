@@ -7,7 +7,8 @@ import { isStatusError, type KindDefinition, type KubeObject } from '@keelson/co
 import { systemClock } from '@keelson/core/runtime';
 import { builtinKinds, ConfigMap, Namespace } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { type ControlPlaneOptions, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import type { ControlPlaneOptions } from '../../src/control-plane/plane-options.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 

@@ -17,11 +17,8 @@ import {
 } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  createControlPlane,
-} from '../../src/control-plane/create-control-plane.ts';
+import { type ControlPlane, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import type { ControlPlaneOptions } from '../../src/control-plane/plane-options.ts';
 
 const group = 'rbac.authorization.k8s.io';
 const apiVersion = `${group}/v1`;

@@ -22,7 +22,8 @@ import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose';
 import { loadOptions } from '../../src/config/load-options.ts';
-import { type ControlPlaneOptions, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import type { ControlPlaneOptions } from '../../src/control-plane/plane-options.ts';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 import { loadServiceAccounts } from '../../src/tls/service-account-keys.ts';
 

@@ -3,7 +3,8 @@ import { FakeClock, type LogFields, silentLogger } from '@keelson/core/runtime';
 import type { Store } from '@keelson/core/storage-adapter';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
-import { type ControlPlaneOptions, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import type { ControlPlaneOptions } from '../../src/control-plane/plane-options.ts';
 
 /** A store of which one method never answers. */
 function hanging(method: 'ready' | 'identity' | 'get' | 'currentRevision' | 'write'): Store {

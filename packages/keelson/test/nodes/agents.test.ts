@@ -11,7 +11,7 @@ import { systemClock } from '@keelson/core/runtime';
 import { Namespace, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
-import type { AgentAccess } from '../../src/server/listen-plane.ts';
+import type { AgentAccess } from '../../src/server/listen-options.ts';
 import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts';
 
 const exec = '/api/v1/namespaces/default/pods/p/exec?command=cat&stdin=1';

@@ -1,3 +1,4 @@
+// One file: the messages of persistent volumes, one for each volume plugin.
 import {
   always,
   embedded,
