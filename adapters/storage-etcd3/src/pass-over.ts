@@ -14,11 +14,19 @@ const inFlight = 64;
 const nothing = Buffer.alloc(0);
 
 /**
+ * Whether the revision after `current` may have been assigned before a snapshot was restored.
+ *
+ * @param highest the highest revision that was observed; 0 when none was
+ */
+export function mayHaveBeenAssigned(current: Revision, highest: Revision): boolean {
+  return highest > 0 && current < highest + margin;
+}
+
+/**
  * Raises the revision of etcd above the highest revision that was observed before a snapshot was restored, and above
  * those that may have been assigned after it. A running etcd cannot skip revisions, so that they are used up by writes
  * to an internal record. Another server may be using them up at the same time.
  *
- * @param highest 0 when none was observed
  * @throws StorageError `Unavailable`, with the remedy, when too many revisions are missing
  */
 export async function useUpRevisions(
@@ -27,7 +35,6 @@ export async function useUpRevisions(
   highest: Revision,
 ): Promise<void> {
   const missing = highest - current;
-  if (highest === 0 || missing + margin <= 0) return;
   if (missing > maxMissing) {
     throw new StorageError(
       StorageErrorCode.Unavailable,
@@ -40,7 +47,7 @@ export async function useUpRevisions(
   let reached = current;
   const request = encodePut(keys.cookie, nothing);
   const writer = async () => {
-    while (reached < highest + margin) {
+    while (mayHaveBeenAssigned(reached, highest)) {
       const { header } = await cluster.write('/etcdserverpb.KV/Txn', request, decodeTxn, { uninspected: true });
       reached = Math.max(reached, header.revision);
     }

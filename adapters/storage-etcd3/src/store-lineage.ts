@@ -5,7 +5,7 @@ import type { StoreIdentity } from '@keelson/core/storage-adapter';
 import type { Cluster, ConfirmedPut, Lineage } from './net/cluster.ts';
 import type { InspectionCall } from './net/endpoint.ts';
 import { NotSentError, verdictOf } from './net/etcd-errors.ts';
-import { useUpRevisions } from './pass-over.ts';
+import { mayHaveBeenAssigned, useUpRevisions } from './pass-over.ts';
 import type { KeySpace } from './wire/key-space.ts';
 import { encodePutIf, encodeRange } from './wire/requests.ts';
 import { decodeRange, decodeTxn, type Header, type KeyValue, type RangeAnswer } from './wire/responses.ts';
@@ -201,7 +201,7 @@ export class StoreLineage implements Lineage {
   async #open(cluster: Cluster, before?: StoreRecord): Promise<void> {
     const deadline = this.#clock.monotonic() + openTimeoutMs;
     const { identity } = this.#keys;
-    for (let usedUp = false, compacted = false; ; ) {
+    for (let compacted = false; ; ) {
       const call = { timeoutMs: Math.max(deadline - this.#clock.monotonic(), 1000), uninspected: true };
       const answer = await cluster.read(rangeMethod, encodeRange({ key: identity }), decodeRange, call);
       const { clusterId, revision } = answer.header;
@@ -214,9 +214,8 @@ export class StoreLineage implements Lineage {
         this.#accept(found, kv.createRevision, revision, same);
         return;
       }
-      if (found !== undefined && !usedUp) {
+      if (found !== undefined && mayHaveBeenAssigned(revision, floor)) {
         await useUpRevisions({ cluster, keys: this.#keys, logger: this.#logger }, revision, floor);
-        usedUp = true;
         // The record is read again: another server may have begun an epoch, whose history must remain.
         continue;
       }
