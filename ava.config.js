@@ -42,7 +42,7 @@ const allTests = [
   'benchmarks/dist/test/**/*.test.js',
 ];
 /** Creates the groups of these workspaces; returns the patterns that exclude their members. */
-const grouped = (isIncluded) => writeGroups(import.meta.dirname, isIncluded).map((file) => `!${file}`);
+const grouped = (isIncluded) => writeGroups(import.meta.dirname, isIncluded, longest).map((file) => `!${file}`);
 const modules = ['--conditions=keelson-modules'];
 /**
  * V8 optimises a function later than by default: most test processes end before the optimised code has saved the

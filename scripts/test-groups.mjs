@@ -24,22 +24,24 @@ const workspaces = [
   'packages/scheduler',
   'packages/service-proxy',
   'adapters/http-koa',
+  'adapters/runtime-cri',
+  'adapters/runtime-fake',
+  'adapters/runtime-oci',
+  'adapters/storage-etcd3',
   'adapters/storage-memory',
+  'adapters/storage-postgres',
   'test',
 ];
 
 /** Workspaces of which only these folders are grouped; their other folders have no small files. */
-const onlyFolders = { test: ['agent', 'plane'] };
+const onlyFolders = { test: ['agent', 'client', 'durability', 'plane'] };
 
 /**
- * What a file contains that needs a process of its own: hooks and serial tests, `await` outside of a function (the
- * runner wants all tests to be declared at once), state of the process, measurements, a comment that asks for it.
+ * What a file contains that needs a process of its own: `await` outside of a function (the runner wants all tests to be
+ * declared at once), state of the process, measurements, a comment that asks for it.
  */
 const needsOwnProcess = [
-  /\btest\.(?:serial|before|after|beforeEach|afterEach|only)\b/,
-  // Helpers that register hooks.
-  /\b(?:sharedStage|samePods)\(/,
-  /^(?:(?:const|let) .*= )?await /m,
+  /^(?!.*\basync\b)\S.*\bawait\b/m,
   /process\.(?:chdir|umask|on|once|off|emit|exitCode|env(?:\.\w+|\[[^\]]*\]) =)|globalThis/,
   /performance\.now|process\.(?:hrtime|cpuUsage|memoryUsage|resourceUsage)|node:v8/,
   /^\/\/ Process of its own: /m,
@@ -67,21 +69,26 @@ function partsOf(group, members) {
   ]);
 }
 
-/** Writes the entries of the groups of these workspaces, and returns the files that they run, relative to `root`. */
-export function writeGroups(root, isIncluded) {
+/**
+ * Writes the entries of the groups of these workspaces, and returns the files that they run, relative to `root`.
+ *
+ * @param alone files that have a process of their own because they are long
+ */
+export function writeGroups(root, isIncluded, alone) {
   const tested = workspaces.filter(
     (workspace) => isIncluded(workspace) && existsSync(join(root, workspace, 'dist/test')),
   );
   return tested.flatMap((workspace) => {
     const tests = join(root, workspace, 'dist/test');
     const names = readdirSync(tests, { recursive: true })
-      .filter((name) => name.endsWith('.test.js') && !hasOwnProcess(join(tests, name)))
+      .filter((name) => name.endsWith('.test.js') && !alone.includes(`${workspace}/dist/test/${name}`))
+      .filter((name) => !hasOwnProcess(join(tests, name)))
       .filter((name) => onlyFolders[workspace]?.includes(folderOf(name)) ?? true)
       .sort();
     const groups = new Map();
     for (const name of names) {
-      const alone = !names.some((other) => other !== name && folderOf(other) === folderOf(name));
-      const group = (alone ? '' : folderOf(name)) || 'others';
+      const isOnly = !names.some((other) => other !== name && folderOf(other) === folderOf(name));
+      const group = (isOnly ? '' : folderOf(name)) || 'others';
       groups.set(group, [...(groups.get(group) ?? []), name]);
     }
     const entries = join(root, workspace, 'dist/groups');

@@ -58,7 +58,8 @@ onLinux(
     // Only root may listen on port 53 and give containers their own resolver.
     if (process.getuid?.() === 0) {
       const words = ['exec', '-n', 'guestbook', 'deploy/frontend', '--', 'getent', 'hosts', 'store'];
-      const dns = await kubectl.run(words);
+      // The name server observes services independently of the proxies that serve the page.
+      const dns = await eventually(() => kubectl.run(words), waitMs);
       const ip = await kubectl.run(['get', 'service', 'store', '-n', 'guestbook', '-o', 'jsonpath={.spec.clusterIP}']);
       t.regex(dns, new RegExp(`^${ip.replaceAll('.', '\\.')}\\s+store\\.guestbook\\.svc\\.cluster\\.local`));
     }
