@@ -1,6 +1,6 @@
 // Loaded into the process of every test file before AVA's `test`. In the process of a group (scripts/test-groups.mjs)
-// each title begins with the file of the test. A file starts when all tests and hooks of the file before have ended, and
-// its hooks apply to its tests alone, so that it runs as in a process of its own.
+// each title begins with the file of the test. A file starts when all tests and hooks of the file before have ended,
+// and its hooks apply to its tests alone, so that it runs as in a process of its own.
 import ContextRef from '../node_modules/ava/lib/context-ref.js';
 import Runner from '../node_modules/ava/lib/runner.js';
 import { refs } from '../node_modules/ava/lib/worker/state.cjs';
