@@ -58,8 +58,11 @@ onLinux(
     // Only root may listen on port 53 and give containers their own resolver.
     if (process.getuid?.() === 0) {
       const words = ['exec', '-n', 'guestbook', 'deploy/frontend', '--', 'getent', 'hosts', 'store'];
-      // The name server observes services independently of the proxies that serve the page.
-      const dns = await eventually(() => kubectl.run(words), waitMs);
+      const dns = await eventually(() => kubectl.run(words), waitMs).catch((error: unknown) => {
+        throw new Error(`the name of a service is not found; output of the server:\n${server.output().stderr}`, {
+          cause: error,
+        });
+      });
       const ip = await kubectl.run(['get', 'service', 'store', '-n', 'guestbook', '-o', 'jsonpath={.spec.clusterIP}']);
       t.regex(dns, new RegExp(`^${ip.replaceAll('.', '\\.')}\\s+store\\.guestbook\\.svc\\.cluster\\.local`));
     }
