@@ -24,6 +24,8 @@ const longest = [
   'test/dist/test/faults/network.test.js',
   'adapters/runtime-process/dist/test/unprivileged.test.js',
   'adapters/runtime-oci/dist/test/conformance.test.js',
+  'test/dist/test/packages/install.test.js',
+  'test/dist/test/kubectl/jobs.test.js',
 ];
 /** Position of a file among the longest; groups follow, then all others. */
 const rank = (file) => {
