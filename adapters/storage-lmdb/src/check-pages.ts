@@ -17,6 +17,8 @@ import { endianness } from 'node:os';
 const headerBytes = 24;
 const nodeBytes = 8;
 const treeBytes = 48;
+/** Values of the main tree begin with a version; the driver subtracts its size without a check. */
+const versionBytes = 8;
 const magic = 0xbeefc0de;
 const dataVersion = 2;
 const noRoot = 2n ** 64n - 1n;
@@ -245,6 +247,10 @@ class PageCheck {
       const isTree = node.flags === nodeFlag.tree && tree.name === mainTree;
       if (node.flags !== 0 && node.flags !== nodeFlag.overflow && !isTree) {
         this.#report(`${at} has a node with the impossible flags ${node.flags}`);
+        return below;
+      }
+      if (tree.name === mainTree && !isTree && node.size < versionBytes) {
+        this.#report(`${at} has a value of ${node.size} bytes in place of a version`);
         return below;
       }
       if (node.flags === nodeFlag.overflow) this.#checkOverflow(tree, node.data, node.size, counts);

@@ -122,6 +122,16 @@ for (const [what, change] of [
     },
   ],
   [
+    'a number of commits that is too short',
+    (bytes: Buffer) => {
+      for (let page = 2; page < bytes.byteLength / pageBytes; page++) {
+        const nodes = nodesOf(bytes, page);
+        const isMainTree = nodes.some((node) => bytes.readUInt16LE(node + 4) === 2);
+        for (const node of nodes) if (isMainTree && bytes.readUInt16LE(node) === 8) bytes.writeUInt16LE(0, node);
+      }
+    },
+  ],
+  [
     'nodes of a form that only trees with several values for a key have',
     (bytes: Buffer) => {
       for (let page = 2; page < bytes.byteLength / pageBytes; page++)
