@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { eventually } from '@keelson/testing';
 import test from 'ava';
-import { removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
+import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 import { findKubectl, Kubectl } from '../../src/kubectl.ts';
 import { guestbookFolder } from '../../src/manifests.ts';
 
@@ -45,6 +45,8 @@ onLinux(
     t.timeout(400_000);
     const data = await temporaryDirectory();
     t.teardown(() => removeDirectory(data));
+    // After a failure the pods would use their ports of the machine until it restarts.
+    t.teardown(() => runKeelson(['down', '--data', data]));
     // Other clusters of this machine choose among 127.96.0.0/16 to 127.111.0.0/16.
     const addressOptions = ['--service-cluster-ip-range', '127.197.0.0/16', '--cluster-dns-listen', `${dnsAddress}:53`];
     const options = ['--log-level', 'warn', '--ingress-listen', '127.0.0.1:0', ...addressOptions];
