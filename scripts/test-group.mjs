@@ -74,8 +74,7 @@ class FileRun {
 }
 
 function runFileByFile() {
-  if ([start, runTest, runHooks, refs.runnerChain].includes(undefined))
-    throw new Error('this version of AVA has another runner');
+  if ([start, runTest, runHooks].includes(undefined)) throw new Error('this version of AVA has another runner');
   let hooks;
   let current = { name: undefined, ended: Promise.resolve() };
   Runner.prototype.start = function startFileByFile() {

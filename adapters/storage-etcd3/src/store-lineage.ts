@@ -35,8 +35,8 @@ const rangeMethod = '/etcdserverpb.KV/Range';
  * etcd may be restored from a snapshot while servers run, with the same cluster id. That requires a restart of etcd, so
  * that an inspection of every new connection detects it. The store was replaced or restored when the record or the
  * cluster is another one, when the revision is lower than before, or when a confirmed put is no longer part of the
- * history. The server that detects this uses up the revisions that it has observed, compacts the history, and begins
- * another epoch, before any other call is sent.
+ * history. Each server that detects this uses up the revisions that may have been assigned before. Unless another
+ * server has begun an epoch by then, it compacts the history and begins one. Until then it sends no other call.
  */
 export class StoreLineage implements Lineage {
   readonly #keys: KeySpace;
