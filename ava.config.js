@@ -34,8 +34,16 @@ const rank = (file) => {
   return file.includes('/dist/groups/') ? longest.length : longest.length + 1;
 };
 
-/** Files of the nightly run alone, and of a run that names them: kubectl works in the same way on every storage. */
-const nightly = ['test/dist/test/kubectl/on-{etcd,postgres}.test.js'];
+/**
+ * Files of the nightly run alone, and of a run that names them: kubectl works in the same way on every storage, and the
+ * agent on every runtime (ADR 51).
+ */
+const nightly = [
+  'test/dist/test/agent/same-pods-on-engine.test.js',
+  'test/dist/test/agent/same-pods-on-oci.test.js',
+  'test/dist/test/kubectl/on-etcd.test.js',
+  'test/dist/test/kubectl/on-postgres.test.js',
+];
 
 const core = 'packages/core';
 const allTests = [
@@ -44,7 +52,8 @@ const allTests = [
   'benchmarks/dist/test/**/*.test.js',
 ];
 /** Creates the groups of these workspaces; returns the patterns that exclude their members. */
-const grouped = (isIncluded) => writeGroups(import.meta.dirname, isIncluded, longest).map((file) => `!${file}`);
+const grouped = (isIncluded) =>
+  writeGroups(import.meta.dirname, isIncluded, [...longest, ...nightly]).map((file) => `!${file}`);
 const modules = ['--conditions=keelson-modules'];
 /**
  * V8 optimises a function later than by default: most test processes end before the optimised code has saved the

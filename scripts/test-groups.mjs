@@ -34,7 +34,7 @@ const workspaces = [
 ];
 
 /** Workspaces of which only these folders are grouped; their other folders have no small files. */
-const onlyFolders = { test: ['agent', 'client', 'durability', 'plane'] };
+const onlyFolders = { test: ['agent', 'client', 'durability', 'kubectl', 'plane'] };
 
 /**
  * What a file contains that needs a process of its own: `await` outside of a function (the runner wants all tests to be
@@ -72,7 +72,7 @@ function partsOf(group, members) {
 /**
  * Writes the entries of the groups of these workspaces, and returns the files that they run, relative to `root`.
  *
- * @param alone files that have a process of their own because they are long
+ * @param alone files that are in no group: they are long, or run at night alone
  */
 export function writeGroups(root, isIncluded, alone) {
   const tested = workspaces.filter(

@@ -26,15 +26,6 @@ export interface KubectlContext {
   readonly folder: string;
 }
 
-export interface KubectlTestOptions {
-  readonly args?: readonly string[];
-  /**
-   * Two servers on one database, with connections of kubectl alternating between them. Default: one server on its
-   * default storage.
-   */
-  readonly backend?: DatabaseName;
-}
-
 /** Steps of the cleanup when the file ends, last first. */
 class Cleanup {
   readonly #steps: (() => unknown)[] = [];
@@ -50,11 +41,13 @@ class Cleanup {
 
 const databases = { etcd: etcdDatabase, postgres: postgresDatabase };
 
-async function twoServers(folder: string, database: FaultDatabase, args: readonly string[], cleanup: Cleanup) {
+type Servers = (folder: string, cleanup: Cleanup) => Promise<{ server: KeelsonProcess; kubeconfig: string }>;
+
+async function twoServers(folder: string, database: FaultDatabase, cleanup: Cleanup) {
   const data = `${folder}/data`;
   const servers: KeelsonProcess[] = [];
   for (let i = 0; i < 2; i += 1) {
-    const server = await startKeelson(data, ['--storage', database.storage({}), ...args]);
+    const server = await startKeelson(data, ['--storage', database.storage({})]);
     cleanup.teardown(() => server.stop());
     servers.push(server);
   }
@@ -76,27 +69,18 @@ function skipping(why: string): TestFn<KubectlContext> {
   return ((title: string) => anyTest.skip(`${title} (${why})`, () => {})) as unknown as TestFn<KubectlContext>;
 }
 
-/**
- * AVA's test function with the servers of one test file. Without a kubectl, or without the requested database, the
- * tests are skipped visibly; in CI that is an error.
- */
-export async function kubectlTest(options: KubectlTestOptions = {}): Promise<TestFn<KubectlContext>> {
-  const { args = [], backend } = options;
+/** AVA's test function with the servers of one test file, which start before its tests. */
+function testOn(servers: Servers): TestFn<KubectlContext> {
   const command = findKubectl();
   if (command === undefined) return skipping('no kubectl on this machine');
-  if (backend !== undefined && !(await offersDatabase(backend))) return skipping(`no ${backend} on this machine`);
   const cleanup = new Cleanup();
-  const database = backend === undefined ? undefined : await databases[backend](cleanup);
   const test = anyTest as TestFn<KubectlContext>;
   let context: KubectlContext;
   test.before(async (t) => {
     t.timeout(120_000);
     const folder = await memoryDirectory();
     cleanup.teardown(() => removeDirectory(folder));
-    const { server, kubeconfig } =
-      database === undefined
-        ? await oneServer(folder, args, cleanup)
-        : await twoServers(folder, database, args, cleanup);
+    const { server, kubeconfig } = await servers(folder, cleanup);
     context = { server, folder, kubectl: new Kubectl(command, kubeconfig, folder) };
   });
   test.beforeEach((t) => {
@@ -104,6 +88,23 @@ export async function kubectlTest(options: KubectlTestOptions = {}): Promise<Tes
   });
   test.after.always(() => cleanup.run());
   return test;
+}
+
+/**
+ * AVA's test function with a server on its default storage. Without a kubectl the tests are skipped visibly; in CI that
+ * is an error.
+ */
+export function kubectlTest({ args = [] }: { readonly args?: readonly string[] } = {}): TestFn<KubectlContext> {
+  return testOn((folder, cleanup) => oneServer(folder, args, cleanup));
+}
+
+/**
+ * AVA's test function with two servers on one database, between which the connections of kubectl alternate. Without a
+ * kubectl or the database the tests are skipped visibly; in CI that is an error.
+ */
+export async function kubectlTestOn(backend: DatabaseName): Promise<TestFn<KubectlContext>> {
+  if (!(await offersDatabase(backend))) return skipping(`no ${backend} on this machine`);
+  return testOn(async (folder, cleanup) => twoServers(folder, await databases[backend](cleanup), cleanup));
 }
 
 /** Creates a namespace named after the test and returns its name. */

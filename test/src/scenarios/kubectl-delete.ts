@@ -1,7 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { type KubectlContext, namespaceFor } from '../kubectl-cluster.ts';
 import { guestbookIn, manifestsOf } from '../manifests.ts';
-import { allResources } from './scope.ts';
 
 /** A Deployment and a ReplicaSet owned by it. */
 async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string): Promise<void> {
@@ -23,8 +22,8 @@ async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string)
 }
 
 /** What kubectl deletes, on any storage. */
-export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
-  for (const resource of allResources) {
+export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedResources: readonly string[]): void {
+  for (const resource of changedResources) {
     test(`delete removes one of ${resource} and waits until it is gone`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `delete ${resource}`);

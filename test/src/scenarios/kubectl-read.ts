@@ -73,9 +73,10 @@ export function registerReadScenarios(test: TestFn<KubectlContext>): void {
   test('tables have the columns of Kubernetes', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
-    for (const manifest of Object.values(manifestsOf('known', namespace))) {
-      await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
-    }
+    const items = Object.values(manifestsOf('known', namespace));
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+      input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+    });
     const header = async (resource: string) =>
       (await kubectl.run(['get', resource, '-n', namespace]))
         .split('\n')[0]

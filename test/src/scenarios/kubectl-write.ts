@@ -3,7 +3,6 @@ import type { TestFn } from 'ava';
 import type { KubectlContext } from '../kubectl-cluster.ts';
 import { namespaceFor } from '../kubectl-cluster.ts';
 import { guestbookFolder, manifestsOf } from '../manifests.ts';
-import { allResources } from './scope.ts';
 
 interface Loaded {
   readonly metadata: {
@@ -22,7 +21,7 @@ interface Loaded {
 }
 
 /** What kubectl writes, on any storage. */
-export function registerWriteScenarios(test: TestFn<KubectlContext>, editedResources: readonly string[]): void {
+export function registerWriteScenarios(test: TestFn<KubectlContext>, changedResources: readonly string[]): void {
   test('apply of the guestbook creates everything, a second apply changes nothing', async (t) => {
     const { kubectl } = t.context;
     const first = await kubectl.run(['apply', '-f', guestbookFolder]);
@@ -44,7 +43,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, editedResou
     t.is(diff.code, 0, diff.stdout + diff.stderr);
   });
 
-  for (const resource of allResources) {
+  for (const resource of changedResources) {
     test(`create, apply and replace work on ${resource}`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `apply ${resource}`);
@@ -73,7 +72,7 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>, editedResou
     });
   }
 
-  for (const resource of editedResources) {
+  for (const resource of changedResources) {
     test(`patch, label, annotate and edit work on ${resource}`, async (t) => {
       const { kubectl, folder } = t.context;
       const namespace = await namespaceFor(kubectl, `edit ${resource}`);

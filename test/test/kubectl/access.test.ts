@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eventually } from '@keelson/testing';
 import type { ExecutionContext } from 'ava';
 import { runKeelson } from '../../src/keelson-process.ts';
 import { findKubectl, Kubectl } from '../../src/kubectl.ts';
 import { type KubectlContext, kubectlTest } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 type Context = ExecutionContext<KubectlContext>;
 
@@ -20,11 +21,8 @@ async function userOf(t: Context, name: string, ...args: string[]): Promise<Kube
 }
 
 /** Repeats a command until it succeeds: the decisions of a server follow a write of roles within moments. */
-async function eventually(kubectl: Kubectl, args: readonly string[]): Promise<void> {
-  const end = performance.now() + 30_000;
-  while ((await kubectl.try(args)).code !== 0)
-    if (performance.now() > end) throw new Error(`failed: ${args.join(' ')}`);
-}
+const succeeds = (kubectl: Kubectl, args: readonly string[]) =>
+  eventually(async () => (await kubectl.try(args)).code === 0);
 
 test('keelson user add --role edit --namespace creates a kubeconfig with exactly these permissions', async (t) => {
   const { kubectl } = t.context;
@@ -39,7 +37,7 @@ test('keelson user add --role edit --namespace creates a kubeconfig with exactly
   const file = /^ {2}kubectl --kubeconfig=(\S+) auth can-i --list -n team-a$/m.exec(added.stdout)?.[1] ?? '';
   t.is((await stat(file)).mode & 0o777, 0o600);
   const bob = new Kubectl(findKubectl() ?? '', file, t.context.folder);
-  await eventually(bob, ['get', 'pods']);
+  await succeeds(bob, ['get', 'pods']);
 
   await bob.run(['create', 'configmap', 'mine', '--from-literal=a=b']);
   await bob.run(['create', 'secret', 'generic', 'mine', '--from-literal=a=b']);
@@ -82,7 +80,7 @@ test('keelson user add --role edit --namespace creates a kubeconfig with exactly
 test('auth whoami, can-i and can-i --list report the rules of a user', async (t) => {
   const { kubectl } = t.context;
   const carl = await userOf(t, 'carl', '--group', 'ops', '--role', 'view', '--namespace', 'default');
-  await eventually(carl, ['get', 'pods']);
+  await succeeds(carl, ['get', 'pods']);
   const whoami = await carl.run(['auth', 'whoami']);
   t.regex(whoami, /^Username\s+carl$/m);
   t.regex(whoami, /^Groups\s+\[ops system:authenticated\]$/m);
@@ -106,7 +104,7 @@ test('create role, rolebinding and serviceaccount grant permissions of their aut
   const { kubectl } = t.context;
   await kubectl.run(['create', 'namespace', 'team-b']);
   const dora = await userOf(t, 'dora', '--role', 'admin', '--namespace', 'team-b');
-  await eventually(dora, ['get', 'roles']);
+  await succeeds(dora, ['get', 'roles']);
   await dora.run(['create', 'role', 'reader', '--verb=get,list', '--resource=pods,pods/log']);
   await dora.run(['create', 'serviceaccount', 'robot']);
   await dora.run(['create', 'rolebinding', 'robot', '--role=reader', '--serviceaccount=team-b:robot']);
@@ -132,7 +130,7 @@ test('create role, rolebinding and serviceaccount grant permissions of their aut
     /cannot create resource "clusterroles" in API group "rbac\.authorization\.k8s\.io" at the cluster scope/,
   );
   const robot = ['--as', 'system:serviceaccount:team-b:robot', '-n', 'team-b'];
-  await eventually(kubectl, ['get', 'pods', ...robot]);
+  await succeeds(kubectl, ['get', 'pods', ...robot]);
   t.regex(
     (await kubectl.try(['get', 'secrets', ...robot])).stderr,
     /User "system:serviceaccount:team-b:robot" cannot list/,
@@ -173,14 +171,14 @@ test('clusterroles and auth reconcile: rules and subjects are added, the role of
     binding.subjects.map(({ name }) => name),
     ['checkers', 'fay'],
   );
-  await eventually(kubectl, ['get', 'nodes', '--as', 'fay']);
+  await succeeds(kubectl, ['get', 'nodes', '--as', 'fay']);
   await kubectl.run(['auth', 'reconcile', '-f', '-'], list('view', 'list'));
   t.regex(await kubectl.run(['get', 'clusterrolebinding', 'checkers']), /ClusterRole\/view/);
   t.regex(
     (await kubectl.try(['patch', 'clusterrolebinding', 'checkers', '-p', '{"roleRef":{"name":"edit"}}'])).stderr,
     /roleRef: Invalid value: .*: cannot change roleRef/,
   );
-  await eventually(kubectl, ['wait', '--for=jsonpath={.rules[1].verbs[0]}=list', '--timeout=1s', 'clusterrole/all']);
+  await succeeds(kubectl, ['wait', '--for=jsonpath={.rules[1].verbs[0]}=list', '--timeout=1s', 'clusterrole/all']);
 });
 
 test('keelson can-i --why names the rule that allows a request, or the smallest rule that would', async (t) => {
@@ -188,7 +186,7 @@ test('keelson can-i --why names the rule that allows a request, or the smallest 
   await kubectl.run(['create', 'clusterrole', 'lister', '--verb=get,list', '--resource=configmaps,secrets']);
   await kubectl.run(['create', 'rolebinding', 'gus-lists', '--clusterrole=lister', '--user=gus', '-n', 'default']);
   const canI = (...args: string[]) => keelson(t, 'can-i', '--as', 'gus', ...args, '--why');
-  await eventually(kubectl, ['get', 'secrets', '--as', 'gus', '-n', 'default']);
+  await succeeds(kubectl, ['get', 'secrets', '--as', 'gus', '-n', 'default']);
   t.deepEqual(await canI('list', 'secrets', '-n', 'default'), {
     code: 0,
     stdout:
@@ -202,9 +200,10 @@ test('keelson can-i --why names the rule that allows a request, or the smallest 
   const [answer, smallest, ...commands] = refused.stdout.trimEnd().split('\n');
   t.deepEqual([answer, smallest], ['no', `no rule allows it; the smallest rule that would: ${rule}`]);
   for (const command of commands) await kubectl.run(command.trim().split(' ').slice(1));
-  const end = performance.now() + 30_000;
-  while ((await canI('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system')).code !== 0)
-    if (performance.now() > end) return t.fail('the commands do not grant the permission');
+  await eventually(
+    async () =>
+      (await canI('update', 'deployments.apps/web', '--subresource', 'scale', '-n', 'kube-system')).code === 0,
+  );
   t.regex((await canI('get', '/metrics')).stdout, /^no\n.*"nonResourceURLs":\["\/metrics"\]/);
   t.regex(
     (await canI('get', 'node/n1')).stdout,

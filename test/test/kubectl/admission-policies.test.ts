@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { eventually } from '@keelson/testing';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 const page = new URL('../../../../docs/how-to/write-admission-policies.md', import.meta.url);
 
@@ -18,15 +19,13 @@ test('the policy of the how-to page denies, warns, and is listed', async (t) => 
   const create = (name: string, replicas: number) =>
     kubectl.try(['create', 'deployment', name, '--image=nginx', `--replicas=${replicas}`, '-n', namespace]);
   /** A policy takes effect within a second; a busy machine may need longer. */
-  const until = async (name: string, replicas: number, done: (stderr: string) => boolean) => {
-    const end = performance.now() + 60_000;
-    for (;;) {
+  const until = (name: string, replicas: number, done: (stderr: string) => boolean) =>
+    eventually(async () => {
       const result = await create(name, replicas);
       if (done(result.stderr)) return result;
-      if (performance.now() > end) throw new Error(`unexpected: ${result.stderr}`);
       await kubectl.try(['delete', 'deployment', name, '-n', namespace]);
-    }
-  };
+      throw new Error(`unexpected: ${result.stderr}`);
+    }, 60_000);
   const why = "ValidatingAdmissionPolicy 'replicas.example.com' with binding 'replicas'";
   const denied = await until('web', 6, (stderr) => stderr !== '');
   t.is(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { findKubectl, Kubectl } from '../../src/kubectl.ts';
 import { kubectlTest } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 const file = new URL('../../../../packages/kinds/test/fixtures/certificate-requests.json', import.meta.url);
 const pems = JSON.parse(readFileSync(file, 'utf8')) as Record<'person' | 'node', string>;

@@ -1,7 +1,7 @@
 import { until } from '@keelson/test-support';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 const definition = (sizes: readonly string[]) => `
 apiVersion: apiextensions.k8s.io/v1

@@ -7,7 +7,7 @@ import { until } from '@keelson/test-support';
 import { startKeelson } from '../../src/keelson-process.ts';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 const kinds = fileURLToPath(new URL('../../../../examples/own-kind/dist/src/backup.js', import.meta.url));
 
 interface Review {

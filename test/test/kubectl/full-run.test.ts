@@ -11,12 +11,12 @@ import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
 import { allResources, fewResources } from '../../src/scenarios/scope.ts';
 
-function titlesOf(editedResources: readonly string[]): string[] {
+function titlesOf(changedResources: readonly string[]): string[] {
   const titles: string[] = [];
   const record = ((title: string) => titles.push(title)) as unknown as TestFn<KubectlContext>;
   registerReadScenarios(record);
-  registerWriteScenarios(record, editedResources);
-  registerDeleteScenarios(record);
+  registerWriteScenarios(record, changedResources);
+  registerDeleteScenarios(record, changedResources);
   return titles;
 }
 
@@ -28,11 +28,21 @@ const idsWithout = (all: readonly { readonly id: string }[], normal: readonly { 
 
 test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl on LMDB', (t) => {
   const normal = titlesOf(fewResources);
+  const resources = [
+    'events',
+    'secrets',
+    'services',
+    'daemonsets.extensions',
+    'ingresses.extensions',
+    'replicasets.extensions',
+  ];
   t.deepEqual(
     titlesOf(allResources).filter((title) => !normal.includes(title)),
-    ['events', 'secrets', 'services', 'daemonsets.extensions', 'ingresses.extensions', 'replicasets.extensions'].map(
-      (resource) => `patch, label, annotate and edit work on ${resource}`,
-    ),
+    [
+      ...resources.map((resource) => `create, apply and replace work on ${resource}`),
+      ...resources.map((resource) => `patch, label, annotate and edit work on ${resource}`),
+      ...resources.map((resource) => `delete removes one of ${resource} and waits until it is gone`),
+    ],
   );
 });
 

@@ -2,9 +2,9 @@ import { kubectlTest } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
-import { editedResources } from '../../src/scenarios/scope.ts';
+import { changedResources } from '../../src/scenarios/scope.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 registerReadScenarios(test);
-registerWriteScenarios(test, editedResources);
-registerDeleteScenarios(test);
+registerWriteScenarios(test, changedResources);
+registerDeleteScenarios(test, changedResources);

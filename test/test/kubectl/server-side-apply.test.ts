@@ -1,7 +1,7 @@
 import { until } from '@keelson/test-support';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 const labels = { app: 'web' };
 const deployment = (replicas: number | undefined, container: object = {}) => ({

@@ -1,6 +1,6 @@
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 /** Commands that build an object of a Go type and send it as protobuf. */
 const creates: Readonly<Record<string, readonly string[]>> = {

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Kubectl } from '../../src/kubectl.ts';
 import { kubectlTest, namespaceFor } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 interface Loaded {
   readonly apiVersion: string;

@@ -1,6 +1,6 @@
 import { kubectlTest } from '../../src/kubectl-cluster.ts';
 
-const test = await kubectlTest();
+const test = kubectlTest();
 
 const labels = { app: 'web' };
 const pods = (spec: Record<string, unknown> = {}) => ({
