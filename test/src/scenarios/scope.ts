@@ -9,5 +9,8 @@ export const allResources = Object.keys(manifestsOf('any'));
  */
 export const fewResources: readonly string[] = ['configmaps', 'deployments.extensions'];
 
-/** Resources whose objects are changed and deleted by every command: all with `KEELSON_TEST_FULL=1`, as in `npm run nightly`. */
+/**
+ * Resources whose objects are changed and deleted by every command: all with `KEELSON_TEST_FULL=1`, as in `npm run
+ * nightly`.
+ */
 export const changedResources = process.env['KEELSON_TEST_FULL'] === '1' ? allResources : fewResources;
