@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '@keelson/testing';
 import test from 'ava';
 import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
@@ -39,6 +40,18 @@ test('compiled code is cached in a folder of the user, and not without a home di
   t.is(await folders({ HOME: '/home/user' }), '/home/user/.cache/keelson\n');
   t.is(await folders({ HOME: '/home/user', XDG_CACHE_HOME: '/caches' }), '/caches/keelson\n');
   t.is(await folders({}), '');
+});
+
+test('a server writes its compiled code once it has started, so that a killed one leaves it too', async (t) => {
+  const data = await temporaryDirectory();
+  t.teardown(() => removeDirectory(data));
+  // Node has this function from version 22.10 on.
+  const preload = join(data, 'preload.cjs');
+  await writeFile(preload, "require('node:module').flushCompileCache = () => console.error('code is written');\n");
+  const env = { NODE_OPTIONS: `--require ${preload}`, HOME: data };
+  const server = await startKeelson(data, ['--storage', 'memory:'], 'serve', { env });
+  t.teardown(() => server.kill());
+  t.true(await eventually(() => server.output().stderr.includes('code is written')));
 });
 
 for (const [title, args, message] of mistakes) {
