@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { cleanEnvironment, removeDirectory, temporaryDirectory } from '../../src/keelson-process.ts';
+
+// Test files that share a process (ADR 50) run as in processes of their own.
+
+const root = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** Runs test files as one group of a workspace; returns their results and the lines that they recorded. */
+async function runGroup(t: ExecutionContext, files: Readonly<Record<string, string>>) {
+  const project = await temporaryDirectory();
+  t.teardown(() => removeDirectory(project));
+  const workspace = join(project, 'packages/client');
+  await mkdir(join(workspace, 'dist/test/group'), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(project, 'node_modules'));
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  const settings = { files: ['packages/*/dist/groups/*.test.js'], require: [join(root, 'scripts/test-file.mjs')] };
+  await writeFile(
+    join(project, 'ava.config.js'),
+    `export default ${JSON.stringify({ ...settings, workerThreads: false })};`,
+  );
+  const records = join(project, 'records');
+  for (const [name, body] of Object.entries(files))
+    await writeFile(
+      join(workspace, `dist/test/group/${name}.test.js`),
+      `import { appendFileSync } from 'node:fs';
+      import test from 'ava';
+      const record = (text) => appendFileSync(${JSON.stringify(records)}, '${name} ' + text + '\\n');
+      ${body}`,
+    );
+  const { writeGroups } = (await import(join(root, 'scripts/test-groups.mjs'))) as {
+    writeGroups(root: string, isIncluded: (workspace: string) => boolean, alone: readonly string[]): string[];
+  };
+  const members = writeGroups(project, (each) => each === 'packages/client', []);
+  const cli = join(root, 'node_modules/ava/entrypoints/cli.mjs');
+  const output = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [cli, '--tap'], { cwd: project, env: cleanEnvironment() }, (_, stdout) =>
+      resolve(stdout),
+    );
+  });
+  return {
+    members,
+    results: [...output.matchAll(/^(ok|not ok) \d+ - (.*)$/gm)]
+      .map(([, result, title]) => `${result}: ${title}`)
+      .sort(),
+    records: (await readFile(records, 'utf8')).trimEnd().split('\n'),
+  };
+}
+
+test('the hooks of a file in a group apply to its tests alone, and one file runs after the other', async (t) => {
+  const { members, results, records } = await runGroup(t, {
+    one: `
+      test.before((t) => { t.context = { opened: 'by one' }; record('before'); });
+      test.beforeEach(() => record('beforeEach'));
+      test.afterEach.always(() => record('afterEach'));
+      test.after.always(() => record('after'));
+      test('concurrent', (t) => { record('concurrent'); t.is(t.context.opened, 'by one'); });
+      test.serial('serial', async (t) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        record('serial');
+        t.pass();
+      });`,
+    two: `
+      test.before(() => record('before'));
+      test.after.always(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        record('after');
+      });
+      test('without context', (t) => { record('test'); t.deepEqual(t.context, {}); });`,
+  });
+  t.deepEqual(
+    members,
+    ['one', 'two'].map((name) => `packages/client/dist/test/group/${name}.test.js`),
+  );
+  t.deepEqual(results, ['ok: group/one › concurrent', 'ok: group/one › serial', 'ok: group/two › without context']);
+  t.deepEqual(records, [
+    'one before',
+    'one beforeEach',
+    'one serial',
+    'one afterEach',
+    'one beforeEach',
+    'one concurrent',
+    'one afterEach',
+    'one after',
+    'two before',
+    'two test',
+    'two after',
+  ]);
+});
+
+test('a failed hook of a file in a group fails the run, and the tests of other files run', async (t) => {
+  const { results, records } = await runGroup(t, {
+    one: `
+      test.before(() => { throw new Error('no server'); });
+      test.after.always(() => record('cleaned'));
+      test('of one', () => record('test'));`,
+    two: `test('of two', (t) => { record('test'); t.pass(); });`,
+  });
+  t.deepEqual(records, ['one cleaned', 'two test']);
+  t.true(results.includes('ok: group/two › of two'), results.join('\n'));
+  t.true(
+    results.some((line) => line.startsWith('not ok: ') && line.includes('group/one')),
+    results.join('\n'),
+  );
+});
