@@ -16,14 +16,15 @@ import { cleanEnvironment } from './keelson-process.ts';
 const works = (command: string): boolean =>
   spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
 
+let found: string | undefined;
+
 /**
  * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go
  * modules. Undefined when none is available; in CI that is an error, because a suite that silently shrinks proves
  * nothing.
  */
 export function findKubectl(): string | undefined {
-  const named = process.env['KEELSON_TEST_KUBECTL'];
-  const found = named ?? (works('kubectl') ? 'kubectl' : buildGoTool('kubectl'));
+  found ??= process.env['KEELSON_TEST_KUBECTL'] ?? (works('kubectl') ? 'kubectl' : buildGoTool('kubectl'));
   if (found === undefined && process.env['CI'] !== undefined) {
     throw new Error(
       'no kubectl: put one on the PATH, name one in KEELSON_TEST_KUBECTL, or install Go so that it can be built',

@@ -21,8 +21,7 @@ async function userOf(t: Context, name: string, ...args: string[]): Promise<Kube
 }
 
 /** Repeats a command until it succeeds: the decisions of a server follow a write of roles within moments. */
-const succeeds = (kubectl: Kubectl, args: readonly string[]) =>
-  eventually(async () => (await kubectl.try(args)).code === 0);
+const succeeds = (kubectl: Kubectl, args: readonly string[]) => eventually(() => kubectl.run(args));
 
 test('keelson user add --role edit --namespace creates a kubeconfig with exactly these permissions', async (t) => {
   const { kubectl } = t.context;

@@ -2,15 +2,16 @@
 import module from 'node:module';
 import { join } from 'node:path';
 
-/** Of Node from version 22.1 and 22.10 on. */
 interface CompileCache {
+  /** From Node 22.1 on. */
   enableCompileCache?(folder: string): unknown;
+  /** From Node 22.10 on. */
   flushCompileCache?(): void;
 }
 
 // Compiled code is kept in a folder, which makes the next start a fifth shorter. The folder belongs to the user,
-// because code is executed from it. Node writes it at the exit; a server writes it once it has started, because it may
-// be killed.
+// because code is executed from it. Node writes it at the exit; a process that runs for longer, such as a server, also
+// writes it after its start, because it may be killed.
 const { XDG_CACHE_HOME, HOME } = process.env;
 const caches = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
 if (caches) {

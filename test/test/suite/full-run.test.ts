@@ -46,7 +46,7 @@ test('KEELSON_TEST_FULL adds exactly these scenarios of kubectl on LMDB', (t) =>
   );
 });
 
-test('KEELSON_TEST_FULL adds exactly these cases of ResourceStorage on etcd and PostgreSQL', (t) => {
+test('KEELSON_TEST_FULL adds exactly these cases of ResourceStorage on etcd and PostgreSQL, beside all without the watch cache', (t) => {
   t.deepEqual(idsWithout(resourceStorageCases, storeDependentResourceStorageCases), [
     'bookmark.wakes',
     'cache.coalesced-probes',
