@@ -1,5 +1,11 @@
+import { createRequire } from 'node:module';
 import { guardedLogger, type Logger, systemClock } from '@keelson/core/runtime';
-import { destination, pino } from 'pino';
+import type * as Pino from 'pino';
+
+const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+/** Pino is loaded after the start, because loading it is a twentieth of the start of a server. */
+const loadAfterMs = 1000;
 
 /** Options of the logger. */
 export interface PinoLoggerOptions {
@@ -14,11 +20,24 @@ export interface PinoLoggerOptions {
  * logged, with `silent` none. A line that cannot be written, because the disk is full or the pipe is closed, is
  * dropped.
  */
-export function createPinoLogger(
-  level: 'debug' | 'info' | 'warn' | 'error' | 'silent',
-  { describe, sink = stderr() }: PinoLoggerOptions = {},
-): Logger {
-  const inner = pino(
+export function createPinoLogger(level: (typeof levels)[number], { describe, sink }: PinoLoggerOptions = {}): Logger {
+  let made: Pino.Logger | undefined;
+  const inner = () => (made ??= create(level, sink));
+  // The first line may be about a lack of file descriptors, of which loading needs some.
+  setTimeout(inner, loadAfterMs).unref();
+  return guardedLogger(
+    {
+      enabled: (lineLevel) => levels.indexOf(lineLevel) >= levels.indexOf(level),
+      write: (lineLevel, message, fields) => inner()[lineLevel](fields, message),
+      ...(describe === undefined ? {} : { describe }),
+    },
+    () => systemClock.monotonic(),
+  );
+}
+
+function create(level: string, sink: PinoLoggerOptions['sink']): Pino.Logger {
+  const { destination, pino } = createRequire(import.meta.url)('pino') as typeof Pino;
+  return pino(
     {
       level,
       base: null,
@@ -27,20 +46,8 @@ export function createPinoLogger(
       // Errors are already converted to plain values.
       serializers: {},
     },
-    sink,
+    sink ?? destination({ dest: 2, sync: true }).on('error', () => {}),
   );
-  return guardedLogger(
-    {
-      enabled: (lineLevel) => inner.isLevelEnabled(lineLevel),
-      write: (lineLevel, message, fields) => inner[lineLevel](fields, message),
-      ...(describe === undefined ? {} : { describe }),
-    },
-    () => systemClock.monotonic(),
-  );
-}
-
-function stderr() {
-  return destination({ dest: 2, sync: true }).on('error', () => {});
 }
 
 /** The messages of an error and of its causes on one line, for operators who do not read stacks. */

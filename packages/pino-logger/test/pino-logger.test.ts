@@ -42,8 +42,25 @@ test('an error is logged with its stack, or as the messages of its causes', (t) 
   t.is(short.parsed()[0]?.['err'], 'outer (EOUTER): inner\nline');
 });
 
+const entry = new URL('../src/index.js', import.meta.url).href;
+
+test('a process loads pino for its first line, not at its start', async (t) => {
+  const script = `import { createRequire } from 'node:module';
+    import { createPinoLogger } from ${JSON.stringify(entry)};
+    const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some((path) => /\\bpino\\.js$/.test(path));
+    const logger = createPinoLogger('info');
+    logger.debug('below the level');
+    const before = isLoaded();
+    logger.info('first');
+    console.log(before, isLoaded());`;
+  const child = spawn(process.execPath, ['--conditions=keelson-modules', '--input-type=module', '-e', script]);
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  const [code] = await once(child, 'close');
+  t.deepEqual([code, output], [0, 'false true\n']);
+});
+
 test('a process whose stderr was closed continues to run', async (t) => {
-  const entry = new URL('../src/index.js', import.meta.url).href;
   const script = `import { createPinoLogger } from ${JSON.stringify(entry)};
     const logger = createPinoLogger('info');
     process.stdin.once('data', () => { for (let i = 0; i < 20; i += 1) logger.info('line ' + i); console.log('runs'); });`;

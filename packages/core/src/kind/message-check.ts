@@ -1,5 +1,5 @@
-import type { Field, Schema } from './schema.ts';
-import { type MessageNode, messageNode, reachableMessages } from './schema-walk.ts';
+import type { Field, Schema, SchemaNode } from './schema.ts';
+import { type MessageNode, messageNode } from './schema-walk.ts';
 
 /** Largest field number that the protobuf encoding can carry, and the range that it reserves. */
 const maxNumber = 2 ** 29 - 1;
@@ -7,6 +7,8 @@ const reservedFrom = 19_000;
 const reservedTo = 19_999;
 
 const checked = new WeakMap<MessageNode, boolean>();
+/** Messages of which every reachable message was checked and has a protobuf form; most kinds share many of them. */
+const complete = new WeakSet<MessageNode>();
 
 function checkNumber(where: string, number: number, taken: Map<number, string>, field: string): void {
   if (
@@ -48,14 +50,37 @@ function checkMessage(message: MessageNode): boolean {
   const where = `message ${message.name}`;
   const taken = new Map<number, string>();
   let numbered = message.json === undefined;
+  let isFlat = true;
   for (const [name, field] of Object.entries(message.fields)) {
     checkField(where, name, field);
     if (field.number !== undefined) checkNumber(where, field.number, taken, name);
     else if (!field.jsonOnly) numbered = false;
+    if (field.inline) isFlat = false;
   }
-  checkNames(message, where, new Set());
+  if (!isFlat) checkNames(message, where, new Set());
   checked.set(message, numbered);
   return numbered;
+}
+
+/**
+ * Every message that a schema reaches, itself included, each once, without the {@link complete} ones. Recursive schemas
+ * are supported.
+ */
+function incompleteMessages(schema: Schema<unknown>): Set<MessageNode> {
+  const seen = new Set<MessageNode>();
+  const visit = (node: SchemaNode): void => {
+    if (node.type === 'list') visit(node.items.node);
+    else if (node.type === 'map') visit(node.values.node);
+    else if (node.type === 'union') visit(node.message.node);
+    else if (node.type === 'message' && !seen.has(node) && !complete.has(node)) {
+      seen.add(node);
+      // The structure of a JSON Schema may be large and is created on first use, so it is not visited.
+      if (node.json !== undefined) return;
+      for (const field of Object.values(node.fields)) visit(field.schema.node);
+    }
+  };
+  visit(schema.node);
+  return seen;
 }
 
 /**
@@ -65,6 +90,8 @@ function checkMessage(message: MessageNode): boolean {
  */
 export function checkMessages(schema: Schema<unknown>): { readonly protobuf: boolean } {
   let protobuf = true;
-  for (const message of reachableMessages(schema)) protobuf = checkMessage(message) && protobuf;
+  const messages = incompleteMessages(schema);
+  for (const message of messages) protobuf = checkMessage(message) && protobuf;
+  if (protobuf) for (const message of messages) complete.add(message);
   return { protobuf };
 }

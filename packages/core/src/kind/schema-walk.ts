@@ -48,24 +48,6 @@ export function childSchema(schema: Schema<unknown>, fieldName: string): Schema<
   return childField(schema, fieldName)?.schema;
 }
 
-/** Every message that a schema reaches, itself included, each once, parents first. Recursive schemas are supported. */
-export function reachableMessages(schema: Schema<unknown>): Set<MessageNode> {
-  const seen = new Set<MessageNode>();
-  const visit = (node: SchemaNode): void => {
-    if (node.type === 'list') visit(node.items.node);
-    else if (node.type === 'map') visit(node.values.node);
-    else if (node.type === 'union') visit(node.message.node);
-    else if (node.type === 'message' && !seen.has(node)) {
-      seen.add(node);
-      // The structure of a JSON Schema may be large and is created on first use, so it is not visited.
-      if (node.json !== undefined) return;
-      for (const field of Object.values(node.fields)) visit(field.schema.node);
-    }
-  };
-  visit(schema.node);
-  return seen;
-}
-
 /**
  * What Go servers write for an unset value of this type, before nested fields are filled in: `""`, 0,
  * false, `[]`, `{}`; null for instants and for any-typed values. Fresh on every call.

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { defineKind } from '../../src/kind/define-kind.ts';
 import { objectMetaSchema } from '../../src/kind/object-meta-schema.ts';
-import { always, inline, optional, s } from '../../src/kind/schema.ts';
+import { always, inline, optional, type Schema, s } from '../../src/kind/schema.ts';
 import { childSchema, jsonFields, messageNode } from '../../src/kind/schema-walk.ts';
 import { typeMetaFields } from '../../src/kind/type-meta-fields.ts';
 import { probeSchema, Widget, widgetSchema } from './sample-kinds.ts';
@@ -95,6 +95,23 @@ test('protobuf form needs a number on every reachable field but the JSON-only on
       .protobuf;
   t.false(of(inner));
   t.true(of(s.message('x.y.Embedded', '', { ...typeMetaFields, a: optional(1, s.string(), '') })));
+});
+
+test('a message shared by several kinds decides about the protobuf form of each', (t) => {
+  const withNumbers = s.message('x.y.Complete', '', { a: optional(1, s.string(), '') });
+  const without = s.message('x.y.Incomplete', '', { a: optional(undefined, s.string(), '') });
+  const protobuf = (...fields: Schema<unknown>[]) =>
+    defineKind({
+      ...minimal,
+      schema: s.message(
+        'x.y.Whole',
+        '',
+        Object.fromEntries(fields.map((schema, i) => [`f${i}`, optional(i + 2, schema, '')])),
+      ),
+    }).protobuf;
+  t.deepEqual([protobuf(without), protobuf(withNumbers, without), protobuf(without)], [false, false, false]);
+  t.deepEqual([protobuf(withNumbers), protobuf(withNumbers)], [true, true]);
+  t.false(protobuf(withNumbers, without));
 });
 
 const f = (number: number) => optional(number, s.string(), '');
