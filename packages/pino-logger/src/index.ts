@@ -24,7 +24,7 @@ export function createPinoLogger(level: (typeof levels)[number], { describe, sin
   let made: Pino.Logger | undefined;
   const inner = () => (made ??= create(level, sink));
   // The first line may be about a lack of file descriptors, of which loading needs some.
-  setTimeout(inner, loadAfterMs).unref();
+  systemClock.after(loadAfterMs, inner);
   return guardedLogger(
     {
       enabled: (lineLevel) => levels.indexOf(lineLevel) >= levels.indexOf(level),

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Informer, missingIsUndefined, WorkQueue } from '@keelson/client';
 import type { DiscoveredResource, KubeObject, OwnerReference, ResourceClient } from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
@@ -86,7 +87,10 @@ export class GarbageCollector implements Service {
     }
     const started: Promise<void>[] = [];
     for (const [id, resource] of wanted) {
-      if (this.#followed.has(id) || this.#stopped) continue;
+      if (this.#followed.has(id)) continue;
+      // A server answers requests while its collector begins to follow a hundred kinds.
+      await setImmediate();
+      if (this.#stopped) break;
       const informer = this.#follow(resource);
       this.#followed.set(id, { resource, informer });
       started.push(informer.start());

@@ -96,6 +96,10 @@ export async function startServer(
       ? undefined
       : new (await import('../workers/worker-threads.ts')).WorkerThreads(context, ownMetrics);
   const { audit, ...ownOptions } = await planeOptions(context);
+  let startControllers = () => {};
+  const listens = new Promise<void>((resolve) => {
+    startControllers = resolve;
+  });
   const plane = await createPlane(
     {
       ...ownOptions,
@@ -110,7 +114,7 @@ export async function startServer(
         : {}),
       ...(signal ? { signal } : {}),
     },
-    threads?.parts ?? {},
+    { ...threads?.parts, listening: listens },
   ).catch((error: unknown) => {
     delegated?.stop();
     // Messages of the control plane begin with the name of its option, `storage`; the flag is `--storage`.
@@ -139,6 +143,8 @@ export async function startServer(
               await write(next);
             },
           });
+    // In the next turn of the event loop, after the caller has reported that the server listens.
+    setImmediate(startControllers);
     return {
       url: listening.url,
       api: plane.api,

@@ -187,6 +187,37 @@ export function startedInTime(
   };
 }
 
+/**
+ * Wraps a controller so that it starts when `after` has resolved, and the start of the server does not wait for it. Its
+ * first lists take a second with 100,000 objects.
+ */
+export function startedAfter(
+  after: Promise<unknown>,
+  service: Service,
+  { logger }: Pick<ControllerOptions, 'logger'>,
+): Service {
+  let state: 'waiting' | 'running' | 'stopped' = 'waiting';
+  const begin = async () => {
+    await after;
+    if (state !== 'waiting') return;
+    state = 'running';
+    await service.start();
+  };
+  return {
+    name: service.name,
+    start: async () => {
+      begin().catch((err: unknown) => {
+        if (state === 'running') logger.error('controller could not be started', { component: service.name, err });
+      });
+    },
+    stop: async () => {
+      const isRunning = state === 'running';
+      state = 'stopped';
+      if (isRunning) await service.stop();
+    },
+  };
+}
+
 /** Identity of this process in the election. */
 function candidateName(): string {
   return `${hostname()}_${randomUUID()}`;

@@ -42,7 +42,7 @@ import { type Authorization, type AuthorizationContext, makeAuthorization } from
 import { builtinAdmission } from './builtin-admission.ts';
 import { componentStatuses, type ProcessControllers, processControllers } from './component-statuses.ts';
 import { type ControllerChoice, chooseControllers } from './controller-choice.ts';
-import { controllerServices, type PlaneControllerOptions, startedInTime } from './controllers.ts';
+import { controllerServices, type PlaneControllerOptions, startedAfter, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
 import { makeStores, type StoreWrapper } from './make-stores.ts';
 import { withOptionNames } from './option-names.ts';
@@ -74,6 +74,8 @@ export interface PlaneParts {
   readonly controllers?: ProcessControllers;
   /** The socket that the server of this thread accepts connections from. */
   readonly socket?: SharedSocket;
+  /** Resolves when the server listens; the controllers start then. Absent: they start with the plane. */
+  readonly listening?: Promise<void>;
 }
 
 /**
@@ -183,7 +185,11 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
-      ...(withBuiltin ? controllersOn(stores, { clientOf, registry, ...context }, controllers, options, accounts) : []),
+      ...(withBuiltin
+        ? controllersOn(stores, { clientOf, registry, ...context }, controllers, options, accounts).map((service) =>
+            parts.listening ? startedAfter(parts.listening, service, context) : service,
+          )
+        : []),
     ],
     clock,
     options.logger ?? processWarnings,

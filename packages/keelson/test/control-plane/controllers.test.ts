@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AnyController, ownerReference } from '@keelson/controller-kit';
 import { UsageError } from '@keelson/core/internal';
+import { silentLogger } from '@keelson/core/runtime';
 import { ConfigMap, Lease, Namespace, Pod, PodDisruptionBudget, ResourceQuota, Secret } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
 import { temporaryDirectory, until } from '@keelson/test-support';
@@ -9,7 +10,7 @@ import test from 'ava';
 import { loadControllers } from '../../src/config/load-modules.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
 import { chooseControllers } from '../../src/control-plane/controller-choice.ts';
-import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
+import { createControlPlane, createPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 
 /** Keeps a ConfigMap for each Secret. */
@@ -25,6 +26,11 @@ const copier: AnyController = {
     return undefined;
   },
 };
+
+/** A controller that runs has acted by then. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
 
 const names = (option: Parameters<typeof chooseControllers>[0]): string[] => {
   const { api, workloads } = chooseControllers(option);
@@ -190,4 +196,36 @@ test('all controllers and the scheduler share one watch of pods; the garbage col
     async () => (await plane.client(Pod).namespace('n').get('p')).status?.conditions?.[0]?.type === 'PodScheduled',
   );
   t.is(await watchers(), '2');
+});
+
+test('the controllers of a server start when it listens', async (t) => {
+  let listen = () => {};
+  const listening = new Promise<void>((resolve) => {
+    listen = resolve;
+  });
+  const plane = await createPlane({ storage: new MemoryStore(), controllers: [copier] }, { listening });
+  t.teardown(() => plane.close());
+  const secrets = plane.client(Secret).namespace('default');
+  await secrets.create({ metadata: { name: 'source' } });
+  const copies = plane.client(ConfigMap).namespace('default');
+  await settled();
+  t.deepEqual((await copies.list()).items, []);
+  listen();
+  await until(async () => (await copies.list()).items.length === 1);
+});
+
+test('a server that is closed before it listens starts no controller', async (t) => {
+  let listen = () => {};
+  const listening = new Promise<void>((resolve) => {
+    listen = resolve;
+  });
+  const lines: string[] = [];
+  const add = (message: string) => lines.push(message);
+  const logger = { ...silentLogger, child: () => logger, debug: add, info: add, warn: add, error: add };
+  const plane = await createPlane({ storage: new MemoryStore(), controllers: true, logger }, { listening });
+  await plane.close();
+  lines.length = 0;
+  listen();
+  await settled();
+  t.deepEqual(lines, []);
 });
