@@ -29,7 +29,8 @@ export async function startNodeOfUp(command: string, args: readonly string[] = [
   const folder = await temporaryDirectory();
   const server = await startKeelson(join(folder, 'data'), ['--log-level', 'warn', ...args], 'up');
   const kubectl = new Kubectl(command, server.kubeconfig, folder);
-  await eventually(async () => / Ready /.test((await kubectl.try(['get', 'nodes', '--no-headers'])).stdout), 60_000);
+  // The command fails as long as there is no node.
+  await eventually(() => kubectl.run(['wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=60s']), 60_000);
   return {
     server,
     kubectl,

@@ -55,7 +55,7 @@ withKubectl('kubectl waits for jobs that complete and that fail, and resumes a s
 
   // Deletes the pods as well, although they have had a finalizer.
   await run('delete', 'job', 'indexed', 'broken', 'later', '--timeout=60s');
-  await eventually(async () => (await run('get', 'pods', '-o', 'name')) === '', waitMs);
+  await run('wait', '--for=delete', 'pods', '--all', '--timeout=60s');
 });
 
 withKubectl('kubectl creates a job from a cron job', async (t) => {
@@ -68,7 +68,7 @@ withKubectl('kubectl creates a job from a cron job', async (t) => {
   await eventually(async () => (await field('cronjob/report', '.status.lastSuccessfulTime')) !== '', waitMs);
   t.regex(await run('get', 'cronjob', 'report', '--no-headers'), /^report +0 0 1 1 \* +<none> +False +0 /);
   await run('delete', 'cronjob', 'report', '--timeout=60s');
-  await eventually(async () => (await run('get', 'jobs', '-o', 'name')) === '', waitMs);
+  await run('wait', '--for=delete', 'jobs', '--all', '--timeout=60s');
 });
 
 withKubectl('an autoscaler reports the load, and keeps the number of pods within its limits', async (t) => {
@@ -83,8 +83,8 @@ withKubectl('an autoscaler reports the load, and keeps the number of pods within
   await run('autoscale', 'deployment', 'busy', '--min=1', '--max=2', '--cpu-percent=50');
   const events = async () => run('get', 'events', '--field-selector=reason=SuccessfulRescale', '-o', 'name');
   // The first samples exist after a period of the metrics, and they count when the pod was ready for a whole window.
-  await eventually(async () => (await events()) !== '', 120_000);
-  t.is(await field('deployment/busy', '.spec.replicas'), '2');
+  await run('wait', '--for=jsonpath={.spec.replicas}=2', 'deployment/busy', '--timeout=120s');
+  await eventually(async () => (await events()) !== '', waitMs);
   const described = await run('describe', 'hpa', 'busy');
   t.regex(described, /New size: 2; reason: cpu resource utilization \(percentage of request\) above target/);
   t.regex(described, /ScalingActive +True +ValidMetricFound/);
