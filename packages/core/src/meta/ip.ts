@@ -10,7 +10,8 @@ export function isIPv4(text: string): boolean {
  * here.
  */
 export function isIPv6(text: string): boolean {
-  return nodeIsIPv6(text) && !text.includes('%');
+  // Names have no colon. The pattern of Node, which takes 4 ms for its first text, is not needed for them.
+  return text.includes(':') && nodeIsIPv6(text) && !text.includes('%');
 }
 
 /** True for an address of either family. */

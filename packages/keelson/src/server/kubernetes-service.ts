@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { missingIsUndefined } from '@keelson/client';
 import {
   type ApiClient,
   formatMicroTime,
+  isIPv6,
   isStatusError,
   type KubeObject,
   type ResourceClient,

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
+import { BlockList, SocketAddress } from 'node:net';
+import { isIP, isIPv6 } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 
 /** The options about addresses of services, with the names of kube-apiserver. */
@@ -57,10 +58,10 @@ export class AddressRange implements NumberRange {
   /** @throws UsageError for a text that is not a network in CIDR notation, or one that is too small or too large */
   constructor(text: string, option: string) {
     const [address = '', bits = ''] = text.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
     const width = family === 'ipv6' ? 128 : 32;
     const prefix = Number(bits);
-    if (isIP(address) === 0 || !/^\d+$/.test(bits) || prefix > width)
+    if (!isIP(address) || !/^\d+$/.test(bits) || prefix > width)
       throw new UsageError(`${option}: ${text} is not a network in CIDR notation, for example 127.96.0.0/16`);
     const hostBits = width - prefix;
     if (hostBits > maxHostBits || hostBits < 2)
@@ -80,7 +81,7 @@ export class AddressRange implements NumberRange {
 
   /** Whether the address is in the network and may be allocated. */
   has(address: string): boolean {
-    if (isIP(address) === 0 || !this.#network.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return false;
+    if (!isIP(address) || !this.#network.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return false;
     const offset = Number(numberOf(address) - this.#base);
     return offset >= this.first && offset <= this.last;
   }
@@ -97,7 +98,7 @@ export function parsePortRange(text: string, option: string): NumberRange {
 
 /** The usual text of an address, by which it is compared. */
 export function canonicalAddress(address: string): string {
-  return isIP(address) === 0 ? address : addressText(numberOf(address), familyOf(address));
+  return !isIP(address) ? address : addressText(numberOf(address), familyOf(address));
 }
 
 function numberOf(address: string): bigint {

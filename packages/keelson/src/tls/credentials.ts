@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { isIP } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import type { AlternativeNames, KeyPair } from '@keelson/certificates';
 import type { CertificateSigner } from '@keelson/controllers';
@@ -117,9 +117,10 @@ function namesFor(hosts: readonly string[]): AlternativeNames {
   const dns = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
   const ips = ['127.0.0.1', '::1'];
   const further = [...new Set(hosts)].filter((host) => ![...dns, ...ips, '0.0.0.0', '::'].includes(host));
+  const isAddress = (host: string) => isIPv4(host) || host.includes(':');
   return {
-    dns: [...dns, ...further.filter((host) => isIP(host) === 0)],
-    ips: [...ips, ...further.filter((host) => isIP(host) !== 0)],
+    dns: [...dns, ...further.filter((host) => !isAddress(host))],
+    ips: [...ips, ...further.filter(isAddress)],
   };
 }
 
