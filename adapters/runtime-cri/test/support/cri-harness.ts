@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
 import type { ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
@@ -15,6 +15,13 @@ async function ignoresTerm(pid = 0): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
   const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(status)?.[1];
   return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
+}
+
+/** Whether a process has the file open. */
+async function hasOpen(pid: number, path: string): Promise<boolean> {
+  const descriptors = `/proc/${pid}/fd`;
+  const targets = (await readdir(descriptors)).map((name) => readlink(join(descriptors, name)).catch(() => ''));
+  return (await Promise.all(targets)).includes(path);
 }
 
 /** Removes all pods and containers, and throws if any remain. */
@@ -86,6 +93,8 @@ export function criHarness(
     ...images,
     open: () => pool.open(),
     reopen: (opened) => pool.reopen(opened),
+    // containerd reports an exit when it has read all output, of which up to 16 KB are then still in its buffers.
+    logIsComplete: async ({ containerd }, path) => !(await hasOpen(containerd.pid, path)),
     program: (intent) => {
       if (intent.kind === 'run') return { image, command: ['sleep', '100000'] };
       if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');

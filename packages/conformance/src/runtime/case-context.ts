@@ -125,7 +125,12 @@ export class RuntimeCaseContext {
     const id = await this.create(sandboxId, program, { logPath: 'out.log', ...overrides });
     await this.runtime.startContainer(id);
     const status = await this.waitFor(id, 'exited');
-    const lines = await readLog(join(logDirectory, 'out.log'));
+    const log = join(logDirectory, 'out.log');
+    await this.until(
+      'the log is complete',
+      async () => (await this.harness.logIsComplete?.(this.#opened, log)) ?? true,
+    );
+    const lines = await readLog(log);
     return { stdout: joinLog(lines, 'stdout').toString(), stderr: joinLog(lines, 'stderr').toString(), status, lines };
   };
 

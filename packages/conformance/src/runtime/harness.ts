@@ -47,6 +47,11 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   printf?(...args: string[]): Program;
   /** Closes the engine and opens another on the same data; the argument must not be used afterwards. */
   reopen?(opened: O): Promise<O>;
+  /**
+   * True when a log is complete, for an engine that reports an exit before it has written the last output (containerd).
+   * When absent, the log of a container must be complete when the container is reported as exited.
+   */
+  logIsComplete?(opened: O, path: string): Promise<boolean>;
   /** Creates an empty folder on the machine, which the harness removes. */
   scratch(opened: O): Promise<string>;
   /** An image reference that no registry contains. */
