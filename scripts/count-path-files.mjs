@@ -23,7 +23,7 @@ const childFlag = 'KEELSON_COUNT_PATH_FILES';
 const waitMs = 60_000;
 /** Counted runs of each kind: enough that no timer fires in all of them. */
 const rounds = 6;
-/** Counted runs while the number of files is above the limit: on a busy machine some timers fire in each of the first. */
+/** Counted runs while the number of files is above the limit: a timer fires in each of the first on a busy machine. */
 const mostRounds = 20;
 
 if (process.env[childFlag] === undefined) await main();
