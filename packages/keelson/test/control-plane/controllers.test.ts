@@ -7,6 +7,7 @@ import { ConfigMap, Lease, Namespace, Pod, PodDisruptionBudget, ResourceQuota, S
 import { MemoryStore } from '@keelson/storage-memory';
 import { temporaryDirectory, until } from '@keelson/test-support';
 import test from 'ava';
+import { startServer } from '../../src/cli/serve.ts';
 import { loadControllers } from '../../src/config/load-modules.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
 import { chooseControllers } from '../../src/control-plane/controller-choice.ts';
@@ -198,20 +199,22 @@ test('all controllers and the scheduler share one watch of pods; the garbage col
   t.is(await watchers(), '2');
 });
 
-test('the controllers of a server start when it listens', async (t) => {
-  let listen = () => {};
-  const listening = new Promise<void>((resolve) => {
-    listen = resolve;
-  });
-  const plane = await createPlane({ storage: new MemoryStore(), controllers: [copier] }, { listening });
-  t.teardown(() => plane.close());
-  const secrets = plane.client(Secret).namespace('default');
-  await secrets.create({ metadata: { name: 'source' } });
-  const copies = plane.client(ConfigMap).namespace('default');
-  await settled();
-  t.deepEqual((await copies.list()).items, []);
-  listen();
-  await until(async () => (await copies.list()).items.length === 1);
+test('keelson serve starts its controllers when it listens', async (t) => {
+  const folder = await temporaryDirectory(t);
+  const module = join(folder, 'recorder.mjs');
+  await writeFile(
+    module,
+    `import { Namespace } from ${JSON.stringify(import.meta.resolve('@keelson/kinds'))};
+    const reconcile = async ({ metadata }) => { recorder.reconciled.push(metadata.name); };
+    export const recorder = { name: 'recorder', kind: Namespace, reconciled: [], reconcile };`,
+  );
+  // The server loads the same module.
+  const [recorder] = (await loadControllers([module])) as unknown as [{ readonly reconciled: readonly string[] }];
+  const words = ['--data', join(folder, 'data'), '--storage=memory:', '--listen=127.0.0.1:0', '--log-level=silent'];
+  const server = await startServer(await loadOptions([...words, '--controllers', module], {}), false);
+  t.teardown(() => server.stop());
+  t.deepEqual(recorder.reconciled, []);
+  await until(() => recorder.reconciled.includes('default'));
 });
 
 test('a server that is closed before it listens starts no controller', async (t) => {
