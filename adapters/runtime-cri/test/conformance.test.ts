@@ -27,7 +27,7 @@ if (lacking.length > 0) {
   const { capabilities } = runtime;
   await runtime[Symbol.asyncDispose]();
   test.after.always(async () => {
-    await Promise.all(pool.all.map((containerd) => containerd[Symbol.asyncDispose]()));
+    await pool[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
   });
   const images = { pullableImage: `${registry.host}/suite:1`, missingImage: `${registry.host}/missing:1` };

@@ -14,15 +14,14 @@ if (lacking.length > 0) {
   const probe = await openEngine(pool[0]);
   const { capabilities } = probe.engine.runtime;
   await probe.dispose();
+  const harness = engineHarness(pool, capabilities, {
+    pullableImage: `${registry.host}/suite/app:1`,
+    missingImage: `${registry.host}/suite/missing:1`,
+  });
   test.after.always(async () => {
+    await harness[Symbol.asyncDispose]();
     await Promise.all(pool.map((podman) => podman[Symbol.asyncDispose]()));
     await registry[Symbol.asyncDispose]();
   });
-  registerRuntimeConformance(
-    test,
-    engineHarness(pool, capabilities, {
-      pullableImage: `${registry.host}/suite/app:1`,
-      missingImage: `${registry.host}/suite/missing:1`,
-    }),
-  );
+  registerRuntimeConformance(test, harness);
 }

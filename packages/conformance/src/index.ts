@@ -69,6 +69,7 @@ export {
 export { joinLog, type RuntimeCase, RuntimeCaseContext, readLog } from './runtime/case-context.ts';
 /** @public */
 export {
+  type CommonSandbox,
   type Intent,
   missingRuntimeRequirements,
   type OpenedEngine,

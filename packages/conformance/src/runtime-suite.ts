@@ -41,7 +41,8 @@ export function runRuntimeCase(
   log: (message: string) => void = () => {},
 ): Promise<void> {
   return runCase({ name: harness.name, timeoutMs: caseTimeoutMs }, runtimeCase, async (defer) => {
-    const context = new RuntimeCaseContext(harness, await harness.open(), log);
+    const opened = await (runtimeCase.isCommon && harness.openCommon ? harness.openCommon() : harness.open());
+    const context = new RuntimeCaseContext(harness, opened, log);
     defer(() => context.opened.dispose());
     return context;
   });
@@ -49,8 +50,8 @@ export function runRuntimeCase(
 
 /**
  * Registers every case as a test. Titles are `NAME: ID: sentence`. A case that needs what the runtime or the harness
- * does not offer is skipped, with the reason in its title. Every case opens an engine of its own, so that cases may run
- * concurrently.
+ * does not offer is skipped, with the reason in its title. Every case opens an engine that no other case uses at the
+ * same time, so that cases may run concurrently.
  */
 export function registerRuntimeConformance(test: TestFunction, harness: RuntimeHarness): void {
   const inTurn = limitConcurrency(harness.concurrency ?? Number.POSITIVE_INFINITY);

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
-import type { ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import type { CommonSandbox, OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
+import type { ContainerEngine, RuntimeCapabilities, SandboxId } from '@keelson/container-runtime';
 import type { Containerd } from '@keelson/test-support';
 import { createCriRuntime } from '../../src/index.ts';
 
@@ -9,6 +9,8 @@ export interface OpenedCri extends OpenedEngine {
   readonly containerd: Containerd;
   readonly folder: string;
 }
+
+type KeptSandbox = Required<CommonSandbox>;
 
 /** True also when the process has ended. */
 async function ignoresTerm(pid = 0): Promise<boolean> {
@@ -32,17 +34,35 @@ export async function removeAll({ runtime }: ContainerEngine): Promise<void> {
   if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
 }
 
-/** The suite's scripts leave files in folders of the host: every container sees them under the same path. */
-function withFolder({ runtime, images }: ContainerEngine, folder: string): ContainerEngine {
+/**
+ * The suite's scripts leave files in folders of the host: every container sees them under the same path. `hidden` is in
+ * no list of sandboxes: a case expects that only its own exist.
+ */
+function asSeenByCases({ runtime, images }: ContainerEngine, folder: string, hidden?: SandboxId): ContainerEngine {
   const shared = { hostPath: folder, containerPath: folder };
   const createContainer: ContainerEngine['runtime']['createContainer'] = (sandboxId, config, options) =>
     runtime.createContainer(sandboxId, { ...config, mounts: [shared, ...(config.mounts ?? [])] }, options);
-  return { runtime: { ...runtime, createContainer }, images };
+  const listPodSandboxes: ContainerEngine['runtime']['listPodSandboxes'] = async (...args) =>
+    (await runtime.listPodSandboxes(...args)).filter(({ id }) => id !== hidden);
+  return { runtime: { ...runtime, createContainer, listPodSandboxes }, images };
 }
 
-/** A pool of daemons: each runs one case at a time and is empty at its start. */
+async function makeCommonSandbox({ endpoint }: Containerd): Promise<KeptSandbox> {
+  const { runtime } = await createCriRuntime({ endpoint });
+  const logDirectory = await mkdtemp('/tmp/keelson-cri-logs-');
+  const metadata = { name: 'common', namespace: 'suite', uid: 'common', attempt: 0 };
+  const id = await runtime.runPodSandbox({ metadata, logDirectory });
+  await runtime[Symbol.asyncDispose]();
+  return { id, logDirectory };
+}
+
+/**
+ * A pool of daemons: each runs one case at a time and is empty at its start, except for a hidden sandbox that remains
+ * for later cases: a sandbox costs more processor time than most cases.
+ */
 export class CriPool {
   readonly #idle: Containerd[];
+  readonly #kept = new Map<Containerd, KeptSandbox>();
   readonly all: readonly Containerd[];
 
   constructor(all: readonly Containerd[]) {
@@ -51,9 +71,15 @@ export class CriPool {
   }
 
   async open(): Promise<OpenedCri> {
-    const containerd = this.#idle.pop();
-    if (containerd === undefined) throw new Error('more cases at once than daemons');
-    return this.#opened(containerd, await mkdtemp('/tmp/keelson-cri-'));
+    return this.#opened(this.#take(), await mkdtemp('/tmp/keelson-cri-'));
+  }
+
+  async openCommon(): Promise<OpenedCri> {
+    const containerd = this.#take();
+    const common = this.#kept.get(containerd) ?? (await makeCommonSandbox(containerd));
+    this.#kept.set(containerd, common);
+    const opened = await this.#opened(containerd, await mkdtemp('/tmp/keelson-cri-'));
+    return { ...opened, common };
   }
 
   async reopen({ engine, containerd, folder }: OpenedCri): Promise<OpenedCri> {
@@ -61,10 +87,40 @@ export class CriPool {
     return this.#opened(containerd, folder);
   }
 
+  /** Removes the logs of the kept sandboxes, which end with their daemons. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { logDirectory } of this.#kept.values()) await rm(logDirectory, { recursive: true });
+    await Promise.all(this.all.map((containerd) => containerd[Symbol.asyncDispose]()));
+  }
+
+  /** Removes the containers of the kept sandbox, and itself when the case has broken it. */
+  async #emptyKept(containerd: Containerd, { runtime }: ContainerEngine): Promise<void> {
+    const sandboxId = this.#kept.get(containerd)?.id;
+    if (sandboxId === undefined) return;
+    try {
+      const containers = await runtime.listContainers({ sandboxId });
+      await Promise.all(containers.map(({ id }) => runtime.removeContainer(id)));
+      const { state } = await runtime.podSandboxStatus(sandboxId);
+      if (state !== 'ready') throw new Error(`the kept sandbox is ${state}`);
+    } catch (error) {
+      this.#kept.delete(containerd);
+      await runtime.removePodSandbox(sandboxId);
+      throw error;
+    }
+  }
+
+  #take(): Containerd {
+    const containerd = this.#idle.pop();
+    if (containerd === undefined) throw new Error('more cases at once than daemons');
+    return containerd;
+  }
+
   async #opened(containerd: Containerd, folder: string): Promise<OpenedCri> {
-    const engine = withFolder(await createCriRuntime({ endpoint: containerd.endpoint }), folder);
+    const kept = this.#kept.get(containerd)?.id;
+    const engine = asSeenByCases(await createCriRuntime({ endpoint: containerd.endpoint }), folder, kept);
     const dispose = async () => {
       try {
+        await this.#emptyKept(containerd, engine);
         await removeAll(engine);
         await engine.runtime[Symbol.asyncDispose]();
         await rm(folder, { recursive: true, force: true });
@@ -92,6 +148,7 @@ export function criHarness(
     loadPods: 9,
     ...images,
     open: () => pool.open(),
+    openCommon: () => pool.openCommon(),
     reopen: (opened) => pool.reopen(opened),
     // containerd reports an exit when it has read all output, of which up to 16 KB are then still in its buffers.
     logIsComplete: async ({ containerd }, path) => !(await hasOpen(containerd.pid, path)),

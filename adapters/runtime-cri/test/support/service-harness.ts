@@ -147,6 +147,8 @@ export async function processServiceHarness(
     name,
     capabilities,
     concurrency: 4,
+    // The runtime behind the service runs 30 pods at once in its own suite.
+    ...(process.env['KEELSON_TEST_FULL'] !== '1' && { loadPods: 9 }),
     missingImage,
     builtinImage: 'host',
     sharesHostNetwork: true,

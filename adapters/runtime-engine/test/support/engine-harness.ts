@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
-import type { ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import type { CommonSandbox, OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
+import type { ContainerEngine, RuntimeCapabilities, SandboxId } from '@keelson/container-runtime';
 import type { Podman } from '@keelson/test-support';
 import { createEngineRuntime, type EngineRuntimeOptions } from '../../src/index.ts';
 
@@ -35,11 +35,17 @@ export async function openEngine(
   return { engine, podman, folder: place, options, dispose };
 }
 
-/** Removes all pods and containers, and throws if any remain. */
-async function removeAll({ runtime }: ContainerEngine): Promise<void> {
-  const sandboxes = await runtime.listPodSandboxes();
-  await Promise.all(sandboxes.map(({ id }) => runtime.removePodSandbox(id)));
-  const left = [...(await runtime.listPodSandboxes()), ...(await runtime.listContainers())];
+/** Removes all pods, of `kept` only its containers, and throws if any others or containers remain. */
+async function removeAll({ runtime }: ContainerEngine, kept?: SandboxId): Promise<void> {
+  const sandboxes = async () => (await runtime.listPodSandboxes()).filter(({ id }) => id !== kept);
+  await Promise.all((await sandboxes()).map(({ id }) => runtime.removePodSandbox(id)));
+  if (kept !== undefined) {
+    const containers = await runtime.listContainers({ sandboxId: kept });
+    await Promise.all(containers.map(({ id }) => runtime.removeContainer(id)));
+    const { state } = await runtime.podSandboxStatus(kept);
+    if (state !== 'ready') throw new Error(`the kept sandbox is ${state}`);
+  }
+  const left = [...(await sandboxes()), ...(await runtime.listContainers())];
   if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
 }
 
@@ -63,13 +69,23 @@ async function ignoresTerm(pid = 0): Promise<boolean> {
   return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
 }
 
-/** A pool of Podmans: each runs one case at a time, since cases of images need exclusive use of the store. */
+/**
+ * A pool of Podmans: each runs one case at a time, since cases of images need exclusive use of the store. On each, an
+ * engine with a sandbox remains for later cases until the harness is disposed of: a sandbox costs more processor time
+ * than most cases.
+ */
 export function engineHarness(
   pool: readonly Podman[],
   capabilities: RuntimeCapabilities,
   extra: Pick<RuntimeHarness, 'pullableImage' | 'missingImage'>,
-): RuntimeHarness<OpenedPodman> {
+): RuntimeHarness<OpenedPodman> & AsyncDisposable {
   const idle = [...pool];
+  const kept = new Map<Podman, OpenedPodman & { readonly common: CommonSandbox }>();
+  const take = (): Podman => {
+    const podman = idle.pop();
+    if (podman === undefined) throw new Error('more cases at once than engines');
+    return podman;
+  };
   const image = pool[0]?.busyboxImage ?? '';
   // A command follows: one that the shell of busybox executes in its own place would inherit that it ignores SIGQUIT.
   const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', `${script}\nexit $?`] });
@@ -79,17 +95,38 @@ export function engineHarness(
     const dispose = () => next.dispose().finally(() => idle.push(podman));
     return { ...next, dispose, engine: withFolder(next.engine, next.folder) };
   };
+  const openCommon = async (podman: Podman): Promise<OpenedPodman> => {
+    let opened = kept.get(podman);
+    if (opened === undefined) {
+      const { engine, ...others } = await openEngine(podman, { sharedPid: true });
+      const logDirectory = join(others.folder, 'logs');
+      const metadata = { name: 'common', namespace: 'suite', uid: 'common', attempt: 0 };
+      const id = await engine.runtime.runPodSandbox({ metadata, logDirectory });
+      opened = { ...others, engine: withFolder(engine, others.folder), common: { id, logDirectory } };
+      kept.set(podman, opened);
+    }
+    const { engine, common, dispose: end } = opened;
+    const dispose = async () => {
+      try {
+        await removeAll(engine, common.id);
+      } catch (error) {
+        kept.delete(podman);
+        await end();
+        throw error;
+      } finally {
+        idle.push(podman);
+      }
+    };
+    return { ...opened, dispose };
+  };
   return {
     name: 'engine',
     capabilities,
     concurrency: pool.length,
     loadPods: 9,
     ...extra,
-    open: () => {
-      const podman = idle.pop();
-      if (podman === undefined) throw new Error('more cases at once than engines');
-      return open(podman);
-    },
+    open: () => open(take()),
+    openCommon: () => openCommon(take()),
     reopen: async (opened) => {
       await opened.engine.runtime[Symbol.asyncDispose]();
       return open(opened.podman, opened);
@@ -109,5 +146,8 @@ export function engineHarness(
     printf: (...args) => ({ image, command: ['printf'], args }),
     scratch: ({ folder }) => mkdtemp(join(folder, 'scratch-')),
     otherUser: { uid: 65534, gid: 65534 },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([...kept.values()].map((opened) => opened.dispose()));
+    },
   };
 }

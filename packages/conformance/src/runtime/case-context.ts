@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -18,7 +19,7 @@ import {
   type SandboxId,
 } from '@keelson/container-runtime';
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
-import type { Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement } from './harness.ts';
+import type { CommonSandbox, Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement } from './harness.ts';
 
 /** Time limit for expected changes; much longer than a busy machine needs. */
 export const conditionTimeoutMs = 20_000;
@@ -33,12 +34,14 @@ export class RuntimeCaseContext {
   readonly #log: (message: string) => void;
   #opened: OpenedEngine;
   #scratch: string | undefined;
+  #common: Promise<CommonSandbox> | undefined;
   #names = 0;
 
   constructor(harness: RuntimeHarness, opened: OpenedEngine, log: (message: string) => void) {
     this.harness = harness;
     this.#opened = opened;
     this.#log = log;
+    if (opened.common !== undefined) this.#common = Promise.resolve(opened.common);
   }
 
   get opened(): OpenedEngine {
@@ -79,6 +82,17 @@ export class RuntimeCaseContext {
     return this.runtime.runPodSandbox(this.podConfig(overrides));
   };
 
+  /** A sandbox for containers whose sandbox does not matter: the same for all of a case. */
+  readonly commonSandbox = async (): Promise<SandboxId> => (await this.#commonSandbox()).id;
+
+  readonly #commonSandbox = (): Promise<CommonSandbox> => {
+    this.#common ??= (async () => {
+      const logs = this.harness.capabilities.logs ? { logDirectory: join(await this.scratch(), 'logs') } : {};
+      return { id: await this.sandbox(logs), ...logs };
+    })();
+    return this.#common;
+  };
+
   readonly containerConfig = (program: Program | Intent, overrides: ContainerOverrides = {}): ContainerConfig => {
     this.#names += 1;
     const { image, command, args } = 'kind' in program ? this.harness.program(program) : program;
@@ -104,7 +118,7 @@ export class RuntimeCaseContext {
     overrides?: ContainerOverrides,
     sandboxId?: SandboxId,
   ): Promise<ContainerId> => {
-    const id = await this.create(sandboxId ?? (await this.sandbox()), program, overrides);
+    const id = await this.create(sandboxId ?? (await this.commonSandbox()), program, overrides);
     await this.runtime.startContainer(id);
     if ('kind' in program) await this.harness.settled?.(this.#opened, id, program);
     return id;
@@ -120,12 +134,14 @@ export class RuntimeCaseContext {
     program: Program,
     overrides: ContainerOverrides = {},
   ): Promise<{ stdout: string; stderr: string; status: ContainerStatus; lines: LogLine[] }> => {
-    const logDirectory = join(await this.scratch(), `logs-${this.#names}`);
-    const sandboxId = await this.sandbox({ logDirectory });
-    const id = await this.create(sandboxId, program, { logPath: 'out.log', ...overrides });
+    const { id: sandboxId, logDirectory } = await this.#commonSandbox();
+    assert(logDirectory, 'the case must require `logs`');
+    // Logs of earlier cases may remain in the folder, and a container appends to a log that exists.
+    const logPath = `${randomUUID()}.log`;
+    const id = await this.create(sandboxId, program, { logPath, ...overrides });
     await this.runtime.startContainer(id);
     const status = await this.waitFor(id, 'exited');
-    const log = join(logDirectory, 'out.log');
+    const log = join(logDirectory, logPath);
     await this.until(
       'the log is complete',
       async () => (await this.harness.logIsComplete?.(this.#opened, log)) ?? true,
@@ -161,7 +177,13 @@ export class RuntimeCaseContext {
 }
 
 /** One statement about every runtime. */
-export type RuntimeCase = ConformanceCase<RuntimeCaseContext, RuntimeRequirement>;
+export interface RuntimeCase extends ConformanceCase<RuntimeCaseContext, RuntimeRequirement> {
+  /**
+   * Present when the case proves nothing about sandboxes, lists of them, event streams and a new engine, so that it may
+   * run on an engine and in a sandbox that earlier cases have used ({@link RuntimeHarness.openCommon}).
+   */
+  readonly isCommon?: true;
+}
 
 /** Asserts that the call fails with one of these codes. */
 export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode[]): Promise<void> {

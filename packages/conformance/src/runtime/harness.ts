@@ -1,4 +1,10 @@
-import type { ContainerConfig, ContainerEngine, ContainerId, RuntimeCapabilities } from '@keelson/container-runtime';
+import type {
+  ContainerConfig,
+  ContainerEngine,
+  ContainerId,
+  RuntimeCapabilities,
+  SandboxId,
+} from '@keelson/container-runtime';
 
 /** Behaviour of a container; the harness provides a program for it, so that scripted runtimes are supported. */
 export type Intent =
@@ -14,9 +20,18 @@ export type Intent =
 /** The program that a container of a case runs. */
 export type Program = Pick<ContainerConfig, 'image' | 'command' | 'args'>;
 
+/** A ready sandbox for containers of cases that prove nothing about sandboxes. */
+export interface CommonSandbox {
+  readonly id: SandboxId;
+  /** Absent for runtimes without logs. */
+  readonly logDirectory?: string;
+}
+
 /** An engine for one case. */
 export interface OpenedEngine {
   readonly engine: ContainerEngine;
+  /** Only of {@link RuntimeHarness.openCommon}. */
+  readonly common?: CommonSandbox;
   /** Removes everything, closes the engine, and throws when something remains on the machine. */
   dispose(): Promise<void>;
 }
@@ -36,6 +51,11 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   readonly loadPods?: number;
   /** Opens an engine without sandboxes that can run {@link program} without further preparation. */
   open(): Promise<O>;
+  /**
+   * Returns an engine without containers, with a sandbox that earlier cases have used and `dispose` leaves to later
+   * ones, for runtimes whose sandboxes cost much. When absent, every case creates its sandboxes.
+   */
+  openCommon?(): Promise<O>;
   program(intent: Intent): Program;
   /**
    * Resolves when the started program behaves as intended. When absent, programs behave as intended from their start.

@@ -5,8 +5,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.create-runs-nothing',
     title: 'a created container has neither started nor ended',
-    async run({ runtime, sandbox, create }) {
-      const id = await create(await sandbox(), { kind: 'run' });
+    isCommon: true,
+    async run({ runtime, commonSandbox, create }) {
+      const id = await create(await commonSandbox(), { kind: 'run' });
       const status = await runtime.containerStatus(id);
       assert.equal(status.state, 'created');
       for (const field of ['startedAt', 'finishedAt', 'exitCode', 'pid'] as const)
@@ -16,8 +17,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.status-tells-what-was-configured',
     title: 'metadata, labels, annotations and image are returned unchanged',
-    async run({ runtime, sandbox, containerConfig }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, containerConfig }) {
+      const sandboxId = await commonSandbox();
       const labels = { app: 'web', ['__proto__']: 'x' };
       const config = containerConfig(
         { kind: 'run' },
@@ -46,8 +48,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.create-needs-its-image',
     title: 'a container of a missing image is rejected and leaves nothing behind',
-    async run({ runtime, sandbox, create, harness }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, create, harness }) {
+      const sandboxId = await commonSandbox();
       await refused(create(sandboxId, { image: harness.missingImage, command: ['/bin/true'] }), 'ImageNotFound');
       assert.deepEqual(await runtime.listContainers(), []);
     },
@@ -55,8 +58,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.same-metadata-is-refused',
     title: 'a second container with the same name and attempt is rejected, the next attempt is not',
-    async run({ sandbox, create }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ commonSandbox, sandbox, create }) {
+      const sandboxId = await commonSandbox();
       const metadata = { name: 'web', attempt: 0 };
       const first = await create(sandboxId, { kind: 'run' }, { metadata });
       await refused(create(sandboxId, { kind: 'run' }, { metadata }), 'AlreadyExists');
@@ -67,8 +71,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.name-is-free-after-removal',
     title: 'name and attempt can be reused after the container was removed',
-    async run({ runtime, sandbox, create }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, create }) {
+      const sandboxId = await commonSandbox();
       const metadata = { name: 'web', attempt: 0 };
       await runtime.removeContainer(await create(sandboxId, { kind: 'run' }, { metadata }));
       await create(sandboxId, { kind: 'run' }, { metadata });
@@ -77,8 +82,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.refused-creation-frees-its-name',
     title: 'a rejected creation does not reserve the name',
-    async run({ sandbox, create, harness }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ commonSandbox, create, harness }) {
+      const sandboxId = await commonSandbox();
       const metadata = { name: 'web', attempt: 0 };
       await refused(create(sandboxId, { image: harness.missingImage }, { metadata }), 'ImageNotFound');
       await create(sandboxId, { kind: 'run' }, { metadata });
@@ -87,6 +93,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.start-runs-it',
     title: 'a started container runs and reports its start time',
+    isCommon: true,
     async run({ runtime, started }) {
       const before = Date.now();
       const status = await runtime.containerStatus(await started({ kind: 'run' }));
@@ -103,6 +110,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.starts-once',
     title: 'a container starts once: not while it runs, not after it ended, not after its removal',
+    isCommon: true,
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'run' });
       await refused(runtime.startContainer(id), 'InvalidState');
@@ -116,8 +124,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.start-races',
     title: 'of five concurrent starts, one succeeds',
-    async run({ runtime, sandbox, create }) {
-      const id = await create(await sandbox(), { kind: 'run' });
+    isCommon: true,
+    async run({ runtime, commonSandbox, create }) {
+      const id = await create(await commonSandbox(), { kind: 'run' });
       const results = await Promise.allSettled(Array.from({ length: 5 }, () => runtime.startContainer(id)));
       assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
       assert.equal((await runtime.containerStatus(id)).state, 'running');
@@ -126,8 +135,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.cannot-start',
     title: 'a process that cannot be started fails the start, and the container ends with the reason',
-    async run({ runtime, sandbox, create }) {
-      const id = await create(await sandbox(), { kind: 'cannotStart' });
+    isCommon: true,
+    async run({ runtime, commonSandbox, create }) {
+      const id = await create(await commonSandbox(), { kind: 'cannotStart' });
       await refused(runtime.startContainer(id), 'StartFailed');
       const status = await runtime.containerStatus(id);
       assert.equal(status.state, 'exited');
@@ -140,6 +150,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.exit-of-success',
     title: 'exit code 0 is Completed, with both times in order',
+    isCommon: true,
     async run({ started, waitFor }) {
       const status = await waitFor(await started({ kind: 'exit', code: 0, afterMs: 50 }), 'exited');
       assert.equal(status.exitCode, 0);
@@ -155,8 +166,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.exit-codes',
     title: 'every other exit code is an Error and is reported unchanged',
-    async run({ sandbox, started, waitFor }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ commonSandbox, started, waitFor }) {
+      const sandboxId = await commonSandbox();
       const codes = [1, 2, 42, 126, 127, 128, 255];
       const ids = await Promise.all(codes.map((code) => started({ kind: 'exit', code }, {}, sandboxId)));
       for (const [position, id] of ids.entries()) {
@@ -169,6 +181,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.exited-stays',
     title: 'an ended container exists until it is removed',
+    isCommon: true,
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'exit', code: 3 });
       const first = await waitFor(id, 'exited');
@@ -182,6 +195,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.remove-is-final',
     title: 'removing a container ends it and removes it from all lists',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       await runtime.removeContainer(id);
@@ -193,6 +207,7 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.remove-is-idempotent',
     title: 'a repeated removal, concurrent or later, or of a missing one, has no effect',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       await Promise.all([runtime.removeContainer(id), runtime.removeContainer(id)]);
@@ -203,8 +218,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.list-filters',
     title: 'lists are filtered by id, state, sandbox and labels, combined, newest first',
-    async run({ runtime, sandbox, create, started }) {
-      const one = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, sandbox, create, started }) {
+      const one = await commonSandbox();
       const two = await sandbox();
       const a = await create(one, { kind: 'run' }, { labels: { app: 'a' } });
       const b = await started({ kind: 'run' }, { labels: { app: 'b' } }, one);
@@ -223,8 +239,9 @@ export const containerCases: readonly RuntimeCase[] = [
   {
     id: 'container.ends-alone',
     title: 'the end of one container does not affect other containers and the sandbox',
-    async run({ runtime, sandbox, started, waitFor }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, started, waitFor }) {
+      const sandboxId = await commonSandbox();
       const neighbour = await started({ kind: 'run' }, {}, sandboxId);
       await waitFor(await started({ kind: 'exit', code: 1 }, {}, sandboxId), 'exited');
       assert.equal((await runtime.containerStatus(neighbour)).state, 'running');
@@ -235,6 +252,7 @@ export const containerCases: readonly RuntimeCase[] = [
     id: 'container.update-resources',
     title: 'resources of a running container can be changed and are reported in its status',
     requires: ['updateResources'],
+    isCommon: true,
     async run({ runtime, started, waitFor }) {
       const id = await started({ kind: 'run' }, { resources: { cpuShares: 512 } });
       await runtime.updateContainerResources?.(id, { cpuShares: 256 });

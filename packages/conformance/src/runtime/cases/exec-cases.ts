@@ -11,6 +11,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.output-and-exit-code',
     title: 'both output streams and the exit code of a command are returned separately, and not in the log',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const result = await runtime.execSync(id, { command: sh('echo out; echo err >&2; exit 3') });
@@ -24,6 +25,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.environment',
     title: 'a command has the environment, the working directory and the user of the container',
     requires: ['shell', 'builtinImage'],
+    isCommon: true,
     async run({ started, exec, script, harness }) {
       const { otherUser, capabilities } = harness;
       const securityContext =
@@ -39,6 +41,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.mounts',
     title: 'a command has the mounts of the container',
     requires: ['shell', 'mounts'],
+    isCommon: true,
     async run({ started, exec, scratch, script }) {
       const mounts = [{ hostPath: await scratch(), containerPath: '/tmp/keelson-suite-exec' }];
       const id = await started(script('echo seen > /tmp/keelson-suite-exec/f; sleep 1000'), { mounts });
@@ -50,6 +53,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.arguments-are-verbatim',
     title: 'arguments of a command are not interpreted by a shell',
     requires: ['shell'],
+    isCommon: true,
     async run({ started, exec }) {
       const args = ['a b', '', '$HOME', "it's", '*', '\n'];
       assert.equal(
@@ -61,9 +65,10 @@ export const execCases: readonly RuntimeCase[] = [
   {
     id: 'exec.needs-a-running-container',
     title: 'commands run in running containers only',
-    async run({ runtime, sandbox, create, started, waitFor }) {
+    isCommon: true,
+    async run({ runtime, commonSandbox, create, started, waitFor }) {
       await refused(runtime.execSync('no-such-container', { command: ['true'] }), 'NotFound');
-      const created = await create(await sandbox(), { kind: 'run' });
+      const created = await create(await commonSandbox(), { kind: 'run' });
       await refused(runtime.execSync(created, { command: ['true'] }), 'InvalidState');
       const ended = await started({ kind: 'exit', code: 0 });
       await waitFor(ended, 'exited');
@@ -74,6 +79,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.no-such-command',
     title: 'a command that does not exist is rejected, or ends with 126 or 127',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const attempt = runtime.execSync(id, { command: ['/no/such/command'] });
@@ -88,6 +94,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.timeout-kills',
     title: 'a command that exceeds its timeout is an error, and is killed',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, scratch }) {
       const file = join(await scratch(), 'ticks');
       const id = await started({ kind: 'run' });
@@ -108,6 +115,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.ends-with-its-container',
     title: 'a command ends with its container',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, scratch }) {
       const file = join(await scratch(), 'ticks');
       const id = await started({ kind: 'run' });
@@ -126,6 +134,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.large-output',
     title: 'output beyond the limit is discarded, and the command still ends',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const whole = await runtime.execSync(id, { command: sh('head -c 3000000 /dev/zero') });
@@ -143,6 +152,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.leftovers-do-not-hold-the-call',
     title: 'a command with a background process ends when the command itself ends',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const begin = performance.now();
@@ -155,6 +165,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.many-at-once',
     title: 'twenty concurrent commands do not mix their output',
     requires: ['shell'],
+    isCommon: true,
     async run({ started, exec }) {
       const id = await started({ kind: 'run' });
       const numbers = Array.from({ length: 20 }, (_, index) => index);
@@ -168,6 +179,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.streams',
     title: 'a command with streams reads its input and ends at end of file',
     requires: ['shell', 'exec'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const request = { command: sh('cat; echo bye >&2; exit 5'), stdin: true, stdout: true, stderr: true, tty: false };
@@ -185,6 +197,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'exec.closing-ends-the-command',
     title: 'closing the streams of a command ends it, and not the container',
     requires: ['shell', 'exec'],
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const request = { command: sh('sleep 1000'), stdin: false, stdout: true, stderr: false, tty: false };
@@ -201,6 +214,7 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'attach.output-and-input',
     title: 'an attached client receives later output and writes to standard input, repeatedly',
     requires: ['shell', 'attach'],
+    isCommon: true,
     async run({ runtime, started, script }) {
       const id = await started(script('while read -r line; do echo "got $line"; [ "$line" = quit ] && exit 7; done'), {
         stdin: true,
@@ -226,8 +240,9 @@ export const execCases: readonly RuntimeCase[] = [
     id: 'attach.input-once',
     title: 'with stdinOnce, the end of the first attached input is end of file for the container',
     requires: ['shell', 'attach', 'logs'],
-    async run({ runtime, sandbox, started, script, waitFor }) {
-      const id = await started(script('cat; exit 4'), { stdin: true, stdinOnce: true }, await sandbox());
+    isCommon: true,
+    async run({ runtime, commonSandbox, started, script, waitFor }) {
+      const id = await started(script('cat; exit 4'), { stdin: true, stdinOnce: true }, await commonSandbox());
       const streams = await runtime.streaming.attach?.(id, { stdin: true, stdout: false, stderr: false, tty: false });
       streams?.stdin?.end('text');
       assert.equal((await waitFor(id, 'exited')).exitCode, 4);

@@ -26,9 +26,10 @@ export const loadCases: readonly RuntimeCase[] = [
   {
     id: 'load.crash-loop',
     title: 'many consecutive containers run in the same sandbox',
-    async run({ harness, runtime, sandbox, create, waitFor }) {
+    isCommon: true,
+    async run({ harness, runtime, commonSandbox, create, waitFor }) {
       const kept = Math.ceil((harness.loadPods ?? 30) / 3);
-      const sandboxId = await sandbox();
+      const sandboxId = await commonSandbox();
       for (let attempt = 0; attempt < 2 * kept; attempt += 1) {
         const id = await create(sandboxId, { kind: 'exit', code: 1 }, { metadata: { name: 'web', attempt } });
         await runtime.startContainer(id);

@@ -12,6 +12,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.format',
     title: 'every line is an entry with time, stream, tag and text',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const before = Date.now();
       const { lines } = await output(script('echo one; echo; echo "  three  "; echo four >&2'));
@@ -38,6 +39,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.times-do-not-go-back',
     title: 'entries of a stream are in the order of their times',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { lines } = await output(script('for i in 1 2 3 4 5 6 7 8; do echo $i; echo $i >&2; done'));
       for (const wanted of ['stdout', 'stderr']) {
@@ -50,6 +52,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.is-complete-when-it-has-exited',
     title: 'when the container is reported as exited, the log contains all its output, in order',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout } = await output(
         script('i=0; while [ $i -lt 20000 ]; do echo "line $i of the output"; i=$((i+1)); done'),
@@ -62,6 +65,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.text-without-line-end',
     title: 'text without a line end is logged as a partial entry',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { lines, stdout } = await output(script('printf "a\\nno end"'));
       assert.equal(stdout, 'a\nno end');
@@ -85,6 +89,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.long-lines',
     title: 'a line of any length can be joined from its parts',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout, lines } = await output(script('head -c 200000 /dev/zero | tr "\\000" "x"; echo; echo after'));
       assert(stdout === `${'x'.repeat(200_000)}\nafter\n`, `${stdout.length} bytes`);
@@ -95,6 +100,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.any-bytes',
     title: 'bytes that are not text are logged unchanged',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { lines } = await output(script("printf '\\377\\376\\000\\033[1m\\r\\n\\200'"));
       assert.deepEqual(
@@ -134,6 +140,7 @@ export const logCases: readonly RuntimeCase[] = [
   {
     id: 'log.reopen-needs-a-running-container',
     title: 'only the log of a running container can be reopened',
+    isCommon: true,
     async run({ runtime, started, waitFor }) {
       await refused(runtime.reopenContainerLog('no-such-container'), 'NotFound');
       const id = await started({ kind: 'exit', code: 0 });
@@ -171,6 +178,7 @@ export const logCases: readonly RuntimeCase[] = [
     id: 'log.may-be-unwanted',
     title: 'without a log path a container may write any amount of output',
     requires: ['shell'],
+    isCommon: true,
     async run({ started, script, waitFor }) {
       const id = await started(script('head -c 1000000 /dev/zero; exit 3'));
       assert.equal((await waitFor(id, 'exited')).exitCode, 3);

@@ -145,8 +145,9 @@ export const observeCases: readonly RuntimeCase[] = [
     id: 'observe.stats',
     title: 'running containers, and only those, have statistics, which grow',
     requires: ['stats'],
-    async run({ runtime, sandbox, create, started, until }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ runtime, commonSandbox, create, started, until }) {
+      const sandboxId = await commonSandbox();
       await create(sandboxId, { kind: 'run' });
       const id = await started({ kind: 'run' }, { labels: { app: 'x' } }, sandboxId);
       const [stats, ...others] = await runtime.listContainerStats();
@@ -165,6 +166,7 @@ export const observeCases: readonly RuntimeCase[] = [
     id: 'observe.stats-of-work',
     title: 'a busy container uses processor time, including that of its children',
     requires: ['stats', 'shell'],
+    isCommon: true,
     async run({ runtime, started, script, until }) {
       const id = await started(script('while :; do :; done'));
       await until('processor time', async () => {
@@ -185,6 +187,7 @@ export const observeCases: readonly RuntimeCase[] = [
   {
     id: 'call.abandoned-on-the-way',
     title: 'a call ends when its signal is aborted, and the container continues',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const controller = new AbortController();
@@ -197,6 +200,7 @@ export const observeCases: readonly RuntimeCase[] = [
   {
     id: 'call.deadline',
     title: 'a call ends at its deadline',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const begin = performance.now();

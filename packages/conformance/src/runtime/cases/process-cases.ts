@@ -8,6 +8,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.arguments-are-verbatim',
     title: 'arguments reach the program unchanged, including characters that are special to a shell',
     requires: ['printf', 'logs'],
+    isCommon: true,
     async run({ output, harness }) {
       const args = [
         'a b',
@@ -36,6 +37,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.environment',
     title: 'the environment is that of the configuration, with any content; the last of equal names is used',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const env = [
         { name: 'PLAIN', value: 'old' },
@@ -64,6 +66,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.environment-is-clean',
     title: 'no variable of the environment of the runtime is inherited',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       process.env['KEELSON_SUITE_SECRET'] = 'secret';
       const { stdout } = await output(script('env'));
@@ -76,8 +79,9 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.bad-environment-names',
     title: 'invalid names and values of variables are rejected',
     requires: ['shell'],
-    async run({ sandbox, create }) {
-      const sandboxId = await sandbox();
+    isCommon: true,
+    async run({ commonSandbox, create }) {
+      const sandboxId = await commonSandbox();
       await refused(create(sandboxId, { kind: 'run' }, { env: [{ name: 'A=B', value: '' }] }), 'InvalidArgument');
       await refused(create(sandboxId, { kind: 'run' }, { env: [{ name: 'A', value: 'x\0y' }] }), 'InvalidArgument');
     },
@@ -86,6 +90,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.working-directory',
     title: 'the process starts in its working directory, also with spaces in its path',
     requires: ['shell', 'logs', 'builtinImage'],
+    isCommon: true,
     async run({ output, script, scratch }) {
       const workingDir = join(await scratch(), "a b'c");
       await mkdir(workingDir);
@@ -96,6 +101,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.standard-input-is-empty',
     title: 'standard input is at end of file unless it was requested',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout, status } = await output(script('if read -r line; then echo "$line"; else echo end; fi'));
       assert.equal(stdout, 'end\n');
@@ -106,6 +112,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.signals-are-as-usual',
     title: 'no signal is ignored or blocked at the start',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout } = await output(script("grep -E '^Sig(Blk|Ign):' /proc/self/status"));
       const masks = [...stdout.matchAll(/^Sig(?:Blk|Ign):\s+([0-9a-f]+)$/gm)].map((match) => BigInt(`0x${match[1]}`));
@@ -116,6 +123,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.no-strange-files-open',
     title: 'the process has its three standard streams, and no other open file descriptors',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout } = await output(
         script('for n in 3 4 5 6 7 8 9; do readlink "/proc/$$/fd/$n" && echo "at $n"; done; true'),
@@ -127,6 +135,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.standard-streams-can-be-opened-again',
     title: '/dev/stdout and /dev/stderr are written to the log',
     requires: ['shell', 'logs'],
+    isCommon: true,
     async run({ output, script }) {
       const { stdout, stderr } = await output(script('echo out > /dev/stdout; echo err > /dev/stderr'));
       assert.deepEqual([stdout, stderr], ['out\n', 'err\n']);
@@ -136,6 +145,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.user-and-groups',
     title: 'the process has the user, the group and exactly the requested supplemental groups',
     requires: ['shell', 'logs', 'users', 'otherUser'],
+    isCommon: true,
     async run({ output, script, harness }) {
       const { uid = 0, gid = 0 } = harness.otherUser ?? {};
       const securityContext = { runAsUser: uid, runAsGroup: gid, supplementalGroups: [gid + 1, gid + 2] };
@@ -149,6 +159,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.user-without-groups',
     title: 'a process of another user has none of the groups of the runtime, and can write to its log',
     requires: ['shell', 'logs', 'users', 'otherUser'],
+    isCommon: true,
     async run({ output, script, harness }) {
       const { uid = 0, gid = 0 } = harness.otherUser ?? {};
       const { stdout } = await output(script('id -G > /dev/stdout'), {
@@ -161,9 +172,10 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.unknown-user-name',
     title: 'an unknown user name is rejected',
     requires: ['users', 'shell'],
-    async run({ runtime, sandbox, create }) {
+    isCommon: true,
+    async run({ runtime, commonSandbox, create }) {
       const securityContext = { runAsUsername: 'nobody-has-this-name' };
-      const attempt = create(await sandbox(), { kind: 'run' }, { securityContext }).then((id) =>
+      const attempt = create(await commonSandbox(), { kind: 'run' }, { securityContext }).then((id) =>
         runtime.startContainer(id),
       );
       await refused(attempt, 'StartFailed');
@@ -173,6 +185,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.no-new-privileges',
     title: 'a process can be started with no_new_privs',
     requires: ['shell', 'logs', 'noNewPrivileges'],
+    isCommon: true,
     async run({ output, script }) {
       const look = script("grep NoNewPrivs /proc/self/status | tr -d '\\t'");
       assert.equal((await output(look, { securityContext: { noNewPrivileges: true } })).stdout, 'NoNewPrivs:1\n');
@@ -183,6 +196,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.mounts',
     title: 'folders and files are mounted at the requested paths, and writes reach the source',
     requires: ['shell', 'logs', 'mounts'],
+    isCommon: true,
     async run({ output, script, scratch }) {
       const folder = await scratch();
       await mkdir(join(folder, 'data dir'));
@@ -202,6 +216,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.mounts-are-private',
     title: 'mounts of a container are visible neither to other containers nor to the host',
     requires: ['shell', 'logs', 'mounts'],
+    isCommon: true,
     async run({ output, script, scratch }) {
       const folder = await scratch();
       await writeFile(join(folder, 'f'), 'mine');
@@ -215,6 +230,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.readonly-mounts',
     title: 'a read-only mount can be read and not written, also by root',
     requires: ['shell', 'logs', 'readonlyMounts'],
+    isCommon: true,
     async run({ output, script, scratch }) {
       const folder = await scratch();
       await writeFile(join(folder, 'in'), 'given');
@@ -230,9 +246,12 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.mount-of-nothing',
     title: 'a mount whose source does not exist is rejected',
     requires: ['shell', 'mounts'],
-    async run({ runtime, sandbox, create, scratch }) {
+    isCommon: true,
+    async run({ runtime, commonSandbox, create, scratch }) {
       const mounts = [{ hostPath: join(await scratch(), 'nothing'), containerPath: '/tmp/keelson-suite' }];
-      const attempt = create(await sandbox(), { kind: 'run' }, { mounts }).then((id) => runtime.startContainer(id));
+      const attempt = create(await commonSandbox(), { kind: 'run' }, { mounts }).then((id) =>
+        runtime.startContainer(id),
+      );
       await refused(attempt, 'InvalidArgument', 'StartFailed');
     },
   },
@@ -240,6 +259,7 @@ export const processCases: readonly RuntimeCase[] = [
     id: 'process.image-contents',
     title: 'a container of a pulled image has the files of the image, and its writes affect no other container',
     requires: ['shell', 'logs', 'pullableImage'],
+    isCommon: true,
     async run({ images, output, harness }) {
       const image = await images.pullImage(harness.pullableImage ?? '');
       const run = (text: string) => output({ image, command: ['/bin/sh', '-c', text] });

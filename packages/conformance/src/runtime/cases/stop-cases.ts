@@ -7,6 +7,7 @@ export const stopCases: readonly RuntimeCase[] = [
   {
     id: 'stop.graceful',
     title: 'a process that exits on the stop signal ends long before the grace period',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       const begin = performance.now();
@@ -21,6 +22,7 @@ export const stopCases: readonly RuntimeCase[] = [
   {
     id: 'stop.kills-after-the-grace-period',
     title: 'a process that ignores the stop signal is killed after the grace period, not before',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const begin = performance.now();
@@ -34,6 +36,7 @@ export const stopCases: readonly RuntimeCase[] = [
   {
     id: 'stop.no-grace-kills-at-once',
     title: 'without a grace period it is killed immediately',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'run' });
       await runtime.stopContainer(id, { gracePeriodMs: 0 });
@@ -43,18 +46,20 @@ export const stopCases: readonly RuntimeCase[] = [
   {
     id: 'stop.is-idempotent',
     title: 'stopping a container that has ended, was never started, or was removed has no effect',
-    async run({ runtime, sandbox, create, started, waitFor }) {
+    isCommon: true,
+    async run({ runtime, commonSandbox, create, started, waitFor }) {
       const ended = await started({ kind: 'exit', code: 5 });
       await waitFor(ended, 'exited');
       await runtime.stopContainer(ended, { gracePeriodMs: 1000 });
       assert.equal((await runtime.containerStatus(ended)).exitCode, 5, 'the exit code is that of its own end');
-      await runtime.stopContainer(await create(await sandbox(), { kind: 'run' }), { gracePeriodMs: 1000 });
+      await runtime.stopContainer(await create(await commonSandbox(), { kind: 'run' }), { gracePeriodMs: 1000 });
       await runtime.stopContainer('no-such-container', { gracePeriodMs: 1000 });
     },
   },
   {
     id: 'stop.can-be-shortened',
     title: 'a second stop with a shorter grace period ends both',
+    isCommon: true,
     async run({ runtime, started }) {
       const id = await started({ kind: 'stubborn' });
       const begin = performance.now();
@@ -69,6 +74,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.handler-decides-the-exit-code',
     title: 'a process that handles the stop signal determines its exit code',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, script, scratch }) {
       const ready = join(await scratch(), 'ready');
       const id = await started(script(`trap 'exit 9' TERM; : > ${ready}; while :; do sleep 0.05; done`));
@@ -83,6 +89,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.signal-can-be-chosen',
     title: 'the stop signal is that of the configuration',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, script, scratch }) {
       const ready = join(await scratch(), 'ready');
       const text = `trap 'exit 4' TERM; trap 'exit 6' USR1; : > ${ready}; while :; do sleep 0.05; done`;
@@ -96,6 +103,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.ends-descendants',
     title: 'children and grandchildren end with the container, also those that ignore signals',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, script, scratch }) {
       const folder = await scratch();
       const stubborn =
@@ -115,6 +123,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.ends-what-left-the-session',
     title: 'a daemon in its own session ends with the container',
     requires: ['shell'],
+    isCommon: true,
     async run({ runtime, started, script, scratch }) {
       const file = join(await scratch(), 'daemon');
       const id = await started(script(`setsid sh -c 'while :; do sleep 0.05; echo x >> ${file}; done' & sleep 1000`));
@@ -129,6 +138,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.leftovers-end-with-the-first-process',
     title: 'background processes end with the first process',
     requires: ['shell'],
+    isCommon: true,
     async run({ started, waitFor, script, scratch }) {
       const file = join(await scratch(), 'left');
       const id = await started(
@@ -147,6 +157,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.own-signal',
     title: 'a process that was killed by a signal has exit code 128 + number and the name of the signal',
     requires: ['shell'],
+    isCommon: true,
     async run({ started, waitFor, script }) {
       const killed = await waitFor(await started(script('kill -KILL $$')), 'exited');
       assert.deepEqual([killed.exitCode, killed.signal, killed.reason], [137, 'SIGKILL', 'Error']);
@@ -158,6 +169,7 @@ export const stopCases: readonly RuntimeCase[] = [
     id: 'stop.out-of-memory',
     title: 'a process that exceeds its memory limit ends as OOMKilled',
     requires: ['shell', 'memoryLimits'],
+    isCommon: true,
     async run({ started, waitFor, script }) {
       const resources = { memoryLimitBytes: 32 * 1024 * 1024 };
       const id = await started(script('x=0123456789abcdef; while :; do x="$x$x"; done'), { resources });
