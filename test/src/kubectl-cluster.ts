@@ -69,32 +69,68 @@ function skipping(why: string): TestFn<KubectlContext> {
   return ((title: string) => anyTest.skip(`${title} (${why})`, () => {})) as unknown as TestFn<KubectlContext>;
 }
 
-/** AVA's test function with the servers of one test file, which start before its tests. */
-function testOn(servers: Servers): TestFn<KubectlContext> {
-  const command = findKubectl();
-  if (command === undefined) return skipping('no kubectl on this machine');
-  const cleanup = new Cleanup();
-  const test = anyTest as TestFn<KubectlContext>;
-  let context: KubectlContext;
-  test.before(async (t) => {
-    t.timeout(120_000);
+/** Servers that start when the first of their test files begins, and end with the last file of this process. */
+class Cluster {
+  readonly #command: string;
+  readonly #servers: Servers;
+  readonly #cleanup = new Cleanup();
+  #context: Promise<KubectlContext> | undefined;
+  #files = 0;
+
+  constructor(command: string, servers: Servers) {
+    this.#command = command;
+    this.#servers = servers;
+  }
+
+  /** AVA's test function for one more file. */
+  test(): TestFn<KubectlContext> {
+    const test = anyTest as TestFn<KubectlContext>;
+    let context: KubectlContext;
+    this.#files += 1;
+    test.before(async (t) => {
+      t.timeout(120_000);
+      this.#context ??= this.#start();
+      context = await this.#context;
+    });
+    test.beforeEach((t) => {
+      t.context = context;
+    });
+    test.after.always(async () => {
+      this.#files -= 1;
+      if (this.#files === 0) await this.#cleanup.run();
+    });
+    return test;
+  }
+
+  async #start(): Promise<KubectlContext> {
     const folder = await memoryDirectory();
-    cleanup.teardown(() => removeDirectory(folder));
-    const { server, kubeconfig } = await servers(folder, cleanup);
-    context = { server, folder, kubectl: new Kubectl(command, kubeconfig, folder) };
-  });
-  test.beforeEach((t) => {
-    t.context = context;
-  });
-  test.after.always(() => cleanup.run());
-  return test;
+    this.#cleanup.teardown(() => removeDirectory(folder));
+    const { server, kubeconfig } = await this.#servers(folder, this.#cleanup);
+    return { server, folder, kubectl: new Kubectl(this.#command, kubeconfig, folder) };
+  }
 }
 
+/** AVA's test function with servers for one test file alone. */
+function testOn(servers: Servers): TestFn<KubectlContext> {
+  const command = findKubectl();
+  return command === undefined ? skipping('no kubectl on this machine') : new Cluster(command, servers).test();
+}
+
+let shared: Cluster | undefined;
+
 /**
- * AVA's test function with a server on its default storage. Without a kubectl the tests are skipped visibly; in CI that
- * is an error.
+ * AVA's test function with a server on its default storage, which all files of this process have in common: what they
+ * leave behind must not affect other files. Without a kubectl the tests are skipped visibly; in CI that is an error.
  */
-export function kubectlTest({ args = [] }: { readonly args?: readonly string[] } = {}): TestFn<KubectlContext> {
+export function kubectlTest(): TestFn<KubectlContext> {
+  const command = findKubectl();
+  if (command === undefined) return skipping('no kubectl on this machine');
+  shared ??= new Cluster(command, (folder, cleanup) => oneServer(folder, [], cleanup));
+  return shared.test();
+}
+
+/** The same with a server of the file's own, which has these arguments. */
+export function kubectlTestWith(args: readonly string[]): TestFn<KubectlContext> {
   return testOn((folder, cleanup) => oneServer(folder, args, cleanup));
 }
 
@@ -114,8 +150,6 @@ export async function namespaceFor(kubectl: Kubectl, title: string): Promise<str
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 50)
     .replace(/^-+|-+$/g, '');
-  await kubectl.run(['create', '-f', '-'], {
-    input: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
-  });
+  await kubectl.post('/api/v1/namespaces', { metadata: { name } });
   return name;
 }

@@ -7,11 +7,16 @@ import {
   spawnSync,
 } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
+import { readKubeconfig } from './read-kubeconfig.ts';
 
 const works = (command: string): boolean =>
   spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
@@ -44,6 +49,7 @@ export class Kubectl {
   readonly #command: string;
   readonly #kubeconfig: string;
   readonly #home: string;
+  #access: ReturnType<typeof readKubeconfig> | undefined;
 
   constructor(command: string, kubeconfig: string, home: string) {
     this.#command = command;
@@ -80,9 +86,30 @@ export class Kubectl {
     return stdout;
   }
 
+  /** Creates objects in a namespace with one command; returns its stdout. */
+  create(namespace: string, ...objects: readonly (object | undefined)[]): Promise<string> {
+    const input = objects.map((object) => JSON.stringify(object)).join('\n');
+    return this.run(['create', '-n', namespace, '-f', '-'], { input });
+  }
+
   /** Runs one command with `-o json` and parses the answer. */
   async json<T = Record<string, unknown>>(args: readonly string[]): Promise<T> {
     return JSON.parse(await this.run([...args, '-o', 'json'])) as T;
+  }
+
+  /**
+   * Creates an object without a command, which would use many times the processor time of this request; returns the
+   * created one.
+   */
+  async post<T = Record<string, unknown>>(path: string, object: object): Promise<T> {
+    this.#access ??= readKubeconfig(this.#kubeconfig);
+    const { server, authority: ca, certificate: cert, key } = await this.#access;
+    const headers = { 'content-type': 'application/json' };
+    const sent = request(server + path, { method: 'POST', ca, cert, key, headers }).end(JSON.stringify(object));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const answer = await text(response);
+    if (response.statusCode !== 201) throw new Error(`POST ${path} ended with ${response.statusCode}\n${answer}`);
+    return JSON.parse(answer) as T;
   }
 
   /**
@@ -124,8 +151,8 @@ export class Kubectl {
   }
 
   #env(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
-    // Less garbage collection saves a quarter of the processor time of a command.
-    return cleanEnvironment({ GOGC: '400', HOME: this.#home, ...extra });
+    // Less garbage collection and no threads beside it save a third of the processor time of a command.
+    return cleanEnvironment({ GOGC: '400', GOMAXPROCS: '1', HOME: this.#home, ...extra });
   }
 }
 

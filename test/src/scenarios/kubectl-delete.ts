@@ -5,10 +5,9 @@ import { guestbookIn, manifestsOf } from '../manifests.ts';
 /** A Deployment and a ReplicaSet owned by it. */
 async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string): Promise<void> {
   const { kubectl } = t.context;
-  await kubectl.run(['create', '-n', namespace, '-f', '-'], {
-    input: JSON.stringify(manifestsOf('owner')['deployments.extensions']),
-  });
-  const uid = await kubectl.run(['get', 'deploy', 'owner', '-n', namespace, '-o', 'jsonpath={.metadata.uid}']);
+  const api = `/apis/extensions/v1beta1/namespaces/${namespace}`;
+  const owner = manifestsOf('owner')['deployments.extensions'] ?? {};
+  const { uid } = (await kubectl.post<{ metadata: { uid: string } }>(`${api}/deployments`, owner)).metadata;
   const child = {
     ...manifestsOf('owned')['replicasets.extensions'],
     metadata: {
@@ -18,7 +17,7 @@ async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string)
       ],
     },
   };
-  await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(child) });
+  await kubectl.post(`${api}/replicasets`, child);
 }
 
 /** What kubectl deletes, on any storage. */
@@ -27,9 +26,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
     test(`delete removes one of ${resource} and waits until it is gone`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `delete ${resource}`);
-      await kubectl.run(['create', '-n', namespace, '-f', '-'], {
-        input: JSON.stringify(manifestsOf('gone', namespace)[resource]),
-      });
+      await kubectl.create(namespace, manifestsOf('gone', namespace)[resource]);
       t.regex(await kubectl.run(['delete', resource, 'gone', '-n', namespace]), /deleted/);
       t.regex((await kubectl.try(['get', resource, 'gone', '-n', namespace])).stderr, /NotFound/);
       t.regex((await kubectl.try(['delete', resource, 'gone', '-n', namespace])).stderr, /NotFound/);
@@ -67,9 +64,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
   test('a kind with the default policy Orphan is deleted without an explicit policy', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], {
-      input: JSON.stringify(manifestsOf('plain')['deployments.extensions']),
-    });
+    await kubectl.create(namespace, manifestsOf('plain')['deployments.extensions']);
     await kubectl.run(['delete', '--raw', `/apis/extensions/v1beta1/namespaces/${namespace}/deployments/plain`]);
     await kubectl.run(['wait', '--for=delete', 'deploy/plain', '-n', namespace, '--timeout=20s']);
     t.pass();
@@ -84,7 +79,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
       metadata: { name: 'slow' },
       spec: { nodeName: 'node-1', containers: [{ name: 'a', image: 'a:1' }] },
     };
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(pod) });
+    await kubectl.create(namespace, pod);
     await kubectl.run(['delete', 'pod', 'slow', '-n', namespace, '--grace-period=40', '--wait=false']);
     const deleting = await kubectl.json<{
       metadata: { deletionTimestamp?: string; deletionGracePeriodSeconds?: number };
@@ -99,7 +94,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(held) });
+    await kubectl.create(namespace, held);
     await kubectl.run(['delete', 'cm', 'held', '-n', namespace, '--wait=false']);
     t.truthy(await kubectl.run(['get', 'cm', 'held', '-n', namespace, '-o', 'jsonpath={.metadata.deletionTimestamp}']));
     await kubectl.run([
@@ -118,11 +113,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
   test('delete -l removes matching objects and keeps the others', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
-    for (const name of ['red', 'blue']) {
-      await kubectl.run(['create', '-n', namespace, '-f', '-'], {
-        input: JSON.stringify(manifestsOf(name)['configmaps']),
-      });
-    }
+    await kubectl.create(namespace, ...['red', 'blue'].map((name) => manifestsOf(name)['configmaps']));
     await kubectl.run(['delete', 'cm', '-n', namespace, '-l', 'app=red']);
     t.is((await kubectl.run(['get', 'cm', '-n', namespace, '-l', 'app', '-o', 'name'])).trim(), 'configmap/blue');
   });
@@ -155,7 +146,7 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>, changedRes
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(held) });
+    await kubectl.create(namespace, held);
     await kubectl.run(['delete', 'ns', namespace, '--wait=false']);
     t.is(await kubectl.run(['get', 'ns', namespace, '-o', 'jsonpath={.status.phase}']), 'Terminating');
     const refused = await kubectl.try(['create', '-n', namespace, '-f', '-'], {

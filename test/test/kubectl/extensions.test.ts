@@ -105,6 +105,8 @@ test('kubectl uses an API that another server serves as if it were one of the cl
     },
   ])
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(object) });
+  // Commands of other files would find an API without a server.
+  t.teardown(() => kubectl.run(['delete', 'apiservice', 'v1.ops.example.com']));
   await kubectl.run(['wait', '--for=condition=Available', 'apiservice/v1.ops.example.com', '--timeout=60s']);
   t.regex(
     await kubectl.run(['get', 'apiservices']),

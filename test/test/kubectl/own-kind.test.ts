@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { kubectlTest } from '../../src/kubectl-cluster.ts';
+import { kubectlTestWith } from '../../src/kubectl-cluster.ts';
 
 const module = fileURLToPath(new URL('../../../../examples/own-kind/dist/src/backup.js', import.meta.url));
-const test = kubectlTest({ args: ['--kinds', module] });
+const test = kubectlTestWith(['--kinds', module]);
 
 const backup = (name: string, spec: Record<string, unknown>): { input: string } => ({
   input: JSON.stringify({ apiVersion: 'ops.example.com/v1', kind: 'Backup', metadata: { name }, spec }),

@@ -61,16 +61,10 @@ test('create namespace, dry runs on the server', async (t) => {
 test('drain lists pods as protobuf, sends delete options as protobuf, and waits until the pods are deleted', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, 'typed drain');
-  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'typed-drain' } };
-  await kubectl.run(['create', '-f', '-'], { input: JSON.stringify(node) });
+  await kubectl.post('/api/v1/nodes', { metadata: { name: 'typed-drain' } });
+  const spec = { nodeName: 'typed-drain', containers: [{ name: 'c', image: 'i' }] };
   for (const name of ['one', 'two']) {
-    const pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name },
-      spec: { nodeName: 'typed-drain', containers: [{ name: 'c', image: 'i' }] },
-    };
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(pod) });
+    await kubectl.post(`/api/v1/namespaces/${namespace}/pods`, { metadata: { name }, spec });
   }
   const drained = await kubectl.run([
     'drain',
@@ -82,8 +76,8 @@ test('drain lists pods as protobuf, sends delete options as protobuf, and waits 
   ]);
   t.regex(drained, /node\/typed-drain drained/);
   t.is((await kubectl.run(['get', 'pods', '-n', namespace, '-o', 'name'])).trim(), '');
-  const { spec } = await kubectl.json<{ spec: { unschedulable?: boolean } }>(['get', 'node', 'typed-drain']);
-  t.true(spec.unschedulable);
+  const node = await kubectl.json<{ spec: { unschedulable?: boolean } }>(['get', 'node', 'typed-drain']);
+  t.true(node.spec.unschedulable);
 });
 
 test('describe reads lists of events as protobuf', async (t) => {

@@ -237,13 +237,17 @@ test('set changes images, environments, resources, selectors and service account
 /** A deployment in the state that its controller creates: a replica set for each revision. */
 async function withHistory(kubectl: Kubectl, namespace: string): Promise<void> {
   const revision = 'deployment.kubernetes.io/revision';
-  await kubectl.run(['create', 'deployment', 'web', '--image=nginx:2', '-n', namespace]);
-  await kubectl.run(['annotate', 'deploy', 'web', `${revision}=2`, '-n', namespace]);
-  const { metadata } = await kubectl.json<Loaded>(['get', 'deploy', 'web', '-n', namespace]);
+  const api = `/apis/apps/v1/namespaces/${namespace}`;
+  const containers = [{ name: 'nginx', image: 'nginx:2' }];
+  const labels = { app: 'web' };
+  const { metadata } = await kubectl.post<Loaded>(`${api}/deployments`, {
+    metadata: { name: 'web', labels, annotations: { [revision]: '2' } },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+  });
   const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: metadata.uid, controller: true };
   for (const number of ['1', '2']) {
     const labels = { app: 'web', 'pod-template-hash': `hash${number}` };
-    const set = {
+    await kubectl.post(`${api}/replicasets`, {
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',
       metadata: {
@@ -257,8 +261,7 @@ async function withHistory(kubectl: Kubectl, namespace: string): Promise<void> {
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: { containers: [{ name: 'nginx', image: `nginx:${number}` }] } },
       },
-    };
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(set) });
+    });
   }
 }
 
@@ -376,9 +379,7 @@ test('nodes are cordoned, uncordoned, tainted, labelled and drained by eviction'
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
   const name = 'machine-typed';
-  await kubectl.run(['create', '-f', '-'], {
-    input: JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name } }),
-  });
+  await kubectl.post('/api/v1/nodes', { metadata: { name } });
   const node = () => kubectl.json<Loaded>(['get', 'node', name]);
   t.regex(await kubectl.run(['drain', name]), /drained/);
   t.true((await node()).spec['unschedulable']);
@@ -399,7 +400,7 @@ test('nodes are cordoned, uncordoned, tainted, labelled and drained by eviction'
     metadata: { name: 'one' },
     spec: { nodeName: name, containers: [{ name: 'c', image: 'i' }] },
   };
-  await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(pod) });
+  await kubectl.create(namespace, pod);
   const drained = await kubectl.run(['drain', name, '--force', '--grace-period=0', '--timeout=30s']);
   t.regex(drained, /pod\/one evicted/);
   t.regex((await kubectl.try(['get', 'pod', 'one', '-n', namespace])).stderr, /NotFound/);

@@ -10,6 +10,7 @@ const withKubectl = command === undefined ? test.skip : test.serial;
 
 interface Objects {
   readonly items: readonly {
+    readonly kind: string;
     readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> };
     readonly status?: { readonly phase?: string };
   }[];
@@ -99,8 +100,10 @@ withKubectl('kubectl rolls a Deployment out, back, pauses, resumes, restarts and
 
 withKubectl('each propagation policy of a delete has its effect on replica sets and pods', async (t) => {
   t.timeout(240_000);
-  const count = async (resource: string, name: string) => (await list(resource, '-l', `app=${name}`)).items.length;
-  const remaining = (name: string) => Promise.all([count('replicasets', name), count('pods', name)]);
+  const remaining = async (name: string) => {
+    const { items } = await list('replicasets,pods', '-l', `app=${name}`);
+    return ['ReplicaSet', 'Pod'].map((kind) => items.filter((item) => item.kind === kind).length);
+  };
   for (const [policy, sets, pods] of [
     ['background', 0, 0],
     ['foreground', 0, 0],
