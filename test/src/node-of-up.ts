@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '@keelson/testing';
 import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from './keelson-process.ts';
 import { Kubectl } from './kubectl.ts';
 
@@ -29,8 +28,10 @@ export async function startNodeOfUp(command: string, args: readonly string[] = [
   const folder = await temporaryDirectory();
   const server = await startKeelson(join(folder, 'data'), ['--log-level', 'warn', ...args], 'up');
   const kubectl = new Kubectl(command, server.kubeconfig, folder);
-  // The command fails as long as there is no node.
-  await eventually(() => kubectl.run(['wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=60s']), 60_000);
+  // `kubectl wait` fails as long as there is no node.
+  const nodes = kubectl.follow(['get', 'nodes', '--watch', '--no-headers']);
+  await nodes.waitFor(/ Ready /, 60_000);
+  await nodes.stop();
   return {
     server,
     kubectl,

@@ -8,7 +8,7 @@ import { eventually, startTestPlane } from '@keelson/testing';
 import test from 'ava';
 
 const binary = fileURLToPath(
-  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+  new URL('../../../../packages/keelson-agent/dist/bundle/keelson-agent.js', import.meta.url),
 );
 const waitMs = 30_000;
 

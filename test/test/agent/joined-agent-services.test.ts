@@ -13,7 +13,7 @@ import { createControlPlane, credentialsSigner, loadCredentials, writeKubeconfig
 import { scratchDirectory } from '../../src/agent-node.ts';
 
 const binary = fileURLToPath(
-  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+  new URL('../../../../packages/keelson-agent/dist/bundle/keelson-agent.js', import.meta.url),
 );
 const waitMs = 60_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;

@@ -14,7 +14,7 @@ import { scratchDirectory } from '../../src/agent-node.ts';
 
 const run = promisify(execFile);
 const binary = fileURLToPath(
-  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+  new URL('../../../../packages/keelson-agent/dist/bundle/keelson-agent.js', import.meta.url),
 );
 const missing = missingHere();
 const test = missing.length === 0 ? anyTest : anyTest.skip;
@@ -50,7 +50,17 @@ async function machine(t: ExecutionContext) {
 }
 
 const port = '18255';
-const readPods = `fetch('http://127.0.0.1:${port}/pods').then((a) => a.text(), () => '{}').then((text) => console.log(text))`;
+/** Prints the pods once two of them run. */
+const readPods = `
+  for (;;) {
+    const text = await fetch('http://127.0.0.1:${port}/pods').then((a) => a.text(), () => '{}');
+    const { items = [] } = JSON.parse(text);
+    if (items.length === 2 && items.every(({ status }) => status?.phase === 'Running')) {
+      console.log(text);
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }`;
 const knock = `require('net').connect(80, process.argv[1]).on('error', (error) => console.log(error.code))`;
 
 const manifest = (name: string) =>
@@ -126,12 +136,10 @@ test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the
     stderr += String(chunk);
   });
   const ended = new Promise((resolve) => agent.once('exit', resolve));
-  const pods = await eventually(async () => {
-    if (agent.exitCode !== null) throw new Error(stderr);
-    const { items = [] } = JSON.parse(await inside(process.execPath, '-e', readPods)) as { items?: Pod[] };
-    return items.length === 2 && items.every(({ status }) => status?.phase === 'Running') ? items : undefined;
-  }, waitMs).catch((error: unknown) => t.fail(`${String(error)} ${stderr}`));
-  if (!Array.isArray(pods)) return;
+  const asking = inside('timeout', '60', process.execPath, '--input-type=module', '-e', readPods).catch(() => '{}');
+  const answer = await Promise.race([asking, ended.then(() => '{}')]);
+  const { items: pods = [] } = JSON.parse(answer) as { items?: Pod[] };
+  t.is(pods.length, 2, stderr);
   const ips = pods.map(({ status }) => status?.podIP ?? '').sort();
   t.deepEqual(ips, ['10.55.0.2', '10.55.0.3']);
   for (const ip of ips)

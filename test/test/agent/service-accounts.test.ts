@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { buildGoTool } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';
 import test from 'ava';
-import { startKeelson } from '../../src/keelson-process.ts';
-import { findKubectl } from '../../src/kubectl.ts';
+import { removeDirectory, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
+import { findKubectl, Kubectl } from '../../src/kubectl.ts';
 import { runShells, startNodeOfUp } from '../../src/node-of-up.ts';
 
 const command = process.platform === 'linux' ? findKubectl() : undefined;
@@ -22,7 +22,6 @@ const whereMounted = (command !== undefined && process.getuid?.() === 0) || proc
 
 const javaScript = `${process.execPath} ${fileURLToPath(new URL('../../src/in-cluster-client.js', import.meta.url))}`;
 const user = 'system:serviceaccount:default:reader';
-const directory = '/var/run/secrets/kubernetes.io/serviceaccount';
 const waitMs = 60_000;
 
 whereMounted(
@@ -33,12 +32,13 @@ whereMounted(
     t.teardown(() => node.stop());
     const { kubectl, folder, server } = node;
     await kubectl.run(['create', 'serviceaccount', 'reader']);
-    const clients = { node: javaScript, ...(goProgram === undefined ? {} : { go: goProgram }) };
-    // Each container runs its client repeatedly, and provides the last complete output.
-    const shells = Object.entries(clients).map(([name, client]) => ({
-      name,
-      script: `while :; do cp ${directory}/token ${folder}/${name}.copy; mv ${folder}/${name}.copy ${folder}/token; ${client} > ${folder}/${name}.new 2>&1; mv ${folder}/${name}.new ${folder}/${name}; sleep 0.2; done`,
-    }));
+    const go = `${folder}/go`;
+    // Each client asks repeatedly, and its last complete output is in the file of its name.
+    const clients = {
+      node: `exec ${javaScript} ${folder}/node ${folder}/token`,
+      ...(goProgram && { go: `while :; do ${goProgram} > ${go}.new 2>&1; mv ${go}.new ${go}; sleep 0.2; done` }),
+    };
+    const shells = Object.entries(clients).map(([name, script]) => ({ name, script }));
     await runShells(kubectl, 'p', shells, { serviceAccountName: 'reader' });
     const shown = (name: string, second: RegExp) =>
       eventually(async () => {
@@ -96,14 +96,12 @@ const withKubectl = command === undefined ? test.skip : test;
 
 withKubectl('kubectl create token issues a token for an account, bound to an object on request', async (t) => {
   t.timeout(120_000);
-  const node = await startNodeOfUp(command ?? '', [
-    '--service-account-max-token-expiration',
-    '2h',
-    '--log-level',
-    'debug',
-  ]);
-  t.teardown(() => node.stop());
-  const { kubectl, folder } = node;
+  const folder = await temporaryDirectory();
+  t.teardown(() => removeDirectory(folder));
+  const options = ['--service-account-max-token-expiration', '2h', '--log-level', 'debug'];
+  const server = await startKeelson(join(folder, 'data'), options);
+  t.teardown(() => server.stop());
+  const kubectl = new Kubectl(command ?? '', server.kubeconfig, folder);
   const token = await kubectl.run(['create', 'token', 'default', '--audience=vault', '--duration=30m']);
   const claims = claimsOf(token);
   t.deepEqual(claims.aud, ['vault']);
@@ -114,7 +112,7 @@ withKubectl('kubectl create token issues a token for an account, bound to an obj
   const bound = (
     await kubectl.run(['create', 'token', 'default', '--bound-object-kind=Secret', '--bound-object-name=s'])
   ).trim();
-  const kubeconfig = JSON.parse(await readFile(node.server.kubeconfig, 'utf8')) as { users: unknown[] };
+  const kubeconfig = JSON.parse(await readFile(server.kubeconfig, 'utf8')) as { users: unknown[] };
   const config = join(folder, 'config');
   await writeFile(config, JSON.stringify({ ...kubeconfig, users: [{ name: 'admin', user: { token: bound } }] }));
   const whoami = () =>
@@ -122,7 +120,7 @@ withKubectl('kubectl create token issues a token for an account, bound to an obj
   t.is((await whoami()).stdout, 'system:serviceaccount:default:default');
   await kubectl.run(['delete', 'secret', 's']);
   t.regex((await whoami()).stderr, /Unauthorized|You must be logged in/);
-  const { stdout, stderr } = node.server.output();
+  const { stdout, stderr } = server.output();
   for (const secret of [token, bound])
     t.false((stdout + stderr).includes(secret.trim().split('.')[2] ?? ''), 'no log contains tokens');
 });

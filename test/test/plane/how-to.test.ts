@@ -1,10 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { cleanEnvironment, removeDirectory } from '../../src/keelson-process.ts';
+
+const endOfProgram = '--- end of program ---';
 
 for (const [name, least] of [
   ['embed', 5],
@@ -20,18 +22,24 @@ for (const [name, least] of [
     const text = await readFile(page, 'utf8');
     const programs = [...text.matchAll(/```js\n(.*?)```\n(?:\n```text\n(.*?)```)?/gs)];
     t.true(programs.length >= least);
+    // Beside this file, so that packages are found.
+    const fileOf = (i: number | 'all') => fileURLToPath(new URL(`${name}-${process.pid}-${i}.mjs`, import.meta.url));
     for (const [i, [, source = '', output]] of programs.entries()) {
       t.not(output, undefined, `program ${i} has a documented output`);
-      // Beside this file, so that packages are found.
-      const file = fileURLToPath(new URL(`${name}-${process.pid}-${i}.mjs`, import.meta.url));
-      t.teardown(() => removeDirectory(file));
-      await writeFile(file, source);
-      const { stdout } = await promisify(execFile)(process.execPath, [file], {
-        env: cleanEnvironment(),
-        timeout: 60_000,
-      });
-      t.is(stdout, output ?? '');
+      t.teardown(() => removeDirectory(fileOf(i)));
+      await writeFile(fileOf(i), source);
     }
+    // One process runs one program after the other, because loading the packages costs more than the programs.
+    t.teardown(() => removeDirectory(fileOf('all')));
+    const lines = programs.map(
+      (_, i) => `await import('./${basename(fileOf(i))}');\nconsole.log('${endOfProgram}');\n`,
+    );
+    await writeFile(fileOf('all'), lines.join(''));
+    const { stdout } = await promisify(execFile)(process.execPath, [fileOf('all')], {
+      env: cleanEnvironment(),
+      timeout: 100_000,
+    });
+    t.deepEqual(stdout.split(`${endOfProgram}\n`), [...programs.map(([, , output]) => output ?? ''), '']);
   });
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));

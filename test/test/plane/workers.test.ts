@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import { eventually } from '@keelson/testing';
+import test from 'ava';
 import { memoryDirectory, removeDirectory, runKeelson, startKeelson } from '../../src/keelson-process.ts';
 import { readKubeconfig } from '../../src/read-kubeconfig.ts';
 import type { RecordedSpan } from '../../src/record-spans.ts';
@@ -67,15 +68,38 @@ async function connections(url: string, kubeconfig: string) {
   };
 }
 
-async function started(t: ExecutionContext, args: readonly string[]) {
-  const data = await memoryDirectory();
-  t.teardown(() => removeDirectory(data));
+/** A server with workers, and clients of it. */
+async function started(data: string, args: readonly string[]) {
   const server = await startKeelson(data, ['--workers', '3', ...args]);
-  t.teardown(() => server.kill());
   const clients = await connections(server.url, server.kubeconfig);
-  t.teardown(() => clients.close());
-  return { data, server, ...clients };
+  return {
+    server,
+    ...clients,
+    close: async () => {
+      clients.close();
+      await server.kill();
+      await removeDirectory(data);
+    },
+  };
 }
+
+type Started = Awaited<ReturnType<typeof started>>;
+
+/** A server with an audit log, whose start costs more than a test: of all tests for which any storage is the same. */
+let shared: Started & { readonly auditLog: string };
+
+test.before(async () => {
+  const data = await memoryDirectory();
+  const [policy, auditLog] = [join(data, 'policy.yaml'), join(data, 'audit.log')];
+  await writeFile(
+    policy,
+    'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{ level: Metadata, verbs: [create] }]\n',
+  );
+  const args = ['--storage', 'memory:', '--audit-policy-file', policy, '--audit-log-path', auditLog];
+  shared = { ...(await started(data, args)), auditLog };
+});
+
+test.after.always(() => shared?.close());
 
 const path = '/api/v1/namespaces/default/configmaps';
 const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
@@ -83,7 +107,9 @@ const wide = 12;
 
 for (const storage of ['memory:', 'lmdb'] as const) {
   test(`${storage} with workers: a write is visible immediately on every connection, and metrics cover all workers`, async (t) => {
-    const { server, call } = await started(t, storage === 'lmdb' ? [] : ['--storage', storage]);
+    const own = storage === 'lmdb' ? await started(await memoryDirectory(), []) : undefined;
+    if (own !== undefined) t.teardown(own.close);
+    const { call } = own ?? shared;
     for (let i = 0; i < 20; i++) {
       const created = await call(i % wide, 'POST', path, configMap(`c-${i}`));
       t.is(created.code, 201, created.text);
@@ -107,12 +133,12 @@ for (const storage of ['memory:', 'lmdb'] as const) {
       gets.reduce((sum, [, , count]) => sum + Number(count), 0),
       20 * wide,
     );
-    t.is(await server.stop(), 0, server.output().stderr);
+    if (own !== undefined) t.is(await own.server.stop(), 0, own.server.output().stderr);
   });
 }
 
 test('a watch on one connection receives the writes of all others, in order', async (t) => {
-  const { server, call, events } = await started(t, ['--storage', 'memory:']);
+  const { call, events } = shared;
   const watched = events(100, `${path}?watch=1&resourceVersion=1`, 60, ({ name }) => name.startsWith('w-'));
   const revisions: string[] = [];
   for (let i = 0; i < 60; i++) {
@@ -123,7 +149,6 @@ test('a watch on one connection receives the writes of all others, in order', as
     (await watched).map(({ resourceVersion }) => resourceVersion),
     revisions,
   );
-  t.is(await server.stop(), 0, server.output().stderr);
 });
 
 test('requests to workers are spans of the traces of their clients, with the write to the store below them', async (t) => {
@@ -161,33 +186,32 @@ test('requests to workers are spans of the traces of their clients, with the wri
   }
 });
 
+/** Names with this prefix in the audit log. */
+const logged = async (prefix: string) =>
+  (await readFile(shared.auditLog, 'utf8'))
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => (JSON.parse(line) as { readonly objectRef: { readonly name: string } }).objectRef.name)
+    .filter((name) => name.startsWith(prefix))
+    .sort();
+
+const createOnAll = async (names: readonly string[]) => {
+  await Promise.all(names.map((name, i) => shared.call(i % wide, 'POST', path, configMap(name))));
+};
+
 test('all workers write one audit log', async (t) => {
-  const data = await memoryDirectory();
-  t.teardown(() => removeDirectory(data));
-  const policy = join(data, 'policy.yaml');
-  const log = join(data, 'audit.log');
-  await writeFile(
-    policy,
-    'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{ level: Metadata, verbs: [create] }]\n',
-  );
-  const { server, call } = await started(t, [
-    '--storage',
-    'memory:',
-    '--audit-policy-file',
-    policy,
-    '--audit-log-path',
-    log,
-  ]);
-  await Promise.all(Array.from({ length: 50 }, (_, i) => call(i % wide, 'POST', path, configMap(`a-${i}`))));
-  t.is(await server.stop(), 0, server.output().stderr);
-  const lines = (await readFile(log, 'utf8')).trim().split('\n');
-  const names = lines.map(
-    (line) => (JSON.parse(line) as { readonly objectRef: { readonly name: string } }).objectRef.name,
-  );
-  t.deepEqual(
-    names.filter((name) => name.startsWith('a-')).sort(),
-    Array.from({ length: 50 }, (_, i) => `a-${i}`).sort(),
-  );
+  const names = Array.from({ length: 50 }, (_, i) => `a-${i}`).sort();
+  await createOnAll(names);
+  // The log is written in batches.
+  await eventually(async () => (await logged('a-')).length >= names.length, 60_000);
+  t.deepEqual(await logged('a-'), names);
+});
+
+test.after('a server with workers ends with exit code 0, and its audit log has the last requests', async (t) => {
+  const names = Array.from({ length: wide }, (_, i) => `z-${i}`).sort();
+  await createOnAll(names);
+  t.is(await shared.server.stop(), 0, shared.server.output().stderr);
+  t.deepEqual(await logged('z-'), names);
 });
 
 for (const [title, args, message] of [
