@@ -31,7 +31,7 @@ const longest = [
 const rank = (file) => {
   const index = longest.findIndex((name) => file.endsWith(name));
   if (index !== -1) return index;
-  return file.includes('/dist/groups/') ? longest.length : longest.length + 1;
+  return file.includes('/dist/groups') ? longest.length : longest.length + 1;
 };
 
 /**
@@ -46,14 +46,12 @@ const nightly = [
 ];
 
 const core = 'packages/core';
-const allTests = [
-  '{packages,adapters,examples}/*/dist/test/**/*.test.js',
-  'test/dist/**/*.test.js',
-  'benchmarks/dist/test/**/*.test.js',
-];
-/** Creates the groups of these workspaces; returns the patterns that exclude their members. */
-const grouped = (isIncluded) =>
-  writeGroups(import.meta.dirname, isIncluded, [...longest, ...nightly]).map((file) => `!${file}`);
+const allTests = ['{packages,adapters,examples}/*/dist/test/**/*.test.js', '{test,benchmarks}/dist/test/**/*.test.js'];
+/** Creates the groups of these workspaces; returns patterns that add the groups and exclude their members. */
+function grouped(folder, isIncluded) {
+  const members = writeGroups(import.meta.dirname, folder, isIncluded, [...longest, ...nightly]);
+  return [`${folder}/*.test.js`, ...members.map((file) => `!${file}`)];
+}
 const modules = ['--conditions=keelson-modules'];
 /**
  * V8 optimises a function later than by default: most test processes end before the optimised code has saved the
@@ -64,7 +62,10 @@ const optimiseLater = process.versions.node.startsWith('20.') ? ['--interrupt-bu
 const parts = {
   // Tests of core import single modules of it, and packages that import core: both must load the same classes.
   modules: () => ({
-    files: [`${core}/dist/{test,groups}/**/*.test.js`, ...grouped((workspace) => workspace === core)],
+    files: [
+      `${core}/dist/test/**/*.test.js`,
+      ...grouped('test/dist/groups-of-core', (workspace) => workspace === core),
+    ],
     concurrency: 1,
     nodeArguments: [...modules, ...optimiseLater],
   }),
@@ -72,10 +73,9 @@ const parts = {
   bundles: () => ({
     files: [
       ...allTests,
-      '{packages,adapters}/*/dist/groups/*.test.js',
       `!${core}/**`,
       ...nightly.map((file) => `!${file}`),
-      ...grouped((workspace) => workspace !== core),
+      ...grouped('test/dist/groups', (workspace) => workspace !== core),
     ],
     // More than continuous integration has cores (two): on average a file uses a third of one, and waits for daemons,
     // disks and grace periods for the rest of its time.

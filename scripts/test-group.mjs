@@ -91,7 +91,7 @@ function runFileByFile() {
   };
 }
 
-if (refs.runnerChain.meta.file.includes('/dist/groups/')) {
+if (refs.runnerChain.meta.file.includes('/dist/groups')) {
   runFileByFile();
   refs.runnerChain = inFile(refs.runnerChain);
 }

@@ -20,9 +20,9 @@ async function runGroup(t: ExecutionContext, files: Readonly<Record<string, stri
   await writeFile(
     join(project, 'ava.config.js'),
     `import { writeGroups } from ${JSON.stringify(join(root, 'scripts/test-groups.mjs'))};
-    const members = writeGroups(import.meta.dirname, (workspace) => workspace === 'packages/client', []);
+    const members = writeGroups(import.meta.dirname, 'dist/groups', (workspace) => workspace === 'packages/client', []);
     export default {
-      files: ['packages/*/dist/**/*.test.js', ...members.map((file) => '!' + file)],
+      files: ['**/*.test.js', ...members.map((file) => '!' + file)],
       require: [${JSON.stringify(join(root, 'scripts/test-file.mjs'))}],
       workerThreads: false,
     };`,
@@ -71,7 +71,11 @@ test('the hooks of a file in a group apply to its tests alone, and one file runs
       test('without context', (t) => { record('test'); t.deepEqual(t.context, {}); });`,
   });
   t.true(passed);
-  t.deepEqual(results, ['ok: group/one › concurrent', 'ok: group/one › serial', 'ok: group/two › without context']);
+  t.deepEqual(results, [
+    'ok: packages/client/group/one › concurrent',
+    'ok: packages/client/group/one › serial',
+    'ok: packages/client/group/two › without context',
+  ]);
   t.deepEqual(records, [
     'one before',
     'one beforeEach',
@@ -101,6 +105,10 @@ test('a failed hook of a file in a group fails the run, and the tests of other f
       test('of two', (t) => { record('test'); t.pass(); });`,
   });
   t.false(passed);
-  t.deepEqual(results, ['not ok: group/one › hook', 'not ok: group/two › hook', 'ok: group/two › of two']);
+  t.deepEqual(results, [
+    'not ok: packages/client/group/one › hook',
+    'not ok: packages/client/group/two › hook',
+    'ok: packages/client/group/two › of two',
+  ]);
   t.deepEqual(records, ['one cleaned', 'two test']);
 });
