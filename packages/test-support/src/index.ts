@@ -1,3 +1,4 @@
+export { cachedFolder } from './cached-folder.ts';
 export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { describeDelays, rounds } from './fault-rounds.ts';

@@ -1,14 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-
-/** Tests that run as root start servers as another user, who cannot enter the home of root. */
-const cacheFolder =
-  process.getuid?.() === 0
-    ? '/var/cache/keelson-test'
-    : join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
+import { cachedFolder } from './cached-folder.ts';
 
 /**
  * Downloads a package of the npm registry once per machine and unpacks it, without its dependencies and without running
@@ -25,24 +19,16 @@ export function unpackNpmPackage(
   integrity: string,
   prepare: (folder: string) => void = () => {},
 ): string | undefined {
-  const target = join(cacheFolder, `${name.replace(/[^a-z0-9]+/gi, '-')}-${version}`);
-  if (existsSync(target)) return target;
-  // Test files may unpack the same package at the same time, so that the complete folder is moved to its name.
-  const unfinished = `${target}.${process.pid}-${Date.now()}`;
-  mkdirSync(unfinished, { recursive: true });
-  try {
-    const archive = pack(`${name}@${version}`, unfinished);
-    if (archive === undefined) return undefined;
+  return cachedFolder(`${name.replace(/[^a-z0-9]+/gi, '-')}-${version}`, (folder) => {
+    const archive = pack(`${name}@${version}`, folder);
+    if (archive === undefined) return false;
     const digest = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
     if (digest !== integrity) throw new Error(`${name}@${version} has the digest ${digest} instead of ${integrity}`);
-    execFileSync('tar', ['-xzf', archive, '-C', unfinished], { stdio: 'ignore' });
-    const unpacked = join(unfinished, 'package');
-    prepare(unpacked);
-    if (!existsSync(target)) renameSync(unpacked, target);
-    return target;
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
-  }
+    execFileSync('tar', ['-xzf', archive, '-C', folder, '--strip-components=1'], { stdio: 'ignore' });
+    rmSync(archive);
+    prepare(folder);
+    return true;
+  });
 }
 
 function pack(spec: string, folder: string): string | undefined {
