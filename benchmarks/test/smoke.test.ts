@@ -14,17 +14,12 @@ const tiny = ['--rounds', '1', '--slice', '40', '--objects', '50', '--watchers',
 /** One scenario of each arrangement of servers, load and agents. The nightly run (`KEELSON_TEST_FULL=1`) has all. */
 const few = [
   'create',
-  'list 500',
-  'get protobuf',
-  'access control plain: roles',
   'watch TLS',
   'get beside list and watches',
   'memory per object',
   'plane in the test process',
   'start to first GET',
-  'schedule with rules',
   'agent: exit to status',
-  'agent: manifest to container',
 ];
 const chosen = process.env['KEELSON_TEST_FULL'] === '1' ? scenarios.map(({ name }) => name) : few;
 
