@@ -35,12 +35,14 @@ const rank = (file) => {
 };
 
 /**
- * Files of the nightly run alone, and of a run that names them: kubectl works in the same way on every storage, and the
- * agent on every runtime (ADR 51).
+ * Files of the nightly run alone, and of a run that names them: kubectl and other clients work in the same way on every
+ * storage, and the agent on every runtime (ADR 51).
  */
 const nightly = [
   'test/dist/test/agent/same-pods-on-engine.test.js',
   'test/dist/test/agent/same-pods-on-oci.test.js',
+  'test/dist/test/client/contract-etcd.test.js',
+  'test/dist/test/client/contract-postgres.test.js',
   'test/dist/test/kubectl/on-etcd.test.js',
   'test/dist/test/kubectl/on-postgres.test.js',
 ];
