@@ -6,8 +6,8 @@ import { resourceStorageCases } from './resource-storage-suite.ts';
 
 /**
  * Cases of `ResourceStorage` whose outcome cannot depend on the adapter: they are about bytes, selectors, decisions,
- * events, shared work and injected faults above the `Store` contract, whose invariants every adapter proves by the suite
- * of stores.
+ * events, shared work and injected faults above the `Store` contract, whose invariants every adapter proves by its
+ * suite.
  */
 const aboveStores = [
   'create.aborted',
