@@ -146,7 +146,7 @@ function expectEqual(found, wanted, what) {
   const different = wanted.filter((object, i) => !isDeepStrictEqual(object, found[i]));
   if (different.length === 0 && found.length === wanted.length) return;
   const lines = different.map((object) => `${shown(object)}\n  is now ${shown(found[wanted.indexOf(object)])}`);
-  throw new Error(`${what}: ${wanted.length} objects were ${found.length} afterwards\n${lines.join('\n')}`);
+  throw new Error(`${what}: there were ${wanted.length} objects before and ${found.length} after\n${lines.join('\n')}`);
 }
 
 async function expectRemains(before, wanted, what) {

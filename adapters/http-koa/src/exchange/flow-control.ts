@@ -129,7 +129,7 @@ export class FlowControl {
   readonly #metrics: HttpMetrics;
   readonly #levels = new Map<string, Level>();
   readonly #schemas: readonly FlowSchema[];
-  /** Schemas by user object: the user of a connection is the same object for every request. */
+  /** Flow schemas by user object: the user of a connection is the same object for every request. */
   readonly #schemasOf = new WeakMap<UserInfo, readonly FlowSchema[]>();
   readonly #counts = { read: 0, mutate: 0, watch: 0, connect: 0 };
   readonly #perUser = { watch: new Map<string, number>(), connect: new Map<string, number>() };

@@ -97,7 +97,7 @@ function forwardedLog(forward: (lines: Uint8Array<ArrayBuffer>) => void): AuditS
       lines.push(eventBytes(event));
       bytes += event.byteLength + 1;
       if (bytes >= collectBytes) flush();
-      // Not injected: only determines how many lines are one message.
+      // Not injected: the delay only determines how many lines are one message.
       else timer ??= setTimeout(flush, collectMs);
       return true;
     },
