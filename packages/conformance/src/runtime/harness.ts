@@ -49,6 +49,8 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   readonly concurrency?: number;
   /** Pods that the load cases start concurrently, for runtimes whose containers cost much; default 30. */
   readonly loadPods?: number;
+  /** Lines of the case about a log that is complete at the exit, for engines that lose output; default 20,000. */
+  readonly logLines?: number;
   /** Opens an engine without sandboxes that can run {@link program} without further preparation. */
   open(): Promise<O>;
   /**

@@ -53,11 +53,12 @@ export const logCases: readonly RuntimeCase[] = [
     title: 'when the container is reported as exited, the log contains all its output, in order',
     requires: ['shell', 'logs'],
     isCommon: true,
-    async run({ output, script }) {
+    async run({ harness, output, script }) {
+      const count = harness.logLines ?? 20_000;
       const { stdout } = await output(
-        script('i=0; while [ $i -lt 20000 ]; do echo "line $i of the output"; i=$((i+1)); done'),
+        script(`i=0; while [ $i -lt ${count} ]; do echo "line $i of the output"; i=$((i+1)); done`),
       );
-      const expected = Array.from({ length: 20_000 }, (_, index) => `line ${index} of the output\n`).join('');
+      const expected = Array.from({ length: count }, (_, index) => `line ${index} of the output\n`).join('');
       assert(stdout === expected, `${stdout.length} bytes of ${expected.length}`);
     },
   },
