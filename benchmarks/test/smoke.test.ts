@@ -21,7 +21,10 @@ const few = [
   'start to first GET',
   'agent: exit to status',
 ];
-const chosen = process.env['KEELSON_TEST_FULL'] === '1' ? scenarios.map(({ name }) => name) : few;
+const isFull = process.env['KEELSON_TEST_FULL'] === '1';
+const chosen = isFull ? scenarios.map(({ name }) => name) : few;
+/** Of the scenarios beside other servers: requests, and a watch. */
+const chosenPeers = isFull ? [] : ['--scenarios', 'get HTTP/1.1,put HTTP/2,watch HTTP/2'];
 
 test(`${chosen.length} of ${scenarios.length} scenarios run and return figures`, async (t) => {
   t.timeout(300_000);
@@ -44,10 +47,10 @@ test(`${chosen.length} of ${scenarios.length} scenarios run and return figures`,
   for (const name of chosen) t.true(report.includes(`| ${name} |`), name);
 });
 
-test('every scenario beside other servers returns figures over both versions of HTTP', async (t) => {
+test('scenarios beside other servers return figures over both versions of HTTP', async (t) => {
   t.timeout(120_000);
   const sizes = ['--rounds', '1', '--slice', '40', '--objects', '300', '--watchers', '20', '--events', '4'];
-  const options = parseOptions(['--peers', '--adapters', 'memory', ...sizes], '');
+  const options = parseOptions(['--peers', '--adapters', 'memory', ...chosenPeers, ...sizes], '');
   const figures = await runPeers(options, () => {});
   t.deepEqual(
     figures.rows.filter(({ server }) => !(server > 0)).map(({ scenario: name, failed }) => `${name}: ${failed}`),
