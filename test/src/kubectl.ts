@@ -151,8 +151,8 @@ export class Kubectl {
   }
 
   #env(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
-    // Less garbage collection and no threads beside it save a third of the processor time of a command.
-    return cleanEnvironment({ GOGC: '400', GOMAXPROCS: '1', HOME: this.#home, ...extra });
+    // One thread saves a sixth of the processor time of a command.
+    return cleanEnvironment({ GOMAXPROCS: '1', HOME: this.#home, ...extra });
   }
 }
 
