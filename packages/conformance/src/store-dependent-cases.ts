@@ -5,97 +5,42 @@ import type { ResourceStorageCase } from './resource-storage/harness.ts';
 import { resourceStorageCases } from './resource-storage-suite.ts';
 
 /**
- * Cases of `ResourceStorage` whose outcome cannot depend on the adapter: they are about bytes, selectors, decisions,
- * events, shared work and injected faults above the `Store` contract, whose invariants every adapter proves by its
- * suite.
+ * Cases of `ResourceStorage` whose outcome depends on what the store does: writes of others, read points, history,
+ * compaction and large values. The others are about code above the `Store` contract, whose invariants every adapter
+ * proves by its suite.
  */
-const aboveStores = [
-  'create.aborted',
-  'create.empty-metadata',
-  'create.hostile-names',
-  'create.key-checked',
-  'create.not-an-object',
-  'create.outcome-unknown',
-  'create.unavailable',
-  'update.aborted',
-  'update.error-final',
-  'update.in-turn',
-  'update.keep',
-  'update.no-op',
-  'update.no-op-length',
-  'update.not-an-object',
-  'update.outcome-unknown',
-  'update.stale-acceptance',
-  'update.stale-error',
-  'update.stale-missing',
-  'update.stale-no-op',
-  'delete.corrupt',
-  'delete.same-final-state',
-  'delete.stale-suggestion',
-  'get.aborted',
-  'get.corrupt',
-  'get.own-copy',
-  'list.any-grows',
-  'list.bytes',
-  'list.corrupt',
-  'list.empty',
-  'list.exact-selector',
-  'list.namespace-counts',
-  'list.one-key',
-  'list.representation',
-  'list.same-value-again',
-  'list.selector',
-  'page.namespace',
-  'page.no-match',
-  'page.rare',
-  'page.remaining',
-  'page.selector',
-  'state.any',
-  'state.bookmark-form',
-  'state.end-bookmark',
-  'state.fresh',
-  'state.name',
-  'state.namespace',
-  'state.position',
-  'state.selector',
-  'bookmark.wakes',
-  'watch.abort',
-  'watch.callback-reader',
-  'watch.close',
-  'watch.close-waiting-iteration',
-  'watch.cluster-scoped',
-  'watch.corrupt',
-  'watch.frames',
-  'watch.idle-neighbours',
-  'watch.iterate',
-  'watch.many-selectors',
-  'watch.name',
-  'watch.namespace',
-  'watch.readable',
-  'watch.selector-transitions',
-  'watch.slow-reader',
-  'watch.stop',
-  'watch.types',
-  'cache.broken-stream',
-  'cache.coalesced-probes',
-  'cache.compacted-feed',
-  'cache.compacted-feed-behind-own-writes',
-  'cache.compacted-feed-spares-the-unharmed',
-  'cache.epoch',
-  'cache.lagging-feed',
-  'cache.probe-after-request',
-  'cache.reads-from-memory',
-  'cache.shared-object',
-  'cache.unreachable-store',
-  'window.history-ahead',
-  'window.history-fails',
-  'window.many-states',
-  'window.slow-watcher',
-  'model.compare-narrow',
+const storageCasesOfStores = [
+  'create.large',
+  'create.race',
+  'update.contention',
+  'delete.race',
+  'get.exact',
+  'get.others-write',
+  'list.after-churn',
+  'list.big-objects',
+  'list.exact',
+  'list.others-write',
+  'list.stays-a-snapshot',
+  'page.compacted',
+  'page.snapshot',
+  'page.quiet-kind',
+  'bookmark.quiet-kind',
+  'bookmark.resume',
+  'watch.compacted',
+  'watch.from-the-past',
+  'watch.others-write',
+  'cache.load-overtaken',
+  'cache.load-under-writes',
+  'window.exact-outside',
+  'window.outlives-compaction',
+  'window.restart',
+  'model.compare',
+  'model.informer',
+  'model.linear',
 ];
 
 /** Cases of clients whose outcome depends on what the store does: conflicts, read points, history and large values. */
-const ofStores = [
+const clientCasesOfStores = [
   'create.answers-the-stored-object',
   'create.any-text',
   'create.existing-name',
@@ -132,12 +77,11 @@ function select<C extends { readonly id: string }>(cases: readonly C[], ids: rea
   return selected;
 }
 
-const independent = select(resourceStorageCases, aboveStores);
-
 /** The cases of {@link resourceStorageCases} whose outcome may depend on the storage adapter. */
-export const storeDependentResourceStorageCases: readonly ResourceStorageCase[] = resourceStorageCases.filter(
-  (resourceCase) => !independent.includes(resourceCase),
+export const storeDependentResourceStorageCases: readonly ResourceStorageCase[] = select(
+  resourceStorageCases,
+  storageCasesOfStores,
 );
 
 /** The cases of {@link clientCases} whose outcome may depend on the storage adapter. */
-export const storeDependentClientCases: readonly ClientCase[] = select(clientCases, ofStores);
+export const storeDependentClientCases: readonly ClientCase[] = select(clientCases, clientCasesOfStores);

@@ -5,8 +5,8 @@ import { FaultServer } from '../../src/faults/fault-server.ts';
 import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
 for (const [title, workers, kills] of [
-  ['the server', 0, faults(4, 200)],
-  ['the server with workers', 2, faults(3, 200)],
+  ['the server', 0, faults(3, 200)],
+  ['the server with workers', 2, faults(2, 200)],
 ] as const)
   test(`kill -9 of ${title} at ${kills} random points under load: no lost write, no repeated revision, no incomplete watch`, async (t) => {
     t.timeout(120_000 + kills * 10_000);
