@@ -1,7 +1,7 @@
 // Puts test files into one process where that makes no difference to them (ADR 50), because a process costs more than
 // most of them. Each group is an entry that imports them; scripts/test-group.mjs runs one file after the other.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 
 /**
  * What a file contains that needs a process of its own: `await` outside of a function (the runner wants all tests to be
@@ -66,7 +66,7 @@ export function writeGroups(root, folder, isIncluded, alone) {
   mkdirSync(join(root, folder), { recursive: true });
   const workspaces = workspacesOf(root)
     .filter(isIncluded)
-    .map((workspace) => ({ name: basename(workspace), files: filesOf(root, workspace, alone) }));
+    .map((workspace) => ({ name: workspace.replace('/', '-'), files: filesOf(root, workspace, alone) }));
   const singleFiles = workspaces.filter(({ files }) => files.length === 1).flatMap(({ files }) => files);
   const groups = [...workspaces, { name: 'workspaces', files: singleFiles }]
     .filter(({ files }) => files.length > 1)
