@@ -21,6 +21,7 @@ const longest = [
   'test/dist/test/faults/kept-connections.test.js',
   'adapters/storage-etcd3/dist/test/faults.test.js',
   'test/dist/test/faults/network.test.js',
+  'test/dist/test/faults/etcd-cluster.test.js',
   'adapters/runtime-process/dist/test/unprivileged.test.js',
   'adapters/runtime-oci/dist/test/conformance.test.js',
   'test/dist/test/packages/install.test.js',

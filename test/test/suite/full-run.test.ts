@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { clientCases, storeDependentClientCases, storeDependentResourceStorageCases } from '@keelson/conformance';
 import test, { type TestFn } from 'ava';
 import type { KubectlContext } from '../../src/kubectl-cluster.ts';
@@ -145,4 +146,24 @@ test('KEELSON_TEST_FULL adds exactly these cases of clients on LMDB', (t) => {
     'watch.time-out',
     'watch.twice',
   ]);
+});
+
+test('the nightly run has every file that npm test leaves to it', async (t) => {
+  const read = (name: string) => readFile(new URL(`../../../../${name}`, import.meta.url), 'utf8');
+  const [, list = ''] = /const nightly = \[(.*?)\];/s.exec(await read('ava.config.js')) ?? [];
+  const left = [...list.matchAll(/'(.+?)'/g)].map(([, file = '']) => file);
+  t.true(left.length > 0);
+  const { nightly } = (JSON.parse(await read('package.json')) as { scripts: { nightly: string } }).scripts;
+  const inFull = /KEELSON_TEST_FULL=1 ava (.*?) &&/.exec(nightly)?.[1]?.match(/[^ ']+\.test\.js/g) ?? [];
+  // The form of patterns that the script uses: `*` and `{one,other}`.
+  const patterns = inFull.map(
+    (pattern) =>
+      new RegExp(
+        `^${pattern.replaceAll('*', '[^/]*').replace(/\{(.*?)\}/g, (_, names: string) => `(${names.replaceAll(',', '|')})`)}$`,
+      ),
+  );
+  t.deepEqual(
+    left.filter((file) => !patterns.some((pattern) => pattern.test(file))),
+    [],
+  );
 });
