@@ -11,7 +11,7 @@ import type { Scenario } from '../src/scenarios/scenario.ts';
 
 const tiny = ['--rounds', '1', '--slice', '40', '--objects', '50', '--watchers', '10', '--events', '4'];
 
-/** One scenario of each arrangement of servers, load and agents. The nightly run (`KEELSON_TEST_FULL=1`) has all. */
+/** Scenarios that differ most in their servers, load and agents. The nightly run (`KEELSON_TEST_FULL=1`) has all. */
 const few = [
   'create',
   'watch TLS',

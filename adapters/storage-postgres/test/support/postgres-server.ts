@@ -147,13 +147,13 @@ interface RunOptions {
 
 /** The data of a cluster that was never started. `initdb` needs half a second of processor time, a copy a tenth. */
 function newCluster(bin: string, run: RunOptions): string {
-  const initdb = join(bin, 'initdb');
   const { mtimeMs, size } = statSync(join(bin, 'postgres'));
-  const key = createHash('sha256').update(`${bin} ${mtimeMs} ${size} ${run.uid}`).digest('hex').slice(0, 16);
+  const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'];
+  const source = [bin, mtimeMs, size, run.uid, ...options].join(' ');
+  const key = createHash('sha256').update(source).digest('hex').slice(0, 16);
   const folder = cachedFolder(`postgres-cluster-${key}`, (empty) => {
     if (run.uid !== undefined && run.gid !== undefined) chownSync(empty, run.uid, run.gid);
-    const args = ['-D', empty, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'];
-    execFileSync(initdb, args, { ...run, cwd: empty, stdio: 'pipe' });
+    execFileSync(join(bin, 'initdb'), ['-D', empty, ...options], { ...run, cwd: empty, stdio: 'pipe' });
     return true;
   });
   return folder as string;

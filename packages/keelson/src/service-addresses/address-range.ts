@@ -98,7 +98,7 @@ export function parsePortRange(text: string, option: string): NumberRange {
 
 /** The usual text of an address, by which it is compared. */
 export function canonicalAddress(address: string): string {
-  return !isIP(address) ? address : addressText(numberOf(address), familyOf(address));
+  return isIP(address) ? addressText(numberOf(address), familyOf(address)) : address;
 }
 
 function numberOf(address: string): bigint {

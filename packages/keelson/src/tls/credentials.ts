@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import type { AlternativeNames, KeyPair } from '@keelson/certificates';
 import type { CertificateSigner } from '@keelson/controllers';
+import { isIP } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
 import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core/runtime';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
@@ -117,10 +117,9 @@ function namesFor(hosts: readonly string[]): AlternativeNames {
   const dns = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
   const ips = ['127.0.0.1', '::1'];
   const further = [...new Set(hosts)].filter((host) => ![...dns, ...ips, '0.0.0.0', '::'].includes(host));
-  const isAddress = (host: string) => isIPv4(host) || host.includes(':');
   return {
-    dns: [...dns, ...further.filter((host) => !isAddress(host))],
-    ips: [...ips, ...further.filter(isAddress)],
+    dns: [...dns, ...further.filter((host) => !isIP(host))],
+    ips: [...ips, ...further.filter(isIP)],
   };
 }
 
