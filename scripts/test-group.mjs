@@ -1,6 +1,7 @@
 // Loaded into the process of every test file before AVA's `test`. In the process of a group (scripts/test-groups.mjs)
 // each title begins with the file of the test. A file starts when all tests and hooks of the file before have ended,
 // and its hooks apply to its tests alone, so that it runs as in a process of its own.
+import { pathToFileURL } from 'node:url';
 import ContextRef from '../node_modules/ava/lib/context-ref.js';
 import Runner from '../node_modules/ava/lib/runner.js';
 import { refs } from '../node_modules/ava/lib/worker/state.cjs';
@@ -8,22 +9,43 @@ import { refs } from '../node_modules/ava/lib/worker/state.cjs';
 const separator = ' › ';
 const fileOf = ({ title }) => title.split(separator, 1)[0];
 
+/** The file that is being imported. */
+let currentFile = '';
+/** Declarations of tests and hooks of all files. */
+const declarations = [];
+
 /** Function `test` of AVA, and its properties such as `serial` and `before`, with titles that begin with the file. */
 function inFile(chain) {
   return new Proxy(chain, {
     apply(target, self, args) {
-      const file = globalThis.keelsonTestFile.replace(/\.test\.js$/, '');
+      const file = currentFile;
       const [title = 'hook', implementation, ...values] = typeof args[0] === 'string' ? args : [undefined, ...args];
-      // A macro can have a function that makes the title.
-      const whole = `${file}${separator}${implementation?.title?.(title, ...values) ?? title}`;
-      return Reflect.apply(target, self, [whole, implementation?.exec ?? implementation, ...values]);
+      declarations.push(() => {
+        // A macro can have a function that makes the title.
+        const whole = `${file}${separator}${implementation?.title?.(title, ...values) ?? title}`;
+        Reflect.apply(target, self, [whole, implementation?.exec ?? implementation, ...values]);
+      });
     },
     get(target, name) {
       if (name === 'macro' || name === 'meta') return target[name];
-      if (name === 'only') throw new Error(`${globalThis.keelsonTestFile} uses test.only`);
+      if (name === 'only') throw new Error(`${currentFile} uses test.only`);
       return typeof target[name] === 'function' ? inFile(target[name]) : target[name];
     },
   });
+}
+
+/**
+ * Imports the files of a group, one after the other, and then declares their tests at once, because the runner starts
+ * with the first one: a file may wait before it declares tests.
+ *
+ * @param files by the names that their titles begin with, absolute paths
+ */
+export async function importGroup(files) {
+  for (const [name, path] of Object.entries(files)) {
+    currentFile = name;
+    await import(pathToFileURL(path).href);
+  }
+  for (const declare of declarations) declare();
 }
 
 const { start, runTest, runHooks } = Runner.prototype;

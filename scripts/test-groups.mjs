@@ -1,15 +1,14 @@
 // Puts test files into one process where that makes no difference to them (ADR 50), because a process costs more than
-// most of them. Each group is an entry that imports them; scripts/test-group.mjs runs one file after the other.
+// most of them. Each group is an entry that names them; scripts/test-group.mjs runs one file after the other.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 
 /**
- * What a file contains that needs a process of its own: `await` outside of a function (the runner wants all tests to be
- * declared at once), state of the process, processor time or memory of the process, a comment that asks for it.
+ * What a file contains that needs a process of its own: state of the process, processor time or memory of the process,
+ * a comment that asks for it.
  */
 const needsOwnProcess = [
-  /^(?!.*\basync\b)\S.*\bawait\b/m,
-  /process\.(?:chdir|umask|on|once|off|emit|exitCode|env(?:\.\w+|\[[^\]]*\]) =)|globalThis/,
+  /process\.(?:chdir|umask|on|once|off|emit|exitCode|env(?:\.\w+|\[[^\]]*\]) =(?!=))|globalThis/,
   /process\.(?:cpuUsage|memoryUsage|resourceUsage)|node:v8/,
   /^\/\/ Process of its own: /m,
 ];
@@ -40,13 +39,13 @@ function filesOf(root, workspace, alone) {
 
 /**
  * Maximum number of files of a group. The files of a group run one after the other, so that a large group would still
- * run when all other processes have ended.
+ * run when all other processes have ended. Those of the workspace `test` start servers and take longer.
  */
-const maxFiles = 12;
+const maxFiles = (workspace) => (workspace === 'test' ? 12 : 24);
 
 /** Divides files into groups of about equal size. */
 function divided(name, files) {
-  const count = Math.ceil(files.length / maxFiles);
+  const count = Math.ceil(files.length / maxFiles(name));
   const size = Math.ceil(files.length / count);
   return Array.from({ length: count }, (_, part) => ({
     name: count === 1 ? name : `${name}-${part + 1}`,
@@ -72,12 +71,12 @@ export function writeGroups(root, folder, isIncluded, alone) {
     .filter(({ files }) => files.length > 1)
     .flatMap(({ name, files }) => divided(name, files));
   for (const { name, files } of groups) {
-    // An import is evaluated after the one before it, so the first of each pair names the file of the second.
-    const imports = files.flatMap((file) => [
-      `import 'data:text/javascript,globalThis.keelsonTestFile="${file.replace('/dist/test', '')}"';\n`,
-      `import '${relative(folder, file)}';\n`,
-    ]);
-    writeFileSync(join(root, folder, `${name}.test.js`), imports.join(''));
+    const paths = files.map((file) => [file.replace('/dist/test', '').replace(/\.test\.js$/, ''), join(root, file)]);
+    const entry = [
+      `import { importGroup } from ${JSON.stringify(new URL('test-group.mjs', import.meta.url).href)};`,
+      `await importGroup(${JSON.stringify(Object.fromEntries(paths), undefined, 2)});\n`,
+    ];
+    writeFileSync(join(root, folder, `${name}.test.js`), entry.join('\n'));
   }
   return groups.flatMap(({ files }) => files);
 }

@@ -1,4 +1,3 @@
-// Process of its own: it waits before it declares tests.
 import { registerRuntimeConformance, type TestFunction } from '@keelson/conformance';
 import test from 'ava';
 import { lackingForPairs, newPair } from './support/pair.ts';

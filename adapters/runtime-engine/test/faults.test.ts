@@ -1,4 +1,3 @@
-// Process of its own: shared-podman.ts starts Podman before any test is declared.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

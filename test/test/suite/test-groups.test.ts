@@ -112,3 +112,19 @@ test('a failed hook of a file in a group fails the run, and the tests of other f
   ]);
   t.deepEqual(records, ['one cleaned', 'two test']);
 });
+
+test('a file in a group may wait before it declares tests', async (t) => {
+  const { passed, results, records } = await runGroup(t, {
+    one: `
+      record('waits');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      test.after.always(() => record('closed'));
+      test('of one', (t) => { record('test'); t.pass(); });`,
+    two: `
+      record('imported');
+      test('of two', (t) => { record('test'); t.pass(); });`,
+  });
+  t.true(passed);
+  t.deepEqual(results, ['ok: packages/client/group/one › of one', 'ok: packages/client/group/two › of two']);
+  t.deepEqual(records, ['one waits', 'two imported', 'one test', 'one closed', 'two test']);
+});

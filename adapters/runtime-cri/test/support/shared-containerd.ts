@@ -4,7 +4,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { type CriRuntimeOptions, createCriRuntime } from '../../src/index.ts';
 import { removeAll } from './cri-harness.ts';
 
-/** The one containerd of a test file, and pods on it. */
+/** The one containerd of a process, and pods on it. Test files that share the process use it one after the other. */
 export class SharedContainerd {
   readonly containerd: Containerd;
   readonly engine: ContainerEngine;
@@ -16,6 +16,9 @@ export class SharedContainerd {
   /** Timers and idle connections are unreferenced, and this wait has to keep the process alive. */
   readonly #hold = setInterval(() => {}, 1000);
   #names = 0;
+  /** Number of test files whose tests have not all ended. */
+  #files = 0;
+  static #opened: Promise<SharedContainerd | undefined> | undefined;
 
   private constructor(containerd: Containerd, engine: ContainerEngine, version: string) {
     this.isOld = version.startsWith('1.');
@@ -24,7 +27,12 @@ export class SharedContainerd {
   }
 
   /** Undefined where containerd cannot run; the tests of the file are then skipped. */
-  static async open(): Promise<SharedContainerd | undefined> {
+  static open(): Promise<SharedContainerd | undefined> {
+    SharedContainerd.#opened ??= SharedContainerd.#start();
+    return SharedContainerd.#opened;
+  }
+
+  static async #start(): Promise<SharedContainerd | undefined> {
     if (lackingForContainerd().length > 0) return undefined;
     const containerd = await Containerd.start();
     const engine = await createCriRuntime({ endpoint: containerd.endpoint });
@@ -76,20 +84,30 @@ export class SharedContainerd {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** To be called by each test file when it declares its tests. */
+  acquire(): void {
+    this.#files += 1;
+  }
+
+  /** To be called when the tests of a file have ended: removes their pods, and after the last file containerd. */
+  async release(): Promise<void> {
+    this.#files -= 1;
     try {
       await removeAll(this.engine);
     } finally {
-      clearInterval(this.#hold);
-      await this.engine.runtime[Symbol.asyncDispose]();
-      await this.containerd[Symbol.asyncDispose]();
+      if (this.#files === 0) {
+        clearInterval(this.#hold);
+        await this.engine.runtime[Symbol.asyncDispose]();
+        await this.containerd[Symbol.asyncDispose]();
+      }
     }
   }
 }
 
 /** A test that needs containerd: skipped visibly without it. These tests run one after the other. */
 export function testsOn(shared: SharedContainerd | undefined) {
-  if (shared !== undefined) ava.after.always(() => shared[Symbol.asyncDispose]());
+  shared?.acquire();
+  if (shared !== undefined) ava.after.always(() => shared.release());
   return (title: string, body: (t: ExecutionContext, shared: SharedContainerd) => Promise<void>): void => {
     if (shared === undefined) ava.skip(`${title} [not run, there is no containerd]`, () => {});
     else ava.serial(title, (t) => body(t, shared));

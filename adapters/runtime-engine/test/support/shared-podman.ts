@@ -4,12 +4,12 @@ import type { EngineRuntimeOptions } from '../../src/index.ts';
 import { type OpenedPodman, openEngine } from './engine-harness.ts';
 
 const lacking = lackingForPodman();
-/** One for all tests of a file. */
+/** One for all tests of a process. */
 export const podman = lacking.length === 0 ? await Podman.open() : undefined;
 
 export type EngineTest = (t: ExecutionContext, opened: OpenedPodman) => Promise<void>;
 
-/** A test with an engine of its own on the file's Podman; skipped where Podman cannot run. */
+/** A test with an engine of its own on this Podman; skipped where Podman cannot run. */
 export function engineTest(title: string, run: EngineTest, change: Partial<EngineRuntimeOptions> = {}): void {
   if (podman === undefined) {
     test.skip(`${title} [not run, there is no ${lacking.join(', ')}]`, () => {});
@@ -29,7 +29,14 @@ export function engineTest(title: string, run: EngineTest, change: Partial<Engin
   test.serial(title, implementation);
 }
 
-/** To be called when all tests of a file are declared. */
+/** Number of test files of this process whose tests have not all ended. */
+let files = 0;
+
+/** To be called by each test file. The last one closes Podman when its tests have ended. */
 export function closePodmanAfterwards(): void {
-  test.after.always(() => podman?.[Symbol.asyncDispose]());
+  files += 1;
+  test.after.always(async () => {
+    files -= 1;
+    if (files === 0) await podman?.[Symbol.asyncDispose]();
+  });
 }

@@ -1,4 +1,3 @@
-// Process of its own: it starts servers.
 import { isStatusError, type KubeObject, type StatusError } from '@keelson/core';
 import {
   ConfigMap,

@@ -1,4 +1,3 @@
-// Process of its own: it starts servers.
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,3 @@
-// Process of its own: it starts servers.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
