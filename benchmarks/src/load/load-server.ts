@@ -31,7 +31,7 @@ async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promis
   const latencies: number[] = [];
   let number = job.firstNumber;
   let started = 0;
-  let failures = 0;
+  const failures: Record<number, number> = {};
   await Promise.all(
     connections.map(async (connection) => {
       while (started < count && performance.now() < until) {
@@ -42,7 +42,7 @@ async function sendRequests(job: Extract<LoadJob, { kind: 'requests' }>): Promis
         const at = job.perSecond === undefined ? performance.now() : due;
         const status = await connection.send(request);
         latencies.push(performance.now() - at);
-        if (status < 200 || status > 299) failures += 1;
+        if (status < 200 || status > 299) failures[status] = (failures[status] ?? 0) + 1;
         if (status === 0) return;
         if (job.pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, job.pauseMs));
       }

@@ -60,7 +60,8 @@ export class Load {
     const result = await this.#run(job);
     if (result === undefined) throw new Error('the load answered nothing');
     this.#number = result.nextNumber;
-    if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
+    const failures = Object.entries(result.failures).map(([status, count]) => `${count} with status ${status}`);
+    if (failures.length > 0) throw new Error(`of ${result.requests} requests failed ${failures.join(', ')}`);
     return result;
   }
 

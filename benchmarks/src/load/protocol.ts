@@ -58,7 +58,8 @@ export type LoadJob =
 export interface LoadResult {
   /** Requests, or deliveries to watchers. */
   readonly requests: number;
-  readonly failures: number;
+  /** Number of failed requests by their status code, which is 0 when the connection failed. */
+  readonly failures: Readonly<Record<number, number>>;
   readonly nextNumber: number;
   readonly p50Ms: number;
   readonly p99Ms: number;

@@ -86,7 +86,7 @@ export class Watchers {
     const latencies = this.#latencies;
     return {
       requests: job.events * this.#healthy.length,
-      failures: 0,
+      failures: {},
       nextNumber: number,
       p50Ms: percentile(latencies, 0.5),
       p99Ms: percentile(latencies, 0.99),
@@ -138,7 +138,7 @@ export class Watchers {
     }
     return {
       requests: (events + 1) * this.#healthy.length,
-      failures: 0,
+      failures: {},
       nextNumber: firstNumber + events + 1,
       p50Ms: percentile(latencies, 0.5),
       p99Ms: percentile(latencies, 0.99),

@@ -102,6 +102,8 @@ withKubectl('kubectl create token issues a token for an account, bound to an obj
   const server = await startKeelson(join(folder, 'data'), options);
   t.teardown(() => server.stop());
   const kubectl = new Kubectl(command ?? '', server.kubeconfig, folder);
+  // A controller creates the account.
+  await kubectl.run(['wait', '--for=create', 'serviceaccount/default', '--timeout=60s']);
   const token = await kubectl.run(['create', 'token', 'default', '--audience=vault', '--duration=30m']);
   const claims = claimsOf(token);
   t.deepEqual(claims.aud, ['vault']);
