@@ -209,17 +209,17 @@ export const listCases: readonly ResourceStorageCase[] = [
     id: 'list.after-churn',
     title: 'after hundreds of creations and deletions exactly the remaining objects are listed',
     async run({ pods }) {
-      const name = (i: number) => `x${String((i * 7919) % 600).padStart(4, '0')}`;
+      const name = (i: number) => `x${String((i * 7919) % 300).padStart(4, '0')}`;
       const inGroups = async (from: number, to: number, act: (i: number) => Promise<unknown>) => {
         for (let i = from; i < to; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => act(i + j)));
       };
-      await inGroups(0, 600, (i) => createPod(pods, 'a', name(i)));
-      await inGroups(0, 500, (i) => removePod(pods, 'a', name(i)));
+      await inGroups(0, 300, (i) => createPod(pods, 'a', name(i)));
+      await inGroups(0, 250, (i) => removePod(pods, 'a', name(i)));
       const list = await pods.list(podPrefix, all);
-      const expected = Array.from({ length: 100 }, (_, i) => name(500 + i)).sort();
+      const expected = Array.from({ length: 50 }, (_, i) => name(250 + i)).sort();
       assert.deepEqual(names(list), expected);
-      assert.equal(JSON.parse(`[${bodyOf(list)}]`).length, 100);
-      await inGroups(500, 600, (i) => removePod(pods, 'a', name(i)));
+      assert.equal(JSON.parse(`[${bodyOf(list)}]`).length, 50);
+      await inGroups(250, 300, (i) => removePod(pods, 'a', name(i)));
       assert.equal((await pods.list(podPrefix, all)).count, 0);
     },
   },

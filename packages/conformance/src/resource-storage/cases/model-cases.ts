@@ -217,7 +217,7 @@ export const modelCases: readonly ResourceStorageCase[] = [
     id: 'model.compare',
     title: 'random lists, pages, exact states and watches agree with the store',
     async run(context) {
-      await new Comparison(context, context.pods, await context.pods.currentRevision()).run(700);
+      await new Comparison(context, context.pods, await context.pods.currentRevision()).run(400);
     },
   },
   {

@@ -186,15 +186,13 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.quiet-kind',
-    title: 'a chunked list of an unchanged kind remains valid after thousands of changes of another',
+    title: 'a chunked list of an unchanged kind remains valid after hundreds of changes of another',
     async run({ pods, nodes }) {
       await fill(pods, 4);
       const whole = shown(await pods.list(podPrefix, { at: latest, predicate: everything }));
       const pages = await pagesOf(pods, podPrefix, 2, everything, async () => {
-        await nodes.create(nodeKey('n'), nodeJson('n'));
-        for (let i = 0; i < 500; i++) {
-          await nodes.update(nodeKey('n'), () => ({ do: 'write', json: nodeJson('n', String(i)) }));
-        }
+        const names = Array.from({ length: 500 }, (_, i) => `n${i}`);
+        await Promise.all(names.map((name) => nodes.create(nodeKey(name), nodeJson(name))));
       });
       assert.deepEqual(pages.flatMap(shown), whole);
     },

@@ -142,7 +142,9 @@ export const readPointCases: readonly ResourceStorageCase[] = [
     title: 'a list that is being read is not affected by changes of its objects',
     async run({ pods }) {
       // More bytes than one chunk has.
-      for (let i = 0; i < 150; i++) await createPod(pods, 'a', `x${1000 + i}`, { text: 'before'.padEnd(600) });
+      await Promise.all(
+        Array.from({ length: 150 }, (_, i) => createPod(pods, 'a', `x${1000 + i}`, { text: 'before'.padEnd(600) })),
+      );
       const list = await pods.list(podPrefix, all);
       const expected = bodyOf(await pods.list(podPrefix, all));
       const objects = list.objects()[Symbol.iterator]();

@@ -49,11 +49,11 @@ export const pastCases: readonly StoreCase[] = [
     id: 'list.at-every-revision',
     title: 'a list at every retained revision, in pages of every size, equals the model',
     async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
+      const twin = await busyTwin(store, seed, 40);
       for (const { revision } of twin.model.changes) {
         const expected = twin.model.list(everything, revision);
         assert.deepEqual((await listAll(store, everything, { revision })).entries, expected);
-        for (const size of [1, 2, 3, 5, 100]) {
+        for (const size of [1, 3, 100]) {
           assert.deepEqual(
             (await listPages(store, everything, size, revision)).entries,
             expected,
@@ -67,7 +67,7 @@ export const pastCases: readonly StoreCase[] = [
     id: 'list.ranges-at-every-revision',
     title: 'ranges at every retained revision equal the model',
     async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
+      const twin = await busyTwin(store, seed, 40);
       const ranges = [
         { start: '/a', end: '/b' },
         { start: '/a', startExclusive: true, end: '/b' },
@@ -112,7 +112,7 @@ export const pastCases: readonly StoreCase[] = [
     id: 'get.at-every-revision',
     title: 'a get at every retained revision equals the model, also before creation and after deletion',
     async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
+      const twin = await busyTwin(store, seed, 40);
       for (const { revision } of twin.model.changes) {
         const expected = new Map(twin.model.list(everything, revision).map((entry) => [entry.key, entry]));
         for (const key of ['/a', '/a/b', '/b/1', '/c', '/é', '/\u{1f600}', '/never']) {
