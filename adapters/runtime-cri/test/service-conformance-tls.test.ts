@@ -6,7 +6,7 @@ import { atPort, processServiceHarness } from './support/service-harness.ts';
 /** Cases that depend on the port: streams, events, and aborted calls. */
 const ofConnections = / (?:exec\.(?:streams|closing|many)|attach\.|pod\.port|observe\.|call\.|adopt\.streams)/;
 
-/** The other cases run at a socket, in service-conformance.test.ts. */
+/** All cases run at a socket at night, in service-conformance.test.ts. */
 const someOf: TestFunction = Object.assign(
   (...[title, body]: Parameters<TestFunction>) => {
     if (ofConnections.test(title)) test(title, body);

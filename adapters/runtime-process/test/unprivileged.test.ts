@@ -6,11 +6,13 @@ import test from 'ava';
 
 const runner = fileURLToPath(new URL('./support/suite-runner.js', import.meta.url));
 const root = process.getuid?.() === 0;
+/** Cases that privileges can change; the nightly run has all. */
+const chosen = process.env['KEELSON_TEST_FULL'] === '1' ? [] : ['sandbox', 'container', 'process'];
 
 test('the suite passes for a user without privileges', async (t) => {
   t.timeout(110_000);
   accessSync(runner, constants.R_OK);
-  const command = [process.execPath, runner];
+  const command = [process.execPath, runner, ...chosen];
   const [program = '', ...args] = root
     ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...command]
     : command;
@@ -25,5 +27,5 @@ test('the suite passes for a user without privileges', async (t) => {
     [],
   );
   t.log(`${results.length} cases`);
-  t.true(results.length >= 90);
+  t.true(results.length >= (chosen.length === 0 ? 90 : 40));
 });

@@ -9,7 +9,7 @@ import test, { type ExecutionContext } from 'ava';
 import { LmdbStore } from '../src/index.ts';
 import { temporaryDirectory } from './support/lmdb-harness.ts';
 
-const rounds = process.env['KEELSON_TEST_FULL'] === '1' ? 56 : 21;
+const rounds = process.env['KEELSON_TEST_FULL'] === '1' ? 56 : 9;
 const everything = { start: '/', end: '0' };
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

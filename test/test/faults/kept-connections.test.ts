@@ -51,7 +51,7 @@ for (const [place, start] of [
   ['in the same process', sameProcess],
 ] as const) {
   for (const protocol of ['HTTP/1.1', 'HTTP/1.1 over TLS', 'HTTP/2 over TLS'] satisfies Protocol[]) {
-    const all = faults(60, 10_000);
+    const all = faults(30, 10_000);
     test.serial(
       `${all} bodies of 1 KB to 3 MB by ${protocol} to a server ${place} are answered, and so are short requests between them`,
       async (t) => {

@@ -2,7 +2,7 @@ import { databaseTest, etcdDatabase } from '../../src/faults/databases.ts';
 import { faults } from '../../src/faults/fault-run.ts';
 import { fullCount, twoServers } from '../../src/faults/two-servers.ts';
 
-const count = faults(6, fullCount(false));
+const count = faults(4, fullCount(false));
 
 const test = await databaseTest('etcd');
 

@@ -2,7 +2,7 @@ import { databaseTest, postgresDatabase } from '../../src/faults/databases.ts';
 import { faults } from '../../src/faults/fault-run.ts';
 import { fullCount, twoServers } from '../../src/faults/two-servers.ts';
 
-const count = faults(6, fullCount(true));
+const count = faults(4, fullCount(true));
 
 const test = await databaseTest('postgres');
 
