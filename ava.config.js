@@ -25,11 +25,12 @@ const longest = [
   'test/dist/test/packages/install.test.js',
   'test/dist/test/kubectl/jobs.test.js',
 ];
-/** Position of a file among the longest; groups follow, then all others. */
+/** Position of a file among the longest; groups of the workspace `test` follow, then other groups, then all others. */
 const rank = (file) => {
   const index = longest.findIndex((name) => file.endsWith(name));
   if (index !== -1) return index;
-  return file.includes('/dist/groups') ? longest.length : longest.length + 1;
+  const group = ['/groups/test-', '/groups'].findIndex((name) => file.includes(`/dist${name}`));
+  return longest.length + (group === -1 ? 2 : group);
 };
 
 /**

@@ -204,7 +204,7 @@ async function runPage(page, reader) {
         const output = await reader.start(line, ready);
         if (folder !== undefined) reader.cwd = join(reader.cwd, folder);
         for (const pattern of documented)
-          if (!pattern.test(output)) throw new Error(`not shown: ${pattern}\n${output}`);
+          if (!pattern.test(output)) throw new Error(`the documented output is missing: ${pattern}\n${output}`);
         if (line.startsWith('npm test')) await reader.stop();
       }
       process.stdout.write(

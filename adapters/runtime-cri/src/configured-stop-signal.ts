@@ -4,7 +4,7 @@ import type { ContainerId } from '@keelson/container-runtime';
 import { Calls } from './api/calls.ts';
 import type { CriConnection } from './connection/cri-connection.ts';
 import { fromContainerStatus } from './convert/from-cri.ts';
-import { noteOf } from './convert/to-cri.ts';
+import { ownDataOf } from './convert/to-cri.ts';
 
 /**
  * Sends the stop signal of the container's configuration to the container's first process. CRI itself only supports the
@@ -22,7 +22,7 @@ export async function sendConfiguredStopSignal(
     .call(Calls.containerStatus, { containerId, verbose: true }, signal)
     .catch(() => undefined);
   if (reply?.status === undefined) return false;
-  const { stopSignal } = noteOf(reply.status.annotations);
+  const { stopSignal } = ownDataOf(reply.status.annotations);
   const { pid } = fromContainerStatus(reply.status, reply.info);
   return stopSignal !== undefined && pid !== undefined && sendSignal(pid, containerId, stopSignal);
 }

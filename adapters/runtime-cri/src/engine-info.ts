@@ -1,7 +1,7 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 import { isJsonObject } from '@keelson/core/internal';
 import { criCapabilities } from './capabilities.ts';
-import { recordOf } from './convert/notes.ts';
+import { recordOf } from './convert/own-annotations.ts';
 
 /**
  * Key in the `info` of a verbose `Status` under which the service of this package describes its engine; CRI has no call

@@ -17,7 +17,7 @@ async function until(what: string, probe: () => Promise<boolean>): Promise<void>
     if (await probe()) return;
     await sleep(5);
   }
-  throw new Error(`not within ${waitMs / 1000} s: ${what}`);
+  throw new Error(`timed out after ${waitMs / 1000} s: ${what}`);
 }
 
 /** A real `keelson-agent` on the process runtime, alone, with a folder of manifests. */

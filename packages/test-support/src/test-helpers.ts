@@ -44,7 +44,7 @@ export async function until<T>(
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
+    if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms: ${what}`, { cause });
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -26,8 +26,8 @@ import type { ImageMessage } from '../api/image.ts';
 import { type PodSandboxMessage, type PodSandboxStatusMessage, SandboxStateNumber } from '../api/sandbox.ts';
 import type { ContainerStatsMessage } from '../api/stats.ts';
 import type { Fields } from '../wire/message.ts';
-import { recordOf, type TextMap, withoutNotes } from './notes.ts';
-import { fromNamespaces, fromResources, noteOf, resourcesOfSpec } from './to-cri.ts';
+import { recordOf, type TextMap, withoutOwnAnnotations } from './own-annotations.ts';
+import { fromNamespaces, fromResources, ownDataOf, resourcesOfSpec } from './to-cri.ts';
 
 const stateNames = new Map<number, ContainerState>(
   Object.entries(ContainerStateNumber).map(([name, number]) => [number, name as ContainerState]),
@@ -48,12 +48,12 @@ export function fromContainer(message: Fields<typeof ContainerMessage>): Contain
     id: message.id ?? '',
     sandboxId: message.podSandboxId ?? '',
     metadata: { name, attempt },
-    image: noteOf(message.annotations).image ?? message.image?.image ?? '',
+    image: ownDataOf(message.annotations).image ?? message.image?.image ?? '',
     imageId: message.imageId || message.imageRef || '',
     state: containerState(message.state),
     createdAt: message.createdAt ?? 0,
     labels: message.labels ?? {},
-    annotations: withoutNotes(message.annotations),
+    annotations: withoutOwnAnnotations(message.annotations),
   };
 }
 
@@ -157,7 +157,7 @@ export function fromSandbox(message: Fields<typeof PodSandboxMessage>): PodSandb
     state: sandboxState(message.state),
     createdAt: message.createdAt ?? 0,
     labels: message.labels ?? {},
-    annotations: withoutNotes(message.annotations),
+    annotations: withoutOwnAnnotations(message.annotations),
   };
 }
 
@@ -190,7 +190,7 @@ export function fromStats(
     sandboxId,
     metadata: { name, attempt },
     labels: attributes.labels ?? {},
-    annotations: withoutNotes(attributes.annotations),
+    annotations: withoutOwnAnnotations(attributes.annotations),
     timestamp: cpu?.timestamp ?? memory?.timestamp ?? 0,
     ...(cpu?.usageCoreNanoSeconds && { cpu: { usageCoreNanoseconds: cpu.usageCoreNanoSeconds.value ?? 0n } }),
     ...(memory?.workingSetBytes && { memory: fromMemory(memory) }),

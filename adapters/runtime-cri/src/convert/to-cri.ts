@@ -18,7 +18,14 @@ import {
 import { type ContainerConfigMessage, type LinuxContainerSecurityContext, MountPropagation } from '../api/container.ts';
 import { PodSandboxConfigMessage, type PodSandboxStatusMessage, Protocol } from '../api/sandbox.ts';
 import type { Fields } from '../wire/message.ts';
-import { containerNote, recordOf, sandboxNote, type TextMap, withNote, withoutNotes } from './notes.ts';
+import {
+  containerAnnotation,
+  recordOf,
+  sandboxAnnotation,
+  type TextMap,
+  withAnnotation,
+  withoutOwnAnnotations,
+} from './own-annotations.ts';
 
 export type SandboxMessage = Fields<typeof PodSandboxConfigMessage>;
 
@@ -44,21 +51,26 @@ export function toSandboxMessage(config: PodSandboxConfig, unifiedCgroups: boole
       },
     },
   };
-  const note = PodSandboxConfigMessage.encode(settings).toString('base64');
-  return { ...settings, metadata, labels: config.labels, annotations: withNote(config.annotations, sandboxNote, note) };
+  const ownData = PodSandboxConfigMessage.encode(settings).toString('base64');
+  return {
+    ...settings,
+    metadata,
+    labels: config.labels,
+    annotations: withAnnotation(config.annotations, sandboxAnnotation, ownData),
+  };
 }
 
 /** Restores the configuration of a sandbox from its status, also when another process created the sandbox. */
 export function recallSandbox(status: Fields<typeof PodSandboxStatusMessage>): SandboxMessage {
-  const note = status.annotations?.[sandboxNote];
+  const ownData = status.annotations?.[sandboxAnnotation];
   const settings: SandboxMessage =
-    note === undefined ? {} : PodSandboxConfigMessage.decode(Buffer.from(note, 'base64'));
+    ownData === undefined ? {} : PodSandboxConfigMessage.decode(Buffer.from(ownData, 'base64'));
   return {
     linux: { securityContext: { namespaceOptions: status.linux?.namespaces?.options } },
     ...settings,
     metadata: status.metadata,
     labels: status.labels,
-    annotations: note === undefined ? withoutNotes(status.annotations) : status.annotations,
+    annotations: ownData === undefined ? withoutOwnAnnotations(status.annotations) : status.annotations,
   };
 }
 
@@ -67,7 +79,7 @@ export function namespacesOf(sandbox: SandboxMessage): NamespaceOptions {
 }
 
 /** Data about a container that this adapter stores in an annotation of the container. */
-export interface ContainerNote {
+export interface OwnContainerData {
   /** Image reference of the configuration; daemons may report another name of the same image. */
   readonly image?: string;
   readonly stopSignal?: string;
@@ -85,7 +97,7 @@ export function toContainerMessage(
 ): Fields<typeof ContainerConfigMessage> {
   check(config);
   const { image, stopSignal, resources = {}, securityContext = {} } = config;
-  const note: ContainerNote = { image, ...(stopSignal !== undefined && { stopSignal }) };
+  const ownData: OwnContainerData = { image, ...(stopSignal !== undefined && { stopSignal }) };
   return {
     metadata: config.metadata,
     image: { image },
@@ -99,7 +111,7 @@ export function toContainerMessage(
     })),
     devices: config.devices,
     labels: config.labels,
-    annotations: withNote(config.annotations, containerNote, JSON.stringify(note)),
+    annotations: withAnnotation(config.annotations, containerAnnotation, JSON.stringify(ownData)),
     logPath: config.logPath,
     stdin: config.stdin,
     stdinOnce: config.stdinOnce,
@@ -111,8 +123,8 @@ export function toContainerMessage(
   };
 }
 
-export function noteOf(annotations: TextMap | undefined): ContainerNote {
-  const { image, stopSignal } = recordOf(annotations?.[containerNote]);
+export function ownDataOf(annotations: TextMap | undefined): OwnContainerData {
+  const { image, stopSignal } = recordOf(annotations?.[containerAnnotation]);
   return { ...(typeof image === 'string' && { image }), ...(typeof stopSignal === 'string' && { stopSignal }) };
 }
 

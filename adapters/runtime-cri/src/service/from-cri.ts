@@ -19,7 +19,7 @@ import {
   MountPropagation,
 } from '../api/container.ts';
 import { Protocol } from '../api/sandbox.ts';
-import { fromNamespaces, fromResources, noteOf, type SandboxMessage } from '../convert/to-cri.ts';
+import { fromNamespaces, fromResources, ownDataOf, type SandboxMessage } from '../convert/to-cri.ts';
 import type { Fields } from '../wire/message.ts';
 
 const protocols = new Map<number, PortMapping['protocol']>(
@@ -113,7 +113,7 @@ export function fromContainerMessage(message: ConfigMessage): ContainerConfig {
     linux = {},
   } = message;
   // CRI has no field for the stop signal; the client of this package sends it in an annotation.
-  const { stopSignal } = noteOf(annotations);
+  const { stopSignal } = ownDataOf(annotations);
   return {
     metadata: { name, attempt },
     image,

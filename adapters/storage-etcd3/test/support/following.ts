@@ -22,7 +22,7 @@ export async function until(
 ): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    if (Date.now() > end) throw new Error(`timed out after ${timeoutMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -366,7 +366,7 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
       for (let passed = 0; ; passed += 250) {
         await settle();
         if (condition()) return;
-        if (passed > limitMs) throw new Error(`not within ${limitMs} ms: ${condition}`);
+        if (passed > limitMs) throw new Error(`timed out after ${limitMs} ms: ${condition}`);
         clock.advance(250);
       }
     },

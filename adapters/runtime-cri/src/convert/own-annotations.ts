@@ -15,23 +15,23 @@ export function recordOf(json: string | undefined): Record<string, unknown> {
  * Annotations in which this adapter stores data that CRI does not return otherwise. Later processes restore sandboxes
  * and containers from them. They are removed from the annotations that callers receive.
  */
-export const sandboxNote = 'keelson.cri/sandbox';
-export const containerNote = 'keelson.cri/container';
+export const sandboxAnnotation = 'keelson.cri/sandbox';
+export const containerAnnotation = 'keelson.cri/container';
 
 export type TextMap = Readonly<Record<string, string>>;
 
-/** Adds a note to the annotations; an existing annotation of that name is replaced. */
-export function withNote(annotations: TextMap | undefined, note: string, value: string): TextMap {
+/** Adds an annotation; an existing one of that name is replaced. */
+export function withAnnotation(annotations: TextMap | undefined, name: string, value: string): TextMap {
   const all = { ...annotations };
-  all[note] = value;
+  all[name] = value;
   return all;
 }
 
-/** Removes the notes of this adapter from the annotations. */
-export function withoutNotes(annotations: TextMap | undefined): TextMap {
+/** The annotations without those of this adapter. */
+export function withoutOwnAnnotations(annotations: TextMap | undefined): TextMap {
   if (annotations === undefined) return {};
-  if (!(sandboxNote in annotations) && !(containerNote in annotations)) return annotations;
+  if (!(sandboxAnnotation in annotations) && !(containerAnnotation in annotations)) return annotations;
   return Object.fromEntries(
-    Object.entries(annotations).filter(([key]) => key !== sandboxNote && key !== containerNote),
+    Object.entries(annotations).filter(([key]) => key !== sandboxAnnotation && key !== containerAnnotation),
   );
 }
