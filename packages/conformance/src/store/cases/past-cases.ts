@@ -47,7 +47,7 @@ export const pastCases: readonly StoreCase[] = [
   },
   {
     id: 'list.at-every-revision',
-    title: 'a list at every retained revision, in pages of every size, equals the model',
+    title: 'a list at every retained revision, in pages of several sizes, equals the model',
     async run({ store, seed }) {
       const twin = await busyTwin(store, seed, 40);
       for (const { revision } of twin.model.changes) {
