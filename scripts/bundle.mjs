@@ -27,26 +27,16 @@ function entriesOf({ exports, bin = {}, imports = {} }) {
  * Files for modules that are always loaded together. Each contains the given module and all that it imports, except
  * what the files before it contain. The bundler alone creates 25 files, which make the start a twentieth longer.
  */
-const joinedFiles = { keelson: { plane: 'src/index.ts', server: 'src/cli/main.ts' } };
+const joinedFiles = {
+  keelson: { version: 'src/base/version.ts', plane: 'src/index.ts', server: 'src/cli/run-server.ts' },
+};
 
-/** Returns the name of the file for a module, or null where the bundler decides. */
-function fileOf(folder) {
-  const contents = new Map();
-  const add = (ids, id, context) => {
-    if (ids.has(id) || outside(id)) return ids;
-    ids.add(id);
-    for (const imported of context.getModuleInfo(id)?.importedIds ?? []) add(ids, imported, context);
-    return ids;
-  };
-  return (id, context) => {
-    for (const [name, module] of Object.entries(joinedFiles[basename(folder)] ?? {})) {
-      if (context.getModuleInfo(`${folder}${module}`) === null) throw new Error(`${folder} has no module ${module}`);
-      if (!contents.has(name)) contents.set(name, add(new Set(), `${folder}${module}`, context));
-      if (contents.get(name).has(id)) return name;
-    }
-    return null;
-  };
-}
+/** The joined files of a package; a file with higher priority has the modules that several of them import. */
+const groupsOf = (folder) =>
+  Object.entries(joinedFiles[basename(folder)] ?? {}).map(([name, module], index, all) => {
+    if (!existsSync(`${folder}${module}`)) throw new Error(`${folder} has no module ${module}`);
+    return { name, test: (id) => id === `${folder}${module}`, priority: all.length - index };
+  });
 
 async function bundlePackage(folder, entries) {
   const build = await rolldown({
@@ -62,7 +52,7 @@ async function bundlePackage(folder, entries) {
     sourcemap: true,
     cleanDir: true,
     chunkFileNames: '[name].js',
-    codeSplitting: { groups: [{ name: fileOf(folder), debugName: 'files' }] },
+    codeSplitting: { groups: groupsOf(folder) },
     // Documentation is in the declarations and the source maps; here it would only slow down the start.
     comments: { jsdoc: false },
   });

@@ -1,19 +1,4 @@
 import { flagsHelp, UsageError } from '@keelson/core/internal';
-import { systemClock } from '@keelson/core/runtime';
-import { createPinoLogger } from '@keelson/pino-logger';
-import { settledWithin } from '../base/settled-within.ts';
-import { keelsonVersion } from '../base/version.ts';
-import { loadOptions } from '../config/load-options.ts';
-import { optionTable, type ServerOptions } from '../config/options.ts';
-import { routeLibraryOutput } from '../observe/library-output.ts';
-import type { Credentials } from '../tls/credentials.ts';
-import { recordProcess } from './running-process.ts';
-import { startServer } from './serve.ts';
-import { claimServiceRange } from './service-range.ts';
-import { type NodeCounts, startNodes } from './start-node.ts';
-import { startServices } from './start-services.ts';
-import { startVolumes } from './start-volumes.ts';
-import { welcome } from './welcome.ts';
 
 /** Environment and streams of a command. */
 export interface CommandIo {
@@ -27,156 +12,90 @@ export interface CommandIo {
 export const ExitCode = { Ok: 0, Failed: 1, Usage: 2 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** Timeout for stopping a server: 5 s for running requests, the rest for controllers and stores. */
-const stopMs = 20_000;
+interface Command {
+  /** Whether the command has a help text of its own. */
+  readonly hasOwnHelp?: boolean;
+  /** Resolves to false when what was asked for is not so, which is exit code 1. */
+  run(args: readonly string[], io: CommandIo): Promise<boolean | void>;
+}
+
+/** Each command loads what it needs: most of them do not need the server. */
+const commands: Readonly<Record<string, Command>> = {
+  up: { run: async (args, io) => (await import('./run-server.ts')).up(args, io) },
+  down: {
+    hasOwnHelp: true,
+    run: async (args, { env, stdout }) => (await import('./down.ts')).downCommand(args, env, stdout),
+  },
+  serve: { run: async (args, io) => (await import('./run-server.ts')).serve(args, io) },
+  controllers: {
+    hasOwnHelp: true,
+    run: async (args, io) => (await import('./controllers.ts')).controllersCommand(args, io),
+  },
+  proxy: { hasOwnHelp: true, run: async (args, io) => (await import('./proxy.ts')).proxyCommand(args, io) },
+  kinds: { hasOwnHelp: true, run: async (args, io) => (await import('./kinds.ts')).kindsCommand(args, io) },
+  envtest: {
+    hasOwnHelp: true,
+    run: async (args, io) => {
+      const server = await (await import('./envtest.ts')).envtestCommand(args, io);
+      if (server === undefined) return;
+      await (await import('./run-server.ts')).runServer(server.options, undefined, io, server.credentials);
+    },
+  },
+  bench: {
+    hasOwnHelp: true,
+    run: async (args, io) => {
+      const serve = [process.execPath, process.argv[1] ?? ''] as const;
+      return (await import('@keelson/bench')).benchCommand(args, { ...io, serve });
+    },
+  },
+  verify: {
+    run: async (args, { env, stdout }) => {
+      const { loadOptions } = await import('../config/load-options.ts');
+      return (await import('./verify.ts')).verifyStores(await loadOptions(args, env), stdout);
+    },
+  },
+  audit: {
+    hasOwnHelp: true,
+    run: async (args, { env, stdout }) => (await import('./audit.ts')).searchAudit(args, env, stdout),
+  },
+  encrypt: {
+    hasOwnHelp: true,
+    run: async (args, { env, stdout }) => (await import('./encrypt.ts')).encrypt(args, env, stdout),
+  },
+  user: {
+    hasOwnHelp: true,
+    run: async (args, { env, stdout }) => (await import('./user.ts')).userCommand(args, env, stdout),
+  },
+  'can-i': {
+    hasOwnHelp: true,
+    run: async (args, { env, stdout, stderr }) => (await import('./can-i.ts')).canICommand(args, env, stdout, stderr),
+  },
+  token: { run: async (args, { stdout }) => (await import('./token.ts')).tokenCommand(args, stdout) },
+  cert: { run: async (args, { stdout }) => (await import('./certificates.ts')).certificatesCommand(args, stdout) },
+  version: {
+    run: async (_, { stdout }) => stdout(`keelson ${(await import('../base/version.ts')).keelsonVersion}\n`),
+  },
+};
 
 const helpArguments = ['help', '--help', '-h'];
 
 /** Runs one command. Usage errors are one sentence on stderr and exit code 2, without a stack trace. */
 export async function main(words: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const [command, ...rest] = words;
+  const [given, ...args] = words;
+  const name = given === '--version' ? 'version' : given;
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
-    // Loaded on demand: a server does not need the commands that are clients.
-    if (command === 'user') {
-      const { userCommand } = await import('./user.ts');
-      await userCommand(rest, io.env, io.stdout);
-      return ExitCode.Ok;
+    if (name === undefined || (!command?.hasOwnHelp && words.some((word) => helpArguments.includes(word)))) {
+      io.stdout(await helpText());
+      return name === undefined ? ExitCode.Usage : ExitCode.Ok;
     }
-    if (command === 'can-i') {
-      const { canICommand } = await import('./can-i.ts');
-      return (await canICommand(rest, io.env, io.stdout, io.stderr)) ? ExitCode.Ok : ExitCode.Failed;
-    }
-    if (command === 'kinds') {
-      await (await import('./kinds.ts')).kindsCommand(rest, io);
-      return ExitCode.Ok;
-    }
-    if (command === 'proxy') {
-      await (await import('./proxy.ts')).proxyCommand(rest, io);
-      return ExitCode.Ok;
-    }
-    if (command === 'controllers') {
-      await (await import('./controllers.ts')).controllersCommand(rest, io);
-      return ExitCode.Ok;
-    }
-    if (command === 'down') {
-      await (await import('./down.ts')).downCommand(rest, io.env, io.stdout);
-      return ExitCode.Ok;
-    }
-    if (command === 'audit') {
-      const { searchAudit } = await import('./audit.ts');
-      return (await searchAudit(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
-    }
-    if (command === 'envtest') {
-      const server = await (await import('./envtest.ts')).envtestCommand(rest, io);
-      return server === undefined ? ExitCode.Ok : await serve(server.options, undefined, io, server.credentials);
-    }
-    if (command === 'bench') {
-      const { benchCommand } = await import('@keelson/bench');
-      const serve = [process.execPath, process.argv[1] ?? ''] as const;
-      return (await benchCommand(rest, { ...io, serve })) ? ExitCode.Ok : ExitCode.Failed;
-    }
-    if (command === 'encrypt') {
-      const { encrypt } = await import('./encrypt.ts');
-      return (await encrypt(rest, io.env, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
-    }
-    if (command === undefined || words.some((word) => helpArguments.includes(word))) {
-      io.stdout(helpText());
-      return command === undefined ? ExitCode.Usage : ExitCode.Ok;
-    }
-    if (command === 'version' || command === '--version') {
-      io.stdout(`keelson ${keelsonVersion}\n`);
-      return ExitCode.Ok;
-    }
-    if (command === 'token' || command === 'cert') {
-      // Loaded on demand, because only these commands require them.
-      if (command === 'token') await (await import('./token.ts')).tokenCommand(rest, io.stdout);
-      else await (await import('./certificates.ts')).certificatesCommand(rest, io.stdout);
-      return ExitCode.Ok;
-    }
-    if (command !== 'serve' && command !== 'up' && command !== 'verify')
-      throw new UsageError(
-        `unknown command ${JSON.stringify(command)}; use up, down, serve, controllers, proxy, kinds, envtest, bench, verify, audit, encrypt, user, can-i, token, cert, version or help`,
-      );
-    const options = await loadOptions(rest, io.env);
-    if (command === 'verify') {
-      // Loaded on demand, because only this command requires it.
-      const { verifyStores } = await import('./verify.ts');
-      return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
-    }
-    if (command === 'up') {
-      if (options.workers > 0)
-        throw new UsageError('--workers is an option of keelson serve; keelson up serves in its main thread');
-      const { agent = true, nodes = 1, fakeNodes = 0, controllers = ['*'] } = options;
-      return await serve({ ...options, controllers }, { nodes: agent ? nodes : 0, fakeNodes }, io);
-    }
-    for (const [name, value] of Object.entries({
-      '--agent': options.agent,
-      '--nodes': options.nodes,
-      '--fake-nodes': options.fakeNodes,
-      '--service-proxy': options.serviceProxy,
-      '--ingress-listen': options.ingressListen,
-      '--cluster-dns-listen': options.clusterDnsListen,
-    }))
-      if (value !== undefined && value !== false && value !== 0)
-        throw new UsageError(`${name} is an option of keelson up; keelson serve runs no node`);
-    return await serve(options, undefined, io);
+    if (command === undefined)
+      throw new UsageError(`unknown command ${JSON.stringify(name)}; use ${Object.keys(commands).join(', ')} or help`);
+    return (await command.run(args, io)) === false ? ExitCode.Failed : ExitCode.Ok;
   } catch (error) {
     io.stderr(`keelson: ${describe(error)}\n`);
     return error instanceof UsageError ? ExitCode.Usage : ExitCode.Failed;
   }
-}
-
-/** Serves until the process is terminated, which is possible at any point of the start. */
-async function serve(
-  options: ServerOptions,
-  nodes: NodeCounts | undefined,
-  io: CommandIo,
-  credentials?: Credentials,
-): Promise<ExitCode> {
-  const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
-  try {
-    return await serveUntilTerminated(options, nodes, io, credentials);
-  } finally {
-    restoreOutput();
-  }
-}
-
-async function serveUntilTerminated(
-  given: ServerOptions,
-  counts: NodeCounts | undefined,
-  io: CommandIo,
-  credentials: Credentials | undefined,
-): Promise<ExitCode> {
-  const starting = new AbortController();
-  const terminated = io.terminated.then(() => {
-    starting.abort();
-    return undefined;
-  });
-  const forgetProcess = counts && (await recordProcess(given.data));
-  const withAgent = counts !== undefined && counts.nodes > 0;
-  const range = counts && (await claimServiceRange(given, createPinoLogger(given.logLevel)));
-  const options = range ? { ...given, serviceClusterIpRange: range.serviceClusterIpRange } : given;
-  const server = await startServer(options, withAgent, starting.signal, credentials).catch((error: unknown) => {
-    if (!starting.signal.aborted) throw error;
-    return undefined;
-  });
-  if (server === undefined) return ExitCode.Ok;
-  io.stdout(`keelson: serving on ${server.url}\n`);
-  const services = counts && (await startServices(options, server));
-  if (counts !== undefined && options.logLevel !== 'silent')
-    io.stderr(welcome(server, options.data, services?.ingressUrl));
-  const volumes = counts && (await startVolumes(options, counts, server));
-  const nodes = counts && startNodes(options, counts, server, services?.dns);
-  const failure = await Promise.race([terminated, server.failed]);
-  await nodes?.then(({ stop }) => stop());
-  await volumes?.stop();
-  await services?.stop();
-  const stopped = await settledWithin(stopMs, server.stop());
-  range?.release();
-  await forgetProcess?.();
-  if (failure !== undefined) throw failure;
-  if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s; the process exits`);
-  return ExitCode.Ok;
 }
 
 function describe(error: unknown): string {
@@ -217,6 +136,7 @@ Options (command line > KEELSON_* > config file > default):
 `;
 
 /** The text of `keelson help`, generated from the option table. */
-export function helpText(): string {
+async function helpText(): Promise<string> {
+  const { optionTable } = await import('../config/options.ts');
   return usage + flagsHelp(optionTable);
 }
