@@ -26,8 +26,8 @@ const longest = [
   'test/dist/test/kubectl/jobs.test.js',
 ];
 /**
- * Groups in the order of their starts: those of adapters wait for daemons beside the static checks, those of `test` take
- * long, and those of packages are short.
+ * Groups in the order of their starts: those of adapters wait for daemons beside the static checks, those of `test`
+ * take long, and those of packages are short.
  */
 const groups = ['adapters', 'test', ''];
 /** Position of a file among the longest; groups follow, then all others. */
