@@ -2,14 +2,7 @@ import { crc32, gunzipSync } from 'node:zlib';
 import { pieceBytes } from '@keelson/core/internal';
 import test from 'ava';
 import fc from 'fast-check';
-import {
-  crc32Shift,
-  type DeflatedPiece,
-  DeflatedPieces,
-  deflated,
-  gzipBody,
-  joinedCrc32,
-} from '../src/exchange/gzip-pieces.ts';
+import { crc32Shift, DeflatedParts, deflated, gzipBody, joinedCrc32 } from '../src/exchange/gzip-pieces.ts';
 import { PiecePool } from '../src/exchange/list-body.ts';
 
 async function* groupsOf(groups: readonly (readonly Uint8Array[])[]): AsyncGenerator<readonly Buffer[]> {
@@ -47,26 +40,51 @@ test('a body of any pieces is one gzip member that contains all of them', async 
   );
 });
 
-test('a piece is compressed once for concurrent and for later senders', async (t) => {
-  const pieces = new DeflatedPieces(1024 * 1024);
-  const block = Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
-  const [first, second] = await Promise.all([pieces.shared(block), pieces.shared(block)]);
+const text = 'some text that repeats';
+/** A part that counts how often its bytes are asked for. */
+function partOf(bytes: Buffer) {
+  const part = {
+    content: {},
+    asked: 0,
+    bytes: () => {
+      part.asked += 1;
+      return bytes;
+    },
+  };
+  return part;
+}
+
+test('a part is compressed once for concurrent and for later senders, by what identifies its bytes', async (t) => {
+  const parts = new DeflatedParts(1024 * 1024);
+  const part = partOf(Buffer.alloc(100_000, text));
+  const [first, second] = await Promise.all([parts.of(part), parts.of(part)]);
   t.is(first, second);
-  t.is(await pieces.shared(Buffer.from(block.buffer)), first);
-  const part = await pieces.shared(block.subarray(1));
-  t.not(part, first);
-  t.is(await pieces.shared(block.subarray(1)), part);
+  const elsewhere = { ...partOf(Buffer.alloc(100_000, text)), content: part.content };
+  t.is(await parts.of(elsewhere), first);
+  t.deepEqual([part.asked, elsewhere.asked], [1, 0]);
+  t.not(await parts.of(partOf(Buffer.alloc(100_000, text))), first);
+});
+
+test('a part whose bytes cannot be assembled fails each list that contains it, and is not kept', async (t) => {
+  const parts = new DeflatedParts(1024 * 1024);
+  const content = {};
+  const fails = () => {
+    throw new Error('damaged');
+  };
+  t.throws(() => parts.of({ content, bytes: fails }), { message: 'damaged' });
+  t.is((await parts.of({ content, bytes: () => Buffer.alloc(1000, text) })).length, 1000);
 });
 
 test('retained compressed bytes do not exceed their limit', async (t) => {
-  const block = () => Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
-  const { bytes } = await deflated(block());
-  const pieces = new DeflatedPieces(2 * bytes.length);
-  const blocks = [block(), block(), block()];
-  const made: DeflatedPiece[] = [];
-  for (const one of blocks) made.push(await pieces.shared(one));
-  t.is(await pieces.shared(blocks[2] as Buffer), made[2] as DeflatedPiece);
-  t.not(await pieces.shared(blocks[0] as Buffer), made[0] as DeflatedPiece);
+  const { bytes } = await deflated(Buffer.alloc(100_000, text));
+  const parts = new DeflatedParts(2 * bytes.length);
+  const all = Array.from({ length: 3 }, () => partOf(Buffer.alloc(100_000, text)));
+  for (const part of all) await parts.of(part);
+  for (const part of [...all].reverse()) await parts.of(part);
+  t.deepEqual(
+    all.map(({ asked }) => asked),
+    [2, 1, 1],
+  );
 });
 
 test('a buffer is reused after its piece is released, once for each release', (t) => {

@@ -241,7 +241,7 @@ export type {
   WatchEventType,
   WriteOptions,
 } from './storage/resource-storage.ts';
-export { type PieceSource, pieceBytes } from './storage/resource-storage.ts';
+export { type PieceSource, pieceBytes, type SharedPart } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
 export {
   bookmarkEvent,

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, type ZlibOptions } from 'node:zlib';
-import { ByteBudget, type Droppable } from '@keelson/core/internal';
+import { ByteBudget, type Droppable, type SharedPart } from '@keelson/core/internal';
 
 /** The polynomial of CRC-32 in reflected bit order: the highest bit stands for x^0. */
 const polynomial = 0xedb88320;
@@ -52,59 +52,35 @@ export interface DeflatedPiece {
   readonly shift: number;
 }
 
-/** Minimum length of a piece whose compressed form is cached. */
-const leastCachedBytes = 16 * 1024;
 /** Pieces up to this length are sent in a stored block: compressing them would cost more than it saves. */
 const storedBytes = 512;
 
 const compress = promisify(deflateRaw) as (piece: Buffer, options: ZlibOptions) => Promise<Buffer>;
 const options: ZlibOptions = { level: 1, chunkSize: 64 * 1024, finishFlush: constants.Z_FULL_FLUSH };
 
-/** A cached piece, or the promise of one that is being compressed. */
-class CachedPiece implements Droppable {
-  readonly piece: Promise<DeflatedPiece>;
-  readonly #forget: () => void;
-
-  constructor(piece: Promise<DeflatedPiece>, forget: () => void) {
-    this.piece = piece;
-    this.#forget = forget;
-  }
-
-  drop(): void {
-    this.#forget();
-  }
-}
-
 /**
- * Compresses pieces of lists off the event loop and caches the pieces that many lists share: the bytes of a kind that
- * does not change are compressed once. A piece is identified by its position in memory, so these bytes must never
- * change.
+ * Compresses the shared parts of lists off the event loop and caches them: the bytes of a kind that does not change are
+ * compressed once, also where they are assembled for each list.
  */
-export class DeflatedPieces {
+export class DeflatedParts {
   readonly #budget: ByteBudget;
-  readonly #kept = new WeakMap<ArrayBufferLike, Map<string, CachedPiece>>();
+  readonly #kept = new WeakMap<object, Promise<DeflatedPiece>>();
 
   /** @param limitBytes greatest total size of the cached compressed bytes */
   constructor(limitBytes: number) {
     this.#budget = new ByteBudget(limitBytes);
   }
 
-  /** Returns the compressed form of an immutable piece, from the cache if possible. */
-  shared(piece: Buffer): Promise<DeflatedPiece> {
-    if (piece.length < leastCachedBytes) return deflated(piece);
-    const id = `${piece.byteOffset} ${piece.length}`;
-    let places = this.#kept.get(piece.buffer);
-    const known = places?.get(id);
-    if (known !== undefined) return known.piece;
-    if (places === undefined) {
-      places = new Map();
-      this.#kept.set(piece.buffer, places);
-    }
-    const forget = () => places.delete(id);
-    const kept = new CachedPiece(deflated(piece), forget);
-    places.set(id, kept);
-    kept.piece.then(({ bytes }) => this.#budget.add(kept, bytes.length), forget);
-    return kept.piece;
+  /** Returns the compressed form of a part, from the cache if possible. */
+  of(part: SharedPart): Promise<DeflatedPiece> {
+    const { content } = part;
+    const known = this.#kept.get(content);
+    if (known !== undefined) return known;
+    const made = deflated(part.bytes());
+    this.#kept.set(content, made);
+    const kept: Droppable = { drop: () => this.#kept.delete(content) };
+    made.then(({ bytes }) => this.#budget.add(kept, bytes.length), kept.drop);
+    return made;
   }
 }
 
@@ -131,9 +107,9 @@ const head = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 const lastBlock = [3, 0];
 
 /** One gzip member from the pieces of a body. The pieces of a group are passed to `deflate` concurrently. */
-export async function* gzipBody(
-  source: AsyncIterable<readonly Buffer[]>,
-  deflate: (piece: Buffer) => Promise<DeflatedPiece>,
+export async function* gzipBody<P>(
+  source: AsyncIterable<readonly P[]> | Iterable<readonly P[]>,
+  deflate: (piece: P) => Promise<DeflatedPiece>,
 ): AsyncGenerator<Buffer[]> {
   let crc = 0;
   let length = 0;

@@ -1,11 +1,11 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
-import { type ListBody, type PieceSource, pieceBytes } from '@keelson/core/internal';
+import { type ListBody, type PieceSource, pieceBytes, type SharedPart } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 import { answerHeaders, sendBytes, sendHead } from './exchange.ts';
-import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
+import { DeflatedParts, type DeflatedPiece, deflated, gzipBody } from './gzip-pieces.ts';
 import { bodySink } from './http2-messages.ts';
 import type { HttpBudgets, HttpLimits } from './options.ts';
 import { ClientGone } from './request-body.ts';
@@ -53,6 +53,8 @@ const groupBytes = 256 * 1024;
  * groups wait for the socket less often.
  */
 const sharedGroupBytes = 1024 * 1024;
+/** Number of parts of a list, each of up to a megabyte, that are compressed concurrently. */
+const partsAtOnce = 6;
 /** Longest uninterrupted work on one list, in milliseconds. */
 const sliceMs = 2;
 /** Number of items between two checks of the clock. */
@@ -68,11 +70,11 @@ export class ListMemory {
   /** Buffers for lists whose bytes are created for one response. */
   readonly buffers: PiecePool;
   /** Compressed forms of the parts of lists that several responses share. */
-  readonly deflated: DeflatedPieces;
+  readonly deflated: DeflatedParts;
 
   constructor({ listBuffersBytes, compressedListsBytes }: HttpBudgets) {
     this.buffers = new PiecePool(Math.floor(listBuffersBytes / pieceBytes));
-    this.deflated = new DeflatedPieces(compressedListsBytes);
+    this.deflated = new DeflatedParts(compressedListsBytes);
   }
 }
 
@@ -170,11 +172,14 @@ async function* oneByOne(source: AsyncIterable<Buffer[]>, buffers: PiecePool): A
   }
 }
 
-/** Shared pieces are compressed once for all lists; other pieces are returned to the pool after compression. */
-async function deflatePiece(piece: Buffer, memory: ListMemory): Promise<DeflatedPiece> {
-  if (!memory.buffers.owns(piece)) return memory.deflated.shared(piece);
-  const made = await deflated(piece);
-  memory.buffers.giveBack(piece);
+/** Shared parts are compressed once for all lists; other pieces are returned to the pool after compression. */
+async function deflatePart(
+  part: Buffer | SharedPart,
+  { deflated: parts, buffers }: ListMemory,
+): Promise<DeflatedPiece> {
+  if (!Buffer.isBuffer(part)) return parts.of(part);
+  const made = await deflated(part);
+  buffers.giveBack(part);
   return made;
 }
 
@@ -216,6 +221,21 @@ async function measured(exchange: Exchange, body: ListBody, clock: Clock): Promi
   return { pieces, size };
 }
 
+function* partsInGroups(
+  { head, tail }: ListBody,
+  parts: Iterable<Buffer | SharedPart>,
+): Generator<(Buffer | SharedPart)[]> {
+  let group: (Buffer | SharedPart)[] = [head];
+  for (const part of parts) {
+    group.push(part);
+    if (group.length < partsAtOnce) continue;
+    yield group;
+    group = [];
+  }
+  group.push(tail);
+  yield group;
+}
+
 async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
   let group: Buffer[] = [];
   let size = 0;
@@ -241,10 +261,15 @@ export async function sendList(
   body: ListBody,
   options: ListSendOptions,
 ): Promise<void> {
+  const { request, response } = exchange;
+  const acceptsCompressed = request.method !== 'HEAD' && acceptsGzip(request.headers['accept-encoding']);
+  const parts = acceptsCompressed ? body.parts : undefined;
+  const zipped = parts && gzipBody(partsInGroups(body, parts()), (part) => deflatePart(part, options.memory));
   const known = body.ready ? await measured(exchange, body, options.clock) : undefined;
   let source: AsyncIterable<Buffer[]>;
   let length: number | undefined;
-  let large: boolean;
+  // A list that is not ready, and has parts, is long.
+  let large = true;
   if (known !== undefined) {
     if (known.size <= joinBytes) {
       sendBytes(exchange, 200, contentType, Buffer.concat(known.pieces, known.size));
@@ -252,7 +277,9 @@ export async function sendList(
     }
     length = known.size;
     large = known.size > options.limits.gzipBytes;
-    source = inGroups(known.pieces);
+    source = zipped !== undefined && large ? zipped : inGroups(known.pieces);
+  } else if (zipped !== undefined) {
+    source = zipped;
   } else {
     const all = groups(body, options.clock);
     const first = await all.next();
@@ -262,20 +289,15 @@ export async function sendList(
       for (const piece of first.value) options.memory.buffers.giveBack(piece);
       return sendWhole(exchange, 200, contentType, whole, options.limits.gzipBytes);
     }
-    large = true;
     source = resumed(first, second, all);
   }
-  const compressed =
-    large && exchange.request.method !== 'HEAD' && acceptsGzip(exchange.request.headers['accept-encoding']);
+  const compressed = large && acceptsCompressed;
   const headers = answerHeaders(exchange, contentType, compressed ? undefined : length);
   if (large) headers.push('Vary', 'Accept-Encoding');
   if (compressed) headers.push('Content-Encoding', 'gzip');
   if (!sendHead(exchange, 200, headers)) return;
-  if (exchange.request.method === 'HEAD') exchange.response.end();
-  else if (compressed && known !== undefined) {
-    const body = gzipBody(source, (piece) => deflatePiece(piece, options.memory));
-    await stream(exchange, body, options);
-  } else if (compressed) await streamGzip(exchange, source, options);
+  if (request.method === 'HEAD') response.end();
+  else if (compressed && source !== zipped) await streamGzip(exchange, source, options);
   else await stream(exchange, source, options);
 }
 

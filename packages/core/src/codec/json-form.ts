@@ -149,6 +149,7 @@ export class JsonForm implements WireForm {
 
   list(page: ListPage, pieces?: PieceSource): ListBody {
     const { representation, list } = this.#shape;
+    const isStored = representation?.stored === true;
     return {
       head: Buffer.from(listHead(list, listMetadata(page))),
       items:
@@ -156,7 +157,8 @@ export class JsonForm implements WireForm {
           ? textPieces(this.#separated(page))
           : page.list.chunks(representation, ',', pieces),
       tail: listTail,
-      ready: representation?.stored === true && page.list.ready,
+      ready: isStored && page.list.ready,
+      ...(isStored && page.list.parts ? { parts: () => page.list.parts?.(representation, pieces) ?? [] } : {}),
     };
   }
 

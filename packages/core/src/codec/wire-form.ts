@@ -1,6 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { EventRepresentation, PieceSource, StoredList } from '../storage/resource-storage.ts';
+import type { EventRepresentation, PieceSource, SharedPart, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { Media } from './media-type.ts';
 
@@ -34,6 +34,8 @@ export interface ListBody {
   readonly tail: Buffer;
   /** Whether all items may be read at once, because their bytes exist already or are few. */
   readonly ready: boolean;
+  /** The items with the parts that other lists contain too; absent when there are none. */
+  readonly parts?: () => Iterable<Buffer | SharedPart>;
 }
 
 /** Frames of a watch, with the chunk header and trailer of HTTP/1.1 around each, and without. */

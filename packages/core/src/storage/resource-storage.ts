@@ -123,6 +123,14 @@ export interface ListPosition {
   readonly after: Key;
 }
 
+/** A part of a list that other lists contain too. A consumer may keep what it derives from the bytes. */
+export interface SharedPart {
+  /** Identifies the bytes: they are the same wherever this object is the same. */
+  readonly content: object;
+  /** The bytes, which must not be changed. They are assembled when no list has done that shortly before. */
+  bytes(): Buffer;
+}
+
 /** A page of a list: one snapshot, in key order. */
 export interface StoredList {
   readonly revision: Revision;
@@ -140,6 +148,8 @@ export interface StoredList {
    * stored one.
    */
   chunks(representation: Representation, separator: ',', pieces?: PieceSource): Iterable<Buffer>;
+  /** The stored form like `chunks`, with shared parts where that is possible; absent when the list has none. */
+  parts?(representation: Representation, pieces?: PieceSource): Iterable<Buffer | SharedPart>;
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';

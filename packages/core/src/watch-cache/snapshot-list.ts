@@ -7,6 +7,7 @@ import type {
   PieceSource,
   Pin,
   Representation,
+  SharedPart,
   StorageListOptions,
   StoredList,
 } from '../storage/resource-storage.ts';
@@ -69,6 +70,19 @@ export class SnapshotList implements StoredList {
       } else {
         if (!first) yield comma;
         yield* joinObjects(slice.leaf.items.slice(slice.from, slice.to), representation, pieces);
+      }
+      first = false;
+    }
+  }
+
+  *parts(representation: Representation, pieces?: PieceSource): Generator<Buffer | SharedPart, void, undefined> {
+    let first = true;
+    for (const { leaf, from, to } of this.#snapshot.slices(this.#from, this.#to)) {
+      const part = to - from === leaf.items.length ? leaf.part(first) : undefined;
+      if (part !== undefined) yield part;
+      else {
+        if (!first) yield comma;
+        yield* joinObjects(leaf.items.slice(from, to), representation, pieces);
       }
       first = false;
     }

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { StorageMemory, StoredObject } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime.ts';
-import { KeptSelections, Leaf, LeafValues, leafCapacity } from '../../src/watch-cache/leaf.ts';
+import { KeptSelections, Leaf, LeafValues, largestBlock, leafCapacity } from '../../src/watch-cache/leaf.ts';
 
 /** An object whose bytes belong to the store when it has a source. */
 function object(i: number, memory?: StorageMemory, text = 'x'): StoredObject {
@@ -32,6 +32,31 @@ test('a leaf of store-owned objects has a block when a list comes a second time,
   t.is(memory.listBlocks.usedBytes, block?.length ?? 0);
   leaf.drop();
   t.is(leaf.block, undefined, 'the store has the bytes as well');
+});
+
+test('the part of a leaf is the same with and without a block until an object changes', (t) => {
+  const memory = memoryOf();
+  const leaf = new Leaf({}, objects(4, memory), memory);
+  const bytes = leaf.items.map(({ json }) => `,${json.toString()}`).join('');
+  const part = leaf.part(false);
+  t.is(part?.bytes().toString(), bytes);
+  t.is(leaf.block, undefined, 'no block is kept for the bytes of a part');
+  t.is(leaf.blockBytes(), leaf.block);
+  t.is(part?.bytes().buffer, leaf.block?.buffer);
+  leaf.drop();
+  t.is(leaf.part(false)?.content, part?.content);
+  t.is(leaf.part(true)?.bytes().toString(), bytes.slice(1), 'no comma precedes the first object of a list');
+  t.not(leaf.part(true)?.content, part?.content);
+  leaf.items[2] = object(2, memory, 'changed');
+  leaf.changed(leaf.items[2]);
+  t.not(leaf.part(false)?.content, part?.content);
+  t.true(leaf.part(false)?.bytes().includes('changed'));
+});
+
+test('a leaf that is too large for a block has no part', (t) => {
+  const memory = memoryOf();
+  const large = object(1, memory, 'x'.repeat(largestBlock));
+  t.is(new Leaf({}, [object(0, memory), large], memory).part(false), undefined);
 });
 
 test('a block in use stays when the budget drops others', (t) => {

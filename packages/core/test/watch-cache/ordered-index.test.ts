@@ -21,8 +21,22 @@ function object(key: string, text = ''): StoredObject {
 
 const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
 
+/** The bytes of shared parts by what identifies them. */
+const bytesOf = new WeakMap<object, string>();
+
+/** The bytes of a list in chunks; its parts have the same, and none whose identity had other bytes in another list. */
 function body(snapshot: IndexSnapshot, from = 0, to = snapshot.size): string {
-  return Buffer.concat([...new SnapshotList(snapshot, 1, from, to, 0).chunks(stored, ',')]).toString();
+  const list = new SnapshotList(snapshot, 1, from, to, 0);
+  const chunks = Buffer.concat([...list.chunks(stored, ',')]).toString();
+  const parts = [...list.parts(stored)].map((part) => {
+    if (Buffer.isBuffer(part)) return part.toString();
+    const bytes = part.bytes().toString();
+    if ((bytesOf.get(part.content) ?? bytes) !== bytes) throw new Error('a shared part has other bytes than before');
+    bytesOf.set(part.content, bytes);
+    return bytes;
+  });
+  if (parts.join('') !== chunks) throw new Error('the parts of a list differ from its chunks');
+  return chunks;
 }
 
 type Step = { readonly do: 'set' | 'delete' | 'snapshot' | 'body'; readonly at: number };
