@@ -14,7 +14,7 @@ test('free buffers of lists do not exceed their budget', (t) => {
 });
 
 test('compressed parts of lists do not exceed their budget', async (t) => {
-  const partOf = (text: string) => ({ content: {}, bytes: () => Buffer.alloc(100_000, text) });
+  const partOf = (text: string) => ({ content: {}, pieces: () => [Buffer.alloc(100_000, text)] });
   const part = partOf('some text of a list ');
   const kept = async (compressedListsBytes: number) => {
     const { deflated } = new ListMemory({ listBuffersBytes: 0, compressedListsBytes, recentBodiesBytes: 0 });

@@ -330,6 +330,17 @@ test('a long list is identical in concurrent, compressed and repeated reads, and
       t.is(replies[i]?.headers['content-encoding'], encodings[i] === 'gzip' ? 'gzip' : undefined);
       t.true(body.equals(bodies[0] as Buffer));
     }
+    const forms = [
+      'application/vnd.kubernetes.protobuf',
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+      'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+    ];
+    for (const accept of forms) {
+      const plain = await call(plane.port, 'GET', all, { headers: { accept } });
+      const zipped = await call(plane.port, 'GET', all, { headers: { accept, 'accept-encoding': 'gzip' } });
+      t.deepEqual([plain.status, zipped.headers['content-encoding']], [200, 'gzip']);
+      t.true(gunzipSync(zipped.body).equals(plain.body), accept);
+    }
     // What changes is read from its new bytes, and the leaf it is in is as new to lists as the first time.
     const changed = whole[round * 700];
     await call(plane.port, 'PATCH', `${all}/${changed.metadata.name}`, {

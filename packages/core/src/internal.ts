@@ -57,6 +57,7 @@ export type {
   ListEnvelope,
   ListMetadata,
   ListPage,
+  ListParts,
   WatchForm,
   WireForm,
 } from './codec/wire-form.ts';

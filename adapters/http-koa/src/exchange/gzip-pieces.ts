@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, type ZlibOptions } from 'node:zlib';
 import { ByteBudget, type Droppable, type SharedPart } from '@keelson/core/internal';
+import { eventLoopTurns } from '@keelson/core/runtime';
 
 /** The polynomial of CRC-32 in reflected bit order: the highest bit stands for x^0. */
 const polynomial = 0xedb88320;
@@ -76,12 +77,23 @@ export class DeflatedParts {
     const { content } = part;
     const known = this.#kept.get(content);
     if (known !== undefined) return known;
-    const made = deflated(part.bytes());
+    const made = deflatedPart(part);
     this.#kept.set(content, made);
     const kept: Droppable = { drop: () => this.#kept.delete(content) };
     made.then(({ bytes }) => this.#budget.add(kept, bytes.length), kept.drop);
     return made;
   }
+}
+
+/** Other work runs between the pieces, because creating one may mean to encode objects. */
+async function deflatedPart(part: SharedPart): Promise<DeflatedPiece> {
+  await eventLoopTurns.pass();
+  const pieces: Buffer[] = [];
+  for (const piece of part.pieces()) {
+    pieces.push(piece);
+    await eventLoopTurns.pass();
+  }
+  return deflated(Buffer.concat(pieces));
 }
 
 /** Compresses a piece. The piece must not change before the promise is settled. */

@@ -1,7 +1,7 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
-import { type ListBody, type PieceSource, pieceBytes, type SharedPart } from '@keelson/core/internal';
+import { type ListBody, type ListParts, type PieceSource, pieceBytes, type SharedPart } from '@keelson/core/internal';
 import { type Clock, eventLoopTurns } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 import { answerHeaders, sendBytes, sendHead } from './exchange.ts';
@@ -172,17 +172,6 @@ async function* oneByOne(source: AsyncIterable<Buffer[]>, buffers: PiecePool): A
   }
 }
 
-/** Shared parts are compressed once for all lists; other pieces are returned to the pool after compression. */
-async function deflatePart(
-  part: Buffer | SharedPart,
-  { deflated: parts, buffers }: ListMemory,
-): Promise<DeflatedPiece> {
-  if (!Buffer.isBuffer(part)) return parts.of(part);
-  const made = await deflated(part);
-  buffers.giveBack(part);
-  return made;
-}
-
 /** Compresses pieces created for this response in a zlib thread, with backpressure on both sides. */
 async function streamGzip(
   exchange: Exchange,
@@ -221,19 +210,46 @@ async function measured(exchange: Exchange, body: ListBody, clock: Clock): Promi
   return { pieces, size };
 }
 
-function* partsInGroups(
-  { head, tail }: ListBody,
-  parts: Iterable<Buffer | SharedPart>,
-): Generator<(Buffer | SharedPart)[]> {
-  let group: (Buffer | SharedPart)[] = [head];
-  for (const part of parts) {
-    group.push(part);
-    if (group.length < partsAtOnce) continue;
+function* inGroupsOf<P>(count: number, items: Iterable<P>): Generator<P[]> {
+  let group: P[] = [];
+  for (const item of items) {
+    group.push(item);
+    if (group.length < count) continue;
     yield group;
     group = [];
   }
-  group.push(tail);
-  yield group;
+  if (group.length > 0) yield group;
+}
+
+function* joinedItems<P>(...sources: readonly Iterable<P>[]): Generator<P> {
+  for (const source of sources) yield* source;
+}
+
+/** The body of a list in parts, compressed. Parts that other lists contain too are compressed once for all of them. */
+async function* zippedParts(
+  { head, tail }: ListBody,
+  parts: ListParts,
+  { memory }: ListSendOptions,
+  exchange: Exchange,
+): AsyncGenerator<Buffer[]> {
+  const deflate = (part: Buffer | SharedPart) => (Buffer.isBuffer(part) ? deflated(part) : memory.deflated.of(part));
+  if (parts.start === undefined) {
+    yield* gzipBody(inGroupsOf(partsAtOnce, joinedItems([head], parts.items(), [tail])), deflate);
+    return;
+  }
+  // The length of the items precedes the first one.
+  const items: DeflatedPiece[] = [];
+  let length = 0;
+  for (const group of inGroupsOf(partsAtOnce, parts.items())) {
+    for (const item of await Promise.all(group.map(deflate))) {
+      items.push(item);
+      length += item.length;
+    }
+    if (exchange.response.destroyed) throw new ClientGone();
+  }
+  const start = await deflated(Buffer.concat([head, parts.start(length)]));
+  const all = joinedItems([start], items, [await deflated(tail)]);
+  yield* gzipBody(inGroupsOf(partsAtOnce, all), async (piece) => piece);
 }
 
 async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
@@ -264,7 +280,7 @@ export async function sendList(
   const { request, response } = exchange;
   const acceptsCompressed = request.method !== 'HEAD' && acceptsGzip(request.headers['accept-encoding']);
   const parts = acceptsCompressed ? body.parts : undefined;
-  const zipped = parts && gzipBody(partsInGroups(body, parts()), (part) => deflatePart(part, options.memory));
+  const zipped = parts && zippedParts(body, parts, options, exchange);
   const known = body.ready ? await measured(exchange, body, options.clock) : undefined;
   let source: AsyncIterable<Buffer[]>;
   let length: number | undefined;

@@ -3,7 +3,14 @@ import { metadataRange } from '../json/json-slice.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { Status } from '../meta/status.ts';
 import type { KubeObject, ObjectMeta } from '../meta/types.ts';
-import type { EventRepresentation, PieceSource, Representation, WatchEventType } from '../storage/resource-storage.ts';
+import { joinObjects } from '../storage/object-list.ts';
+import type {
+  EventRepresentation,
+  PartForm,
+  PieceSource,
+  Representation,
+  WatchEventType,
+} from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { jsonMediaType } from './media-type.ts';
 import { jsonHead, servedBookmark, servedBytes, servedJson } from './object-codec.ts';
@@ -15,6 +22,7 @@ import {
   listHead,
   listMetadata,
   listTail,
+  partsOf,
   representationId,
   textPieces,
   type WatchForm,
@@ -149,7 +157,7 @@ export class JsonForm implements WireForm {
 
   list(page: ListPage, pieces?: PieceSource): ListBody {
     const { representation, list } = this.#shape;
-    const isStored = representation?.stored === true;
+    const parts = representation && partsOf(page, jsonPart(representation));
     return {
       head: Buffer.from(listHead(list, listMetadata(page))),
       items:
@@ -157,8 +165,8 @@ export class JsonForm implements WireForm {
           ? textPieces(this.#separated(page))
           : page.list.chunks(representation, ',', pieces),
       tail: listTail,
-      ready: isStored && page.list.ready,
-      ...(isStored && page.list.parts ? { parts: () => page.list.parts?.(representation, pieces) ?? [] } : {}),
+      ready: representation?.stored === true && page.list.ready,
+      ...(parts && { parts }),
     };
   }
 
@@ -174,6 +182,19 @@ export class JsonForm implements WireForm {
       separator = ',';
     }
   }
+}
+
+const comma = Buffer.from(',');
+
+/** Kept with what it encodes, so it must not refer to a page. */
+function jsonPart(representation: Representation): PartForm {
+  return {
+    id: representation.id,
+    *pieces(objects, isFirst) {
+      if (!isFirst) yield comma;
+      yield* joinObjects(objects, representation);
+    },
+  };
 }
 
 /**

@@ -1,6 +1,12 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { EventRepresentation, PieceSource, SharedPart, StoredList } from '../storage/resource-storage.ts';
+import type {
+  EventRepresentation,
+  PartForm,
+  PieceSource,
+  SharedPart,
+  StoredList,
+} from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { Media } from './media-type.ts';
 
@@ -34,8 +40,24 @@ export interface ListBody {
   readonly tail: Buffer;
   /** Whether all items may be read at once, because their bytes exist already or are few. */
   readonly ready: boolean;
-  /** The items with the parts that other lists contain too; absent when there are none. */
-  readonly parts?: () => Iterable<Buffer | SharedPart>;
+  /** The items of a long list in parts that other lists contain too. */
+  readonly parts?: ListParts;
+}
+
+/** The items of a list with their separators, in parts. */
+export interface ListParts {
+  items(): Iterable<Buffer | SharedPart>;
+  /** What is between `head` and the items where that depends on the total length of the items, in bytes. */
+  start?(itemBytes: number): Buffer;
+}
+
+/** Longer lists are worth compressing, whatever their form is, and most of their objects belong to shared parts. */
+const fewObjects = 512;
+
+/** The parts of a list in a form; undefined when it is short or has none. */
+export function partsOf({ list }: ListPage, form: PartForm): Pick<ListParts, 'items'> | undefined {
+  if (list.count <= fewObjects || list.parts === undefined) return undefined;
+  return { items: () => list.parts?.(form) ?? [] };
 }
 
 /** Frames of a watch, with the chunk header and trailer of HTTP/1.1 around each, and without. */

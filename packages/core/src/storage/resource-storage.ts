@@ -127,8 +127,15 @@ export interface ListPosition {
 export interface SharedPart {
   /** Identifies the bytes: they are the same wherever this object is the same. */
   readonly content: object;
-  /** The bytes, which must not be changed. They are assembled when no list has done that shortly before. */
-  bytes(): Buffer;
+  /** The bytes in pieces. Each is created when it is read, so that other work can run before the next one. */
+  pieces(): Iterable<Buffer>;
+}
+
+/** How neighbouring objects are written in a list. `id` names the form uniquely in the process. */
+export interface PartForm {
+  readonly id: string;
+  /** `isFirst`: the list begins with these objects, so that no separator precedes them. */
+  pieces(objects: readonly StoredObject[], isFirst: boolean): Iterable<Buffer>;
 }
 
 /** A page of a list: one snapshot, in key order. */
@@ -148,8 +155,8 @@ export interface StoredList {
    * stored one.
    */
   chunks(representation: Representation, separator: ',', pieces?: PieceSource): Iterable<Buffer>;
-  /** The stored form like `chunks`, with shared parts where that is possible; absent when the list has none. */
-  parts?(representation: Representation, pieces?: PieceSource): Iterable<Buffer | SharedPart>;
+  /** The page's objects in a form, in shared parts where that is possible; absent when the list has none. */
+  parts?(form: PartForm): Iterable<Buffer | SharedPart>;
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';

@@ -1,5 +1,5 @@
 import type { Droppable } from '../storage/byte-budget.ts';
-import type { Pin, SharedPart } from '../storage/resource-storage.ts';
+import type { PartForm, Pin, SharedPart } from '../storage/resource-storage.ts';
 import type { StorageMemory } from '../storage/storage-memory.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { UsageBudget } from '../storage/usage-budget.ts';
@@ -8,6 +8,8 @@ import type { UsageBudget } from '../storage/usage-budget.ts';
 export const leafCapacity = 128;
 /** The objects of larger leaves are sent one by one, because a contiguous copy would gain nothing. */
 export const largestBlock = 1024 * 1024;
+/** Leaves with more stored bytes have no shared parts, whose consumers join their bytes. */
+export const largestPart = 4 * 1024 * 1024;
 
 const comma = 0x2c;
 
@@ -29,8 +31,8 @@ export class Leaf implements Droppable {
    */
   #shared = false;
   #values: LeafValues | undefined = undefined;
-  /** The parts of lists that begin with this leaf, and of other lists; null: the leaf has none. */
-  #parts: { readonly first: SharedPart; readonly later: SharedPart } | null | undefined = undefined;
+  /** The shared parts by their forms; without an object that is corrupt, and not for large leaves. */
+  #parts: Map<string, SharedPart> | undefined = undefined;
   /** Number of items changed since all items were last copied into one block. */
   scattered = 0;
 
@@ -71,60 +73,55 @@ export class Leaf implements Droppable {
       if (this.#shared) this.#memory?.listBlocks.touch(this, this.block.length);
       return this.block;
     }
-    const length = this.#blockLength();
-    if (length === undefined) return undefined;
-    const block = this.#joined(length);
-    if (this.#memory === undefined) return block;
-    let start = 1;
+    let length = 0;
+    for (const item of this.items) {
+      // A leaf with a corrupt item has no block; its items are listed one by one.
+      if (item.corrupt) return undefined;
+      length += item.byteLength + 1;
+    }
+    if (length > largestBlock) return undefined;
+    const block = Buffer.allocUnsafeSlow(length);
+    let end = 0;
     let shared = false;
     for (const item of this.items) {
+      block[end] = comma;
+      const start = end + 1;
+      end = item.copyTo(block, start);
       if (item.shared) shared = true;
-      else item.moved(block, start);
-      start += item.byteLength + 1;
+      else if (this.#memory !== undefined) item.moved(block, start);
     }
-    this.block = block;
-    this.scattered = 0;
-    this.#shared = shared;
-    if (shared) this.#memory.listBlocks.touch(this, length);
+    if (this.#memory !== undefined) {
+      this.block = block;
+      this.scattered = 0;
+      this.#shared = shared;
+      if (shared) this.#memory.listBlocks.touch(this, length);
+    }
     return block;
   }
 
   /**
-   * All items as a part of a list, which is the same until an item changes; undefined when they cannot have a block.
+   * All items as a part of lists in a form, which is the same until an item changes; undefined when the items are
+   * listed one by one.
    *
-   * @param isFirst the list begins with this leaf, so that no comma precedes it
+   * @param isFirst whether the list begins with this leaf
    */
-  part(isFirst: boolean): SharedPart | undefined {
+  part(form: PartForm, isFirst: boolean): SharedPart | undefined {
     if (this.#parts === undefined) {
-      const length = this.#blockLength();
-      this.#parts = length === undefined ? null : { first: this.#part(length, 1), later: this.#part(length, 0) };
+      let length = 0;
+      for (const item of this.items) {
+        if (item.corrupt) return undefined;
+        length += item.byteLength;
+      }
+      if (length > largestPart) return undefined;
+      this.#parts = new Map();
     }
-    return isFirst ? this.#parts?.first : this.#parts?.later;
-  }
-
-  #part(length: number, start: number): SharedPart {
-    return { content: {}, bytes: () => (this.block ?? this.#joined(length)).subarray(start) };
-  }
-
-  /** The bytes of a block. */
-  #joined(length: number): Buffer {
-    const bytes = Buffer.allocUnsafeSlow(length);
-    let end = 0;
-    for (const item of this.items) {
-      bytes[end] = comma;
-      end = item.copyTo(bytes, end + 1);
+    const id = isFirst ? `first ${form.id}` : form.id;
+    let part = this.#parts.get(id);
+    if (part === undefined) {
+      part = { content: {}, pieces: () => form.pieces(this.items, isFirst) };
+      this.#parts.set(id, part);
     }
-    return bytes;
-  }
-
-  /** Undefined when the block would be too large or an item is corrupt; the items are then listed one by one. */
-  #blockLength(): number | undefined {
-    let length = 0;
-    for (const item of this.items) {
-      if (item.corrupt) return undefined;
-      length += item.byteLength + 1;
-    }
-    return length > largestBlock ? undefined : length;
+    return part;
   }
 
   /** Positions of the items with the pinned value, in order; undefined when all items have to be inspected. */

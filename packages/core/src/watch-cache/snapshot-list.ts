@@ -4,6 +4,7 @@ import { joinObjects, ObjectList } from '../storage/object-list.ts';
 import type {
   ListPosition,
   ObjectPredicate,
+  PartForm,
   PieceSource,
   Pin,
   Representation,
@@ -75,15 +76,12 @@ export class SnapshotList implements StoredList {
     }
   }
 
-  *parts(representation: Representation, pieces?: PieceSource): Generator<Buffer | SharedPart, void, undefined> {
+  *parts(form: PartForm): Generator<Buffer | SharedPart, void, undefined> {
     let first = true;
     for (const { leaf, from, to } of this.#snapshot.slices(this.#from, this.#to)) {
-      const part = to - from === leaf.items.length ? leaf.part(first) : undefined;
-      if (part !== undefined) yield part;
-      else {
-        if (!first) yield comma;
-        yield* joinObjects(leaf.items.slice(from, to), representation, pieces);
-      }
+      const part = to - from === leaf.items.length ? leaf.part(form, first) : undefined;
+      if (part === undefined) yield* form.pieces(leaf.items.slice(from, to), first);
+      else yield part;
       first = false;
     }
   }

@@ -1,7 +1,8 @@
 import test from 'ava';
-import { StorageMemory, StoredObject } from '../../src/internal.ts';
+import { type SharedPart, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime.ts';
-import { KeptSelections, Leaf, LeafValues, largestBlock, leafCapacity } from '../../src/watch-cache/leaf.ts';
+import type { PartForm } from '../../src/storage/resource-storage.ts';
+import { KeptSelections, Leaf, LeafValues, largestPart, leafCapacity } from '../../src/watch-cache/leaf.ts';
 
 /** An object whose bytes belong to the store when it has a source. */
 function object(i: number, memory?: StorageMemory, text = 'x'): StoredObject {
@@ -34,29 +35,35 @@ test('a leaf of store-owned objects has a block when a list comes a second time,
   t.is(leaf.block, undefined, 'the store has the bytes as well');
 });
 
-test('the part of a leaf is the same with and without a block until an object changes', (t) => {
-  const memory = memoryOf();
-  const leaf = new Leaf({}, objects(4, memory), memory);
-  const bytes = leaf.items.map(({ json }) => `,${json.toString()}`).join('');
-  const part = leaf.part(false);
-  t.is(part?.bytes().toString(), bytes);
-  t.is(leaf.block, undefined, 'no block is kept for the bytes of a part');
-  t.is(leaf.blockBytes(), leaf.block);
-  t.is(part?.bytes().buffer, leaf.block?.buffer);
-  leaf.drop();
-  t.is(leaf.part(false)?.content, part?.content);
-  t.is(leaf.part(true)?.bytes().toString(), bytes.slice(1), 'no comma precedes the first object of a list');
-  t.not(leaf.part(true)?.content, part?.content);
-  leaf.items[2] = object(2, memory, 'changed');
+/** Objects as their keys, separated by blanks. */
+const keys: PartForm = {
+  id: 'keys',
+  *pieces(objects, isFirst) {
+    for (const [index, { key }] of objects.entries()) yield Buffer.from(isFirst && index === 0 ? key : ` ${key}`);
+  },
+};
+const textOf = (part: SharedPart | undefined) => part && Buffer.concat([...part.pieces()]).toString();
+
+test('the part of a leaf in a form is the same until an object changes', (t) => {
+  const leaf = new Leaf({}, objects(3), memoryOf());
+  const part = leaf.part(keys, false);
+  t.is(textOf(part), ' /k/0000 /k/0001 /k/0002');
+  t.is(leaf.part(keys, false), part);
+  const first = leaf.part(keys, true);
+  t.is(textOf(first), '/k/0000 /k/0001 /k/0002');
+  t.not(first?.content, part?.content);
+  t.not(leaf.part({ ...keys, id: 'other' }, false)?.content, part?.content);
+  leaf.items[2] = object(7);
   leaf.changed(leaf.items[2]);
-  t.not(leaf.part(false)?.content, part?.content);
-  t.true(leaf.part(false)?.bytes().includes('changed'));
+  t.not(leaf.part(keys, false)?.content, part?.content);
+  t.is(textOf(leaf.part(keys, false)), ' /k/0000 /k/0001 /k/0007');
 });
 
-test('a leaf that is too large for a block has no part', (t) => {
-  const memory = memoryOf();
-  const large = object(1, memory, 'x'.repeat(largestBlock));
-  t.is(new Leaf({}, [object(0, memory), large], memory).part(false), undefined);
+test('a large leaf, and one with a corrupt object, have no parts', (t) => {
+  const large = object(1, undefined, 'x'.repeat(largestPart));
+  t.is(new Leaf({}, [object(0), large], memoryOf()).part(keys, false), undefined);
+  const corrupt = StoredObject.fromEntry({ key: '/k/x', value: Buffer.from('x'), createRevision: 1, modRevision: 1 });
+  t.is(new Leaf({}, [object(0), corrupt], memoryOf()).part(keys, false), undefined);
 });
 
 test('a block in use stays when the budget drops others', (t) => {

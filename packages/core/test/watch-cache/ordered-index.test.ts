@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { pieceBytes, type Representation, StorageMemory, StoredObject } from '../../src/internal.ts';
 import { FakeClock } from '../../src/runtime.ts';
+import type { PartForm } from '../../src/storage/resource-storage.ts';
 import { compareKeys } from '../../src/storage-adapter.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/ordered-index.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
@@ -21,6 +22,13 @@ function object(key: string, text = ''): StoredObject {
 
 const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
 
+const joinedByCommas: PartForm = {
+  id: 'joined',
+  *pieces(objects, isFirst) {
+    if (!isFirst) yield Buffer.from(',');
+    yield Buffer.from(objects.map(({ json }) => json.toString()).join(','));
+  },
+};
 /** The bytes of shared parts by what identifies them. */
 const bytesOf = new WeakMap<object, string>();
 
@@ -28,9 +36,9 @@ const bytesOf = new WeakMap<object, string>();
 function body(snapshot: IndexSnapshot, from = 0, to = snapshot.size): string {
   const list = new SnapshotList(snapshot, 1, from, to, 0);
   const chunks = Buffer.concat([...list.chunks(stored, ',')]).toString();
-  const parts = [...list.parts(stored)].map((part) => {
+  const parts = [...list.parts(joinedByCommas)].map((part) => {
     if (Buffer.isBuffer(part)) return part.toString();
-    const bytes = part.bytes().toString();
+    const bytes = Buffer.concat([...part.pieces()]).toString();
     if ((bytesOf.get(part.content) ?? bytes) !== bytes) throw new Error('a shared part has other bytes than before');
     bytesOf.set(part.content, bytes);
     return bytes;

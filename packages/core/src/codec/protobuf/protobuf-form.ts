@@ -5,7 +5,7 @@ import { messageNode } from '../../kind/schema-walk.ts';
 import { statusSchema } from '../../kind/status-schema.ts';
 import type { Status } from '../../meta/status.ts';
 import { apiVersionOf, type KubeObject } from '../../meta/types.ts';
-import type { EventRepresentation, Representation } from '../../storage/resource-storage.ts';
+import type { EventRepresentation, PartForm, Representation } from '../../storage/resource-storage.ts';
 import { freshPieces, type PieceSource, pieceBytes } from '../../storage/resource-storage.ts';
 import type { StoredObject } from '../../storage/stored-object.ts';
 import { type Framing, partialMetadataBytes, partialMetadataJson, partialObjectMetadata } from '../json-form.ts';
@@ -16,6 +16,7 @@ import {
   type ListBody,
   type ListPage,
   listMetadata,
+  partsOf,
   representationId,
   type WatchForm,
   type WireForm,
@@ -87,7 +88,28 @@ const nothing = Buffer.alloc(0);
  * meanwhile, empty pieces let the transport yield to other work.
  */
 export function protobufList(shape: ProtobufShape, page: ListPage, source: PieceSource = freshPieces): ListBody {
-  return { head: shape.list.head, items: pieces(shape, page, source), tail: envelopeTail, ready: false };
+  const parts = partsOf(page, protobufPart(shape));
+  return {
+    head: shape.list.head,
+    items: pieces(shape, page, source),
+    tail: envelopeTail,
+    ready: false,
+    ...(parts && { parts: { ...parts, start: (itemBytes) => listStart(shape, page, itemBytes) } }),
+  };
+}
+
+/** Kept with what it encodes, so it must not refer to a page. */
+function protobufPart({ representation, list }: ProtobufShape): PartForm {
+  const tag = tagOf(list.items, WireType.delimited);
+  return {
+    id: representation.id,
+    *pieces(objects) {
+      for (let at = 0; at < objects.length; at += stride) {
+        const items = objects.slice(at, at + stride).map((object) => object.encoded(representation));
+        yield* joined(items, tag, freshPieces);
+      }
+    },
+  };
 }
 
 function* pieces(shape: ProtobufShape, page: ListPage, source: PieceSource): Generator<Buffer, void, undefined> {
