@@ -7,6 +7,8 @@ import test from 'ava';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
 import { call, open, serve } from './support/serve.ts';
 
+type PartForm = Parameters<NonNullable<StoredList['parts']>>[0];
+
 const all = '/api/v1/namespaces/default/configmaps';
 const empty = '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[]}\n';
 
@@ -101,6 +103,41 @@ test('a slow client receives all of a large list, and the server buffers little 
   for await (const chunk of response) size += (chunk as Buffer).length;
   t.true(size > 40_000_000);
   t.is(taken(), 40);
+});
+
+test('a part that several compressed lists contain is created once in each form', async (t) => {
+  const objects = many(600);
+  const contents = new Map<string, object>();
+  const created: string[] = [];
+  const registry = registryWith(objects);
+  const answer = listOf(configMap, objects);
+  registry.service(configMap).on.list = async () => ({
+    ...answer,
+    list: {
+      ...answer.list,
+      *parts({ id, pieces }: PartForm) {
+        const content = contents.get(id) ?? {};
+        contents.set(id, content);
+        yield {
+          content,
+          *pieces() {
+            created.push(id);
+            yield* pieces(objects.slice(0, 500), true);
+          },
+        };
+        yield* pieces(objects.slice(500), false);
+      },
+    },
+  });
+  const { port } = await serve(t, { registry });
+  const forms = ['application/json', 'application/vnd.kubernetes.protobuf'];
+  for (const accept of [...forms, ...forms]) {
+    const zipped = await call(port, 'GET', all, { headers: { accept, 'accept-encoding': 'gzip' } });
+    t.is(zipped.headers['content-encoding'], 'gzip');
+    t.true(gunzipSync(zipped.body).equals((await call(port, 'GET', all, { headers: { accept } })).body), accept);
+  }
+  t.is(contents.size, 2);
+  t.deepEqual(created, [...contents.keys()]);
 });
 
 for (const encoding of ['identity', 'gzip']) {
