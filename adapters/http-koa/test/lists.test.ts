@@ -105,6 +105,30 @@ test('a slow client receives all of a large list, and the server buffers little 
   t.is(taken(), 40);
 });
 
+test('an object that cannot be encoded fails a compressed list before it begins', async (t) => {
+  const answer = listOf(configMap, many(600));
+  const registry = registryWith([]);
+  registry.service(configMap).on.list = async () => ({
+    ...answer,
+    list: {
+      ...answer.list,
+      *parts() {
+        yield {
+          content: {},
+          pieces: () => {
+            throw new Error('damaged');
+          },
+        };
+      },
+    },
+  });
+  const { port } = await serve(t, { registry });
+  for (const accept of ['application/json', 'application/vnd.kubernetes.protobuf']) {
+    const reply = await call(port, 'GET', all, { headers: { accept, 'accept-encoding': 'gzip' } });
+    t.deepEqual([reply.status, reply.headers['content-encoding']], [500, undefined], accept);
+  }
+});
+
 test('a part that several compressed lists contain is created once in each form', async (t) => {
   const objects = many(600);
   const contents = new Map<string, object>();

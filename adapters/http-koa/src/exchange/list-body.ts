@@ -53,7 +53,7 @@ const groupBytes = 256 * 1024;
  * groups wait for the socket less often.
  */
 const sharedGroupBytes = 1024 * 1024;
-/** Number of parts of a list, each of up to a megabyte, that are compressed concurrently. */
+/** Number of parts of a list, each of up to four megabytes, that are compressed concurrently. */
 const partsAtOnce = 6;
 /** Longest uninterrupted work on one list, in milliseconds. */
 const sliceMs = 2;
@@ -286,6 +286,7 @@ export async function sendList(
   let length: number | undefined;
   // A list that is not ready, and has parts, is long.
   let large = true;
+  let isZipped = false;
   if (known !== undefined) {
     if (known.size <= joinBytes) {
       sendBytes(exchange, 200, contentType, Buffer.concat(known.pieces, known.size));
@@ -293,8 +294,10 @@ export async function sendList(
     }
     length = known.size;
     large = known.size > options.limits.gzipBytes;
-    source = zipped !== undefined && large ? zipped : inGroups(known.pieces);
+    isZipped = zipped !== undefined && large;
+    source = inGroups(known.pieces);
   } else if (zipped !== undefined) {
+    isZipped = true;
     source = zipped;
   } else {
     const all = groups(body, options.clock);
@@ -305,24 +308,25 @@ export async function sendList(
       for (const piece of first.value) options.memory.buffers.giveBack(piece);
       return sendWhole(exchange, 200, contentType, whole, options.limits.gzipBytes);
     }
-    source = resumed(first, second, all);
+    source = resumed([first, second], all);
   }
+  // An object that cannot be encoded fails the list before its head is sent.
+  if (zipped !== undefined && isZipped) source = resumed([await zipped.next()], zipped);
   const compressed = large && acceptsCompressed;
   const headers = answerHeaders(exchange, contentType, compressed ? undefined : length);
   if (large) headers.push('Vary', 'Accept-Encoding');
   if (compressed) headers.push('Content-Encoding', 'gzip');
   if (!sendHead(exchange, 200, headers)) return;
   if (request.method === 'HEAD') response.end();
-  else if (compressed && source !== zipped) await streamGzip(exchange, source, options);
+  else if (compressed && !isZipped) await streamGzip(exchange, source, options);
   else await stream(exchange, source, options);
 }
 
+/** Groups that have been read already, and the rest. */
 async function* resumed(
-  first: IteratorResult<Buffer[], unknown>,
-  second: IteratorResult<Buffer[], unknown>,
+  begun: readonly IteratorResult<Buffer[], unknown>[],
   rest: AsyncGenerator<Buffer[]>,
 ): AsyncGenerator<Buffer[]> {
-  if (!first.done) yield first.value;
-  if (!second.done) yield second.value;
+  for (const group of begun) if (!group.done) yield group.value;
   yield* rest;
 }

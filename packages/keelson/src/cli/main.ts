@@ -15,7 +15,7 @@ export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 interface Command {
   /** Whether the command has a help text of its own. */
   readonly hasOwnHelp?: boolean;
-  /** Resolves to false when what was asked for is not so, which is exit code 1. */
+  /** Resolves to false for exit code 1 without an error, as when a permission is denied or an object is damaged. */
   run(args: readonly string[], io: CommandIo): Promise<boolean | void>;
 }
 
