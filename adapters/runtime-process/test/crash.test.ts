@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
+import { signalProcess } from '@keelson/container-host';
 import { type HostProcess, killProcessWith, processesWith, startHostProcess } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
@@ -36,13 +37,11 @@ function pidsOf(...texts: readonly string[]): number[] {
   return processesWith(texts, { environment: true }).map((line) => Number.parseInt(line, 10));
 }
 
-function killEverything(texts: readonly string[]): void {
-  for (const pid of pidsOf(...texts)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // A child that ended with its parent.
-    }
+/** Kills all processes with one of the texts. A process that executes a program has no text at this moment. */
+async function killEverything(texts: readonly string[]): Promise<void> {
+  for (let pids = pidsOf(...texts); pids.length > 0; pids = pidsOf(...texts)) {
+    for (const pid of pids) signalProcess(pid, 'SIGKILL');
+    await delay(10);
   }
 }
 
@@ -155,7 +154,7 @@ test('after all processes were killed, containers are reported as exited, and a 
   // No process can read the exit code after the monitor was killed.
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await host.kill();
-  killEverything([folder, ...ids]);
+  await killEverything([folder, ...ids]);
   const opened = await openProcess({}, folder);
   const context = contextOf(t, opened);
   try {
@@ -173,7 +172,7 @@ test('after a restart of the host, sandboxes are not ready and containers have e
   t.timeout(60_000);
   const { folder, host, ids, sandboxId } = await startHost([counting]);
   await host.kill();
-  killEverything([folder, ...ids]);
+  await killEverything([folder, ...ids]);
   writeFileSync(join(folder, 'state', 'boot-id'), 'another-boot');
   const opened = await openProcess({}, folder);
   const context = contextOf(t, opened);

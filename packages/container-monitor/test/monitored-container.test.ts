@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readCommandLine } from '@keelson/container-host';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
 import { type Bench, bench, containerRecord, deadStat, ownStat, TestContainer } from './support/monitored.ts';
@@ -28,7 +31,30 @@ test('a container is running once its pid file is written, and start() waits for
   );
   const again = await t.throwsAsync(container.start());
   t.is((again as RuntimeError).code, 'InvalidState');
-  t.deepEqual(container.calls, ['launch', 'executed']);
+  t.deepEqual(container.calls, ['launch']);
+});
+
+test('start() waits until no launcher is executed, also while a process has no command line', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  // The command line of a process is empty for a moment whenever it executes a program.
+  const script = 'if [ $1 -gt 0 ]; then exec /bin/sh -c "$0" "$0" $(($1-1)) launcher; fi; exec sleep 1000';
+  const { pid } = spawn('/bin/sh', ['-c', script, script, '100', 'launcher'], { stdio: 'ignore' });
+  t.teardown(() => process.kill(pid!, 'SIGKILL'));
+  container.onLaunch = () => {
+    b.write(id, 'pid', readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    void container.refresh();
+  };
+  await container.start();
+  t.deepEqual(readCommandLine(pid!), ['sleep', '1000']);
+});
+
+test('start() resolves when the process has ended before it executed the command', async (t) => {
+  const b = await bench(t);
+  const container = new TestContainer(b.context, containerRecord(id));
+  container.onLaunch = () => b.write(id, 'pid', deadStat);
+  await container.start();
+  t.false(container.waits.includes(2), 'nothing is polled');
 });
 
 test('a start time is never earlier than the creation', async (t) => {
@@ -234,7 +260,7 @@ test('a start reads the files again after a while, in case no event reports them
   container.onWait = () => b.write(id, 'pid', ownStat());
   await container.start();
   t.is(container.state, 'running');
-  t.deepEqual(container.calls, ['launch', 'executed']);
+  t.deepEqual(container.calls, ['launch']);
   t.is(container.waits.length, 1);
   await container.refresh();
   t.deepEqual([...new Set(container.inspected)], [process.pid], 'what runs is inspected');

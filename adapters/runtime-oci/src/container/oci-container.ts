@@ -1,13 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import {
-  isAlive,
-  type ProcessIdentity,
-  readCommandLine,
-  signalProcess,
-  tryTool,
-  writeAtomically,
-} from '@keelson/container-host';
+import { isAlive, type ProcessIdentity, signalProcess, tryTool, writeAtomically } from '@keelson/container-host';
 import { type ExitRecord, MonitoredContainer, spawnMonitor } from '@keelson/container-monitor';
 import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
 import { lastMessageIn } from '../binary/oci-binary.ts';
@@ -16,9 +9,6 @@ import { podsFolder } from '../bundle/pod-place.ts';
 import { resourcesOf } from '../bundle/resources.ts';
 import { launchCommand, type OciRecord } from '../launch/launch-command.ts';
 import type { OciContext } from './oci-context.ts';
-
-const executeTimeoutMs = 2_000;
-const executePollMs = 2;
 
 /** A container that the OCI binary creates from a bundle. */
 export class OciContainer extends MonitoredContainer<OciRecord> {
@@ -58,16 +48,9 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     });
   }
 
-  /** Waits until the process executes the container's program. The binary reports its process ID shortly before. */
-  protected override async executed(): Promise<void> {
-    const { clock, binary } = this.#around;
-    const name = basename(binary.path);
-    const deadline = clock.monotonic() + executeTimeoutMs;
-    while (this.state === 'running' && this.identity !== undefined && clock.monotonic() < deadline) {
-      const [program = '', argument] = readCommandLine(this.identity.pid);
-      if (basename(program) !== name || argument !== 'init') return;
-      await this.changed(executePollMs);
-    }
+  /** The binary reports its process ID shortly before it executes the command. */
+  protected override isLauncher([program = '', argument]: readonly string[]): boolean {
+    return basename(program) === basename(this.#around.binary.path) && argument === 'init';
   }
 
   protected override signalStop({ pid }: ProcessIdentity): void {

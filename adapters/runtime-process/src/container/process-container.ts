@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type ProcessIdentity, readCommandLine, signalProcess, writeAtomically } from '@keelson/container-host';
+import { type ProcessIdentity, signalProcess, writeAtomically } from '@keelson/container-host';
 import {
   type Cgroups,
   type ContainerContext,
@@ -18,9 +18,6 @@ import type { ProcessRecord } from '../state/records.ts';
 export interface ProcessContext extends ContainerContext {
   readonly cgroups: Cgroups;
 }
-
-const executeTimeoutMs = 2_000;
-const executePollMs = 2;
 
 /** A container that consists of a process group of the machine and all processes with its marker. */
 export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
@@ -46,18 +43,9 @@ export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
     });
   }
 
-  /**
-   * Waits until the process executes the command. The process ID is recorded before that, while the process still
-   * executes helper programs, which callers must not observe.
-   */
-  protected override async executed(): Promise<void> {
-    if (this.#command === undefined) return;
-    const isHelper = helperTest(this.#around, this.record, this.#command);
-    const deadline = this.#around.clock.monotonic() + executeTimeoutMs;
-    while (this.state === 'running' && this.#around.clock.monotonic() < deadline) {
-      if (this.identity === undefined || !isHelper(readCommandLine(this.identity.pid))) return;
-      await this.changed(executePollMs);
-    }
+  protected override isLauncher(commandLine: readonly string[]): boolean {
+    const command = this.#command;
+    return command !== undefined && isHelper(this.#around, this.record, command, commandLine);
   }
 
   protected override signalStop({ pid }: ProcessIdentity): void {
@@ -109,26 +97,24 @@ export function launchMonitor(around: ContainerContext, record: ProcessRecord, o
 }
 
 /**
- * Returns a function that distinguishes the command lines of the helper programs from that of the command. The helpers
- * execute each other in one process, which executes the command last.
+ * Distinguishes the command lines of the helper programs from that of the command. The helpers execute each other in one
+ * process, which executes the command last.
  */
-export function helperTest(
+export function isHelper(
   around: ContainerContext,
   record: ProcessRecord,
   command: readonly string[],
-): (commandLine: readonly string[]) => boolean {
-  const script = startScriptPath(around, record);
+  commandLine: readonly string[],
+): boolean {
+  if (commandLine[1] === startScriptPath(around, record)) return true;
   const helpers = launcher(record.plan, command);
-  return (commandLine) => {
-    if (commandLine[1] === script) return true;
-    // The command line of each helper is a suffix of the first one.
-    const rest = helpers.slice(Math.max(0, helpers.length - commandLine.length));
-    return (
-      commandLine.length > command.length &&
-      commandLine.length <= helpers.length &&
-      rest.every((argument, at) => argument === commandLine[at])
-    );
-  };
+  // The command line of each helper is a suffix of the first one.
+  const rest = helpers.slice(Math.max(0, helpers.length - commandLine.length));
+  return (
+    commandLine.length > command.length &&
+    commandLine.length <= helpers.length &&
+    rest.every((argument, at) => argument === commandLine[at])
+  );
 }
 
 /** A pod: two files and its containers. It uses the network of the machine. */

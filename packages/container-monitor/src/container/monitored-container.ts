@@ -1,6 +1,13 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAlive, type ProcessIdentity, readIfPresent, signalProcess, writeAtomically } from '@keelson/container-host';
+import {
+  isAlive,
+  type ProcessIdentity,
+  readCommandLine,
+  readIfPresent,
+  signalProcess,
+  writeAtomically,
+} from '@keelson/container-host';
 import {
   type Container,
   type ContainerState,
@@ -15,6 +22,9 @@ import { signalName } from './prepare-container.ts';
 
 /** Maximum time from the start of the monitor to the start of the process, mounts included. */
 const startTimeoutMs = 30_000;
+/** Maximum wait for a started process to execute the container's command, and the interval of the checks. */
+const executeTimeoutMs = 2_000;
+const executePollMs = 2;
 /** Maximum wait for the log keeper to write the last log lines before an exit is reported. */
 const logGraceMs = 2_000;
 /** Interval at which SIGKILL is repeated while the container has processes. */
@@ -125,9 +135,24 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
         await this.refresh();
       }
     }
-    await this.executed();
+    await this.#executed();
     if (this.#exit?.reason === ExitReason.StartError)
       throw new RuntimeError('StartFailed', this.#exit.message ?? 'the process did not start');
+  }
+
+  /**
+   * Waits until the process executes the container's command. The process ID is recorded before that, while the process
+   * still executes launchers, which callers must not observe.
+   */
+  async #executed(): Promise<void> {
+    const deadline = this.around.clock.monotonic() + executeTimeoutMs;
+    while (this.state === 'running' && this.around.clock.monotonic() < deadline) {
+      if (this.#pid === undefined || !isAlive(this.#pid)) return;
+      const commandLine = readCommandLine(this.#pid.pid);
+      // The kernel shows an empty command line while a process changes from one program to the next.
+      if (commandLine.length > 0 && !this.isLauncher(commandLine)) return;
+      await this.changed(executePollMs);
+    }
   }
 
   /**
@@ -136,8 +161,10 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
    */
   protected abstract launch(): Promise<void>;
 
-  /** Resolves when the process of the `pid` file executes the container's command, and no longer a launcher. */
-  protected async executed(): Promise<void> {}
+  /** Whether a command line is that of a launcher, which executes the container's command in the same process. */
+  protected isLauncher(_commandLine: readonly string[]): boolean {
+    return false;
+  }
 
   /** Sends the stop signal. */
   protected abstract signalStop(identity: ProcessIdentity): void;

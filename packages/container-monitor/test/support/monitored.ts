@@ -105,8 +105,8 @@ export class TestContainer extends MonitoredContainer {
     this.calls.push('launch');
     this.onLaunch();
   }
-  protected override async executed(): Promise<void> {
-    this.calls.push('executed');
+  protected override isLauncher(commandLine: readonly string[]): boolean {
+    return commandLine.includes('launcher');
   }
   protected override async inspectRunning(identity: ProcessIdentity): Promise<void> {
     this.inspected.push(identity.pid);
