@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
@@ -104,4 +105,26 @@ test('closing an attached stream ends the stream and leaves the container runnin
   streams?.close();
   t.not((await streams?.ended)?.exitCode, 0);
   t.is((await runtime.containerStatus(id)).state, 'running');
+});
+
+test('attached clients receive later output and write to standard input, one after the other', async (t, shared) => {
+  const { runtime } = shared.engine;
+  // A client is attached once it receives output: until then containerd may lose the answer to its input.
+  const script =
+    'while :; do echo ready; sleep 0.05; done & while read -r line; do echo "got $line"; [ "$line" = quit ] && exit 7; done';
+  const id = await shared.started(script, { stdin: true });
+  for (const word of ['one', 'two']) {
+    const streams = await runtime.streaming.attach?.(id, { stdin: true, stdout: true, stderr: false, tty: false });
+    const lines = createInterface({ input: streams!.stdout! })[Symbol.asyncIterator]();
+    t.is((await lines.next()).value, 'ready');
+    streams!.stdin!.write(`${word}\n`);
+    let line = 'ready';
+    while (line === 'ready') line = (await lines.next()).value;
+    t.is(line, `got ${word}`);
+    streams!.close();
+  }
+  const last = await runtime.streaming.attach?.(id, { stdin: true, stdout: true, stderr: false, tty: false });
+  last?.stdout?.resume();
+  last?.stdin?.write('quit\n');
+  t.deepEqual(await last?.ended, { exitCode: 7 });
 });
