@@ -16,7 +16,7 @@ export interface OciRecord extends ContainerRecord {
    * True when the container has its own PID namespace, so that the kernel kills all its processes with the first one.
    */
   readonly ownPids: boolean;
-  /** Flags of the binary for a container with a terminal. */
+  /** Flags of the OCI runtime's command `run`, which starts containers with a terminal. */
   readonly runFlags: readonly string[];
 }
 

@@ -110,7 +110,7 @@ export interface ListOperation {
   readonly at: ReadAt;
   /** The pages of one list share this id. */
   readonly list: number;
-  /** 0 for the first page. */
+  /** Number of the page in its list, from 0. */
   readonly page: number;
   readonly limit?: number;
 }

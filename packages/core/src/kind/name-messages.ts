@@ -3,8 +3,8 @@ import type { Field, Schema, SchemaNode } from './schema.ts';
 import type { MessageNode } from './schema-walk.ts';
 
 /**
- * `com.example.ops` for `ops.example.com`; component names begin with the organisation, and swap the first two words of
- * a message's name.
+ * Prefix of the names of a group's messages: `example.com.ops` for the group `ops.example.com`. The names of schema
+ * components have its first two words in the other order: `com.example.ops`.
  */
 function messagePrefix(group: string): string {
   const [first, second, ...rest] = (group === '' ? 'core' : group).split('.').reverse();
