@@ -84,6 +84,14 @@ export interface ListSendOptions {
   readonly memory: ListMemory;
 }
 
+/**
+ * Whether a `drain` event follows. After `uncork` the result of the last write does not tell: when the socket accepts
+ * everything, Node 22 emits no `drain` and continues to report that it is needed; later versions emit it in `uncork`.
+ */
+function needsDrain({ response }: Exchange): boolean {
+  return response.writableNeedDrain && response.socket?.writableNeedDrain !== false;
+}
+
 /** Resolves at the next `drain` event; rejects when the client disconnects first. */
 function drained(exchange: Exchange): Promise<void> {
   const { response } = exchange;
@@ -137,13 +145,13 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
     if (response.destroyed) return;
     exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
     response.cork();
-    let open = true;
     for (const piece of group) {
       exchange.sentBytes += piece.length;
-      open = buffers.owns(piece) ? response.write(piece, returnTo(buffers, piece)) : response.write(piece);
+      if (buffers.owns(piece)) response.write(piece, returnTo(buffers, piece));
+      else response.write(piece);
     }
     response.uncork();
-    if (!open) {
+    if (needsDrain(exchange)) {
       await drained(exchange);
       // Many connections may drain in one turn of the event loop, and the kernel copies up to a megabyte per group.
       await eventLoopTurns.pass();
