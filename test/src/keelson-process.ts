@@ -78,6 +78,8 @@ export async function runKeelson(args: readonly string[], env: Readonly<Record<s
 /** Conditions of the process of a server. */
 export interface ProcessConditions {
   readonly env?: Readonly<Record<string, string>>;
+  /** The program that runs the server; default: that of this process. */
+  readonly node?: string;
   /** How many descriptors the process may open; default: as many as this process. */
   readonly descriptors?: number;
 }
@@ -89,10 +91,10 @@ export async function startKeelson(
   data: string,
   args: readonly string[] = [],
   command = 'serve',
-  { env, descriptors }: ProcessConditions = {},
+  { env, node = process.execPath, descriptors }: ProcessConditions = {},
 ): Promise<KeelsonProcess> {
   const listen = args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'];
-  const started = [process.execPath, binary, command, ...listen, '--data', data, ...args];
+  const started = [node, binary, command, ...listen, '--data', data, ...args];
   // The shell becomes the process, so that its id is that of the server.
   const [program = '', ...rest] =
     descriptors === undefined ? started : ['sh', '-c', `ulimit -n ${descriptors} && exec "$@"`, 'sh', ...started];

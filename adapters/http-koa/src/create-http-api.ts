@@ -151,6 +151,8 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     listener: pipeline.listener(resources.handle, handleOther, throughMiddleware),
     upgrade,
     acceptUpgrades: (server) => {
+      // An option since Node 24.9: later versions parse the body of a request before they upgrade its connection.
+      Object.assign(server, { shouldUpgradeCallback: (request: IncomingMessage) => !mayHaveBody(request) });
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
         const socket = stream as Socket;
         if (!upgrade(request, socket, head)) serveWithoutUpgrade(server, request, { socket, head });

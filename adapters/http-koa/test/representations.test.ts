@@ -87,7 +87,7 @@ for (const [how, path, accept] of [
   test(`a YAML watch by ${how} sends one document per event, immediately, equal to the JSON watch`, async (t) => {
     const { port } = await serveReal(t);
     await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"text":"1\\n...\\n"}}' });
-    const query = `${path}resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=2`;
+    const query = `${path}resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=5`;
     const response = await open(port, 'GET', query, {
       headers: { accept: accept as string, 'accept-encoding': 'gzip' },
     });

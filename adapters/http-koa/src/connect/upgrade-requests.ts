@@ -52,8 +52,19 @@ function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): s
 /**
  * Serves a request as if it had not requested an upgrade, which RFC 9110 permits: Node parses it again with its body,
  * and the connection stays open. Node does the same when the server has no listener for upgrades.
+ *
+ * Node 26 and later parse the body before this call, or give a stream in place of the socket while it is received. Such
+ * a request cannot be parsed again; it is served as it is, and its connection ends with the response.
  */
-export function serveWithoutUpgrade(server: Server, request: IncomingMessage, { socket, head }: UpgradeRequest): void {
+export function serveWithoutUpgrade(server: Server, request: IncomingMessage, asked: UpgradeRequest): void {
+  const { socket, head } = asked;
+  if (request.readableLength > 0 || socket !== request.socket) {
+    const response = answerOn(request, asked);
+    if (response === undefined) return;
+    driveAnswer(response, asked);
+    server.emit('request', request, response);
+    return;
+  }
   socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]));
   server.emit((socket as TLSSocket).encrypted ? 'secureConnection' : 'connection', socket);
 }

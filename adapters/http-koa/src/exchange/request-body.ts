@@ -95,7 +95,12 @@ export function mayHaveBody(request: IncomingMessage): boolean {
 function arrivedBody(request: IncomingMessage | Http2Request, limitBytes: number): Buffer | undefined {
   if (request instanceof Http2Request) return request.arrived(limitBytes);
   if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
-  return (request.read() as Buffer | null) ?? undefined;
+  const first = request.read() as Buffer;
+  if (request.readableLength === 0) return first;
+  // Since Node 26 each read returns one chunk of those that have arrived.
+  const chunks = [first];
+  while (request.readableLength > 0) chunks.push(request.read() as Buffer);
+  return Buffer.concat(chunks);
 }
 
 /**

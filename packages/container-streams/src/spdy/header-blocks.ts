@@ -90,7 +90,8 @@ export class HeaderReader {
       inflate.write(block, (error) => {
         inflate.off('close', onClose);
         if (error) reject(unreadable(error));
-        else resolve((inflate.read() as Buffer | null) ?? Buffer.alloc(0));
+        // With the length: since Node 26 a read without it returns only the first chunk.
+        else resolve((inflate.read(inflate.readableLength) as Buffer | null) ?? Buffer.alloc(0));
       });
     });
   }
