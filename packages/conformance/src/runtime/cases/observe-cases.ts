@@ -223,6 +223,8 @@ export const observeCases: readonly RuntimeCase[] = [
         assert(stream);
         let text = '';
         for await (const chunk of stream) text += String(chunk);
+        // The caller ends its direction: reading to the end leaves it open.
+        stream.destroy();
         assert.equal(text, 'hello');
       } finally {
         await new Promise((resolve) => server.close(resolve));
