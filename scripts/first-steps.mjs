@@ -42,7 +42,7 @@ let server;
 try {
   const project = join(home, 'my-plane');
   const created = await step('npm create keelson@latest my-plane -- --yes', home);
-  if (!/^# fail 0$/m.test(created.output)) throw new Error('the tests of the project did not run');
+  if (!/^[#ℹ] fail 0$/mu.test(created.output)) throw new Error('the tests of the project did not run');
   server = await step('npm run dev --silent', project, 'serving on');
   const { output } = await step('npm run sample --silent', project);
   if (!/^hello +3 /m.test(output)) throw new Error('kubectl does not show the object');
