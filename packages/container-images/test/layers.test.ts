@@ -26,9 +26,12 @@ const text = (...path: string[]) => readFileSync(join(...path), 'utf8');
 
 /** Everything below a folder, with a mark for what it is. */
 function tree(root: string): string[] {
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1) + (entry.isDirectory() ? '/' : ''))
-    .sort();
+  // Not a recursive read, which follows links to folders in some versions of Node.
+  const below = (path: string): string[] =>
+    readdirSync(join(root, path), { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [`${path}${entry.name}/`, ...below(`${path}${entry.name}/`)] : [`${path}${entry.name}`],
+    );
+  return below('').sort();
 }
 
 test('whiteouts remove files of the layers below, wherever they are in their own layer', async (t) => {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { LoopbackRegistry, type RegistryLayer } from '@keelson/test-support';
@@ -77,6 +77,27 @@ test('a missing tag, digest or repository is reported as not found', async (t) =
     t.is(error?.reason, 'notFound');
   }
   await t.throwsAsync(store.pullImage('Not A Name'), { code: 'InvalidArgument' });
+});
+
+test('a request on a kept connection that the registry has closed is sent again', async (t) => {
+  const registry = await openRegistry(t);
+  const store = await openStore(t);
+  registry.add('app:1', { layers: small() });
+  let connections = 0;
+  const relay = createServer((client) => {
+    connections += 1;
+    const upstream = connect(Number(registry.host.split(':')[1]), '127.0.0.1');
+    upstream.pipe(client).on('error', () => {});
+    client.once('data', (request) => {
+      upstream.write(request);
+      client.once('data', () => client.resetAndDestroy());
+    });
+    client.once('close', () => upstream.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  t.teardown(() => relay.close());
+  await store.pullImage(`127.0.0.1:${(relay.address() as AddressInfo).port}/app:1`);
+  t.true(connections > 2, `${connections} connections`);
 });
 
 test('a tag that moves is pulled again, and the previous image stays until it is removed', async (t) => {

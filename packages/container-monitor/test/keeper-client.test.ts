@@ -120,7 +120,7 @@ test('a slow reader pauses the connection until it has read; the streams end wit
   const { socket, attach, context } = await attachable(t);
   const { stdout, stderr, ended } = await attach({ stdout: true, stderr: true });
   t.false(socket.isPaused());
-  socket.push(frame(1, 'x'.repeat(50_000)));
+  socket.push(frame(1, 'x'.repeat(200_000)));
   await until(() => socket.isPaused());
   t.true(socket.isPaused());
   stdout?.resume();

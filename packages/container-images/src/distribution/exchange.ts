@@ -72,14 +72,20 @@ export class Exchange {
     }
   }
 
-  #begin({ url, method = 'GET', headers = {}, body }: ExchangeRequest, signal: AbortSignal): Promise<Answer> {
+  #begin(request: ExchangeRequest, signal: AbortSignal): Promise<Answer> {
+    const { url, method = 'GET', headers = {}, body } = request;
     return new Promise((resolve, reject) => {
       const secure = url.protocol === 'https:';
       const options = { method, headers: { 'user-agent': 'keelson', ...headers }, signal };
       const sent = secure
         ? tlsRequest(url, { ...options, agent: this.#tls })
         : httpRequest(url, { ...options, agent: this.#plain });
-      sent.on('error', reject);
+      sent.on('error', (error: NodeJS.ErrnoException) => {
+        // The server closed the kept connection while the request was on its way.
+        const stale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (stale && method === 'GET' && !signal.aborted) resolve(this.#begin(request, signal));
+        else reject(error);
+      });
       sent.on('response', (response) => {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response });
       });
