@@ -206,7 +206,9 @@ withRegistry('npm create keelson: the tests of a project pass', async (t) => {
   t.timeout(300_000);
   const folder = { cwd: project };
   await run('npx', ['--no-install', 'create-keelson', 'made', '--kinds=Widget,BackupPlan', '--install=false'], folder);
-  const { stdout } = await run('npm', ['test', '--silent'], { cwd: join(project, 'made'), timeout: 240_000 });
+  // The compiler that the project would have installed.
+  const env = { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}` };
+  const { stdout } = await run('npm', ['test', '--silent'], { cwd: join(project, 'made'), env, timeout: 240_000 });
   // The default report for a pipe is TAP in Node 20 and for readers in later versions.
   t.regex(stdout, /^[#ℹ] pass 4$/mu);
   t.regex(stdout, /^[#ℹ] fail 0$/mu);
