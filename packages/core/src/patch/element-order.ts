@@ -1,5 +1,5 @@
 import { isJsonObject } from '../json/json.ts';
-import { PatchError } from './patch-budget.ts';
+import { type PatchBudget, PatchError } from './patch-budget.ts';
 
 /** Key of the directive that applies to a whole map or list element. */
 export const patchDirective = '$patch';
@@ -24,30 +24,46 @@ export function orderElements(
   original: readonly unknown[],
   mergeKey: string | undefined,
   path: string,
+  budget: PatchBudget,
 ): readonly unknown[] {
+  budget.spendOnRanks(merged.length + order.length + original.length);
   const identity = identityOf(mergeKey, path);
   const wanted = ranksOf(order, identity);
   const before = ranksOf(original, identity);
-  const rank = (ranks: ReadonlyMap<unknown, number>, item: unknown) => ranks.get(identity(item)) ?? -1;
-
-  const named = merged.filter((item) => wanted.has(identity(item)));
-  const serverOnly = merged.filter((item) => !wanted.has(identity(item)));
-  named.sort((a, b) => rank(wanted, a) - rank(wanted, b));
-  serverOnly.sort((a, b) => rank(before, a) - rank(before, b));
+  const named: RankedItem[] = [];
+  const serverOnly: RankedItem[] = [];
+  for (const item of merged) {
+    const id = identity(item);
+    const place = before.get(id) ?? -1;
+    const rank = wanted.get(id);
+    if (rank === undefined) serverOnly.push({ item, rank: place, place });
+    else named.push({ item, rank, place });
+  }
+  named.sort(byRank);
+  serverOnly.sort(byRank);
 
   const result: unknown[] = [];
   let next = 0;
-  for (const item of named) {
-    const place = rank(before, item);
-    for (; next < serverOnly.length; next++) {
-      const own = rank(before, serverOnly[next]);
-      if (own === -1 || place === -1 || own > place) break;
-      result.push(serverOnly[next]);
+  for (const { item, place } of named) {
+    for (let own = serverOnly[next]; own !== undefined; own = serverOnly[next]) {
+      if (own.place === -1 || place === -1 || own.place > place) break;
+      result.push(own.item);
+      next++;
     }
     result.push(item);
   }
-  return result.concat(serverOnly.slice(next));
+  for (const { item } of serverOnly.slice(next)) result.push(item);
+  return result;
 }
+
+/** An item with its position in the sequence that it belongs to, and in the original list; -1 where it is not. */
+interface RankedItem {
+  readonly item: unknown;
+  readonly rank: number;
+  readonly place: number;
+}
+
+const byRank = (a: RankedItem, b: RankedItem): number => a.rank - b.rank;
 
 /**
  * Rejects a patch when its `$setElementOrder` omits an item of the list in the patch, or orders the items differently.

@@ -1,12 +1,15 @@
 /**
  * Steps that applying one patch may take. A step is about 50 ns: one field copied or compared. A patch of the largest
- * size applied to the largest object takes a tenth of them, as long as it touches each part only a few times.
+ * size applied to the largest object takes fewer, as long as it touches each part only a few times.
  */
 const maxSteps = 2_000_000;
 
 /** Objects with more keys are hash tables, and each of their keys costs several times as much. */
 const mostShapedKeys = 128;
 const stepsPerHashedKey = 10;
+
+/** Steps for one element of lists whose order is determined by ranks. */
+const stepsPerRank = 4;
 
 /** List elements that are moved in one step. */
 const movedPerStep = 64;
@@ -28,6 +31,11 @@ export class PatchBudget {
   /** As {@link spend}, for the keys of an object that is copied or compared. */
   spendOnKeys(keys: number): void {
     this.spend(keys > mostShapedKeys ? keys * stepsPerHashedKey : keys);
+  }
+
+  /** As {@link spend}, for elements of lists whose order is determined by ranks. */
+  spendOnRanks(elements: number): void {
+    this.spend(elements * stepsPerRank);
   }
 
   /** As {@link spend}, for elements that an insertion or removal moves. */

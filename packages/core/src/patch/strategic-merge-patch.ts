@@ -85,7 +85,7 @@ function mergeField(result: JsonObject, key: string, wanted: unknown, place: Pla
     const list = mergeLists(current, wanted, mergeKey, (a, b) => mergeMaps(a, b, element), place.path, place.budget);
     // As in Kubernetes, new items precede those that only the server has; a list without new items keeps its order.
     const added = wanted.filter((item) => !isJsonObject(item) || !Object.hasOwn(item, patchDirective));
-    merged = added.length === 0 ? list : orderElements(list, added, current, mergeKey, place.path);
+    merged = added.length === 0 ? list : orderElements(list, added, current, mergeKey, place.path, place.budget);
   } else {
     merged = withoutDirectives(wanted, place.path);
   }
@@ -95,7 +95,7 @@ function mergeField(result: JsonObject, key: string, wanted: unknown, place: Pla
 
 function applyOrders(
   result: JsonObject,
-  original: JsonObject,
+  document: JsonObject,
   patch: JsonObject,
   directives: MapDirectives,
   place: Place,
@@ -110,9 +110,9 @@ function applyOrders(
     if (Array.isArray(patched)) checkOrder(patched, order, mergeKey, where);
     const merged = getOwn(result, field);
     if (!Array.isArray(merged)) continue;
-    const before = getOwn(original, field);
-    budget.spend(merged.length + order.length);
-    setOwn(result, field, orderElements(merged, order, Array.isArray(before) ? before : [], mergeKey, where));
+    const before = getOwn(document, field);
+    const original = Array.isArray(before) ? before : [];
+    setOwn(result, field, orderElements(merged, order, original, mergeKey, where, budget));
   }
 }
 
