@@ -151,11 +151,10 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
       else response.write(piece);
     }
     response.uncork();
-    if (needsDrain(exchange)) {
-      await drained(exchange);
-      // Many connections may drain in one turn of the event loop, and the kernel copies up to a megabyte per group.
-      await eventLoopTurns.pass();
-    }
+    if (needsDrain(exchange)) await drained(exchange);
+    // The kernel copies up to a megabyte per group. A fast client may take all of them without a drain, and many
+    // connections may drain in one turn of the event loop.
+    await eventLoopTurns.pass();
   }
   response.end();
 }
