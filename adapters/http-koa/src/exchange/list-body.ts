@@ -85,7 +85,7 @@ export interface ListSendOptions {
 }
 
 /**
- * Whether a `drain` event follows. After `uncork` the result of the last write does not tell: when the socket accepts
+ * Whether a `drain` event follows. The result of the last write is not valid after `uncork`: when the socket accepts
  * everything, Node 22 emits no `drain` and continues to report that it is needed; later versions emit it in `uncork`.
  */
 function needsDrain({ response }: Exchange): boolean {

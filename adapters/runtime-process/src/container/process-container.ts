@@ -97,8 +97,8 @@ export function launchMonitor(around: ContainerContext, record: ProcessRecord, o
 }
 
 /**
- * Distinguishes the command lines of the helper programs from that of the command. The helpers execute each other in one
- * process, which executes the command last.
+ * Distinguishes the command lines of the helper programs from that of the command. The helpers execute each other in
+ * one process, which executes the command last.
  */
 export function isHelper(
   around: ContainerContext,
