@@ -8,6 +8,7 @@ import {
   type RequestAttributes,
   reportBudgets,
 } from '@keelson/core/internal';
+import { declineUpgradesWithBody } from '@keelson/core/runtime';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 import { ApiDocuments, issuerPaths } from './endpoints/api-documents.ts';
@@ -151,8 +152,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     listener: pipeline.listener(resources.handle, handleOther, throughMiddleware),
     upgrade,
     acceptUpgrades: (server) => {
-      // An option since Node 24.9: later versions parse the body of a request before they upgrade its connection.
-      Object.assign(server, { shouldUpgradeCallback: (request: IncomingMessage) => !mayHaveBody(request) });
+      declineUpgradesWithBody(server);
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
         const socket = stream as Socket;
         if (!upgrade(request, socket, head)) serveWithoutUpgrade(server, request, { socket, head });

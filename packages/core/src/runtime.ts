@@ -38,3 +38,5 @@ export {
 export type { ActiveSpan, SpanAttributes, SpanOptions, Tracing } from './runtime/tracing.ts';
 /** @public */
 export { eventLoopTurns, TurnQueue } from './runtime/turn-queue.ts';
+/** @experimental */
+export { declineUpgradesWithBody } from './runtime/upgrades.ts';

@@ -183,7 +183,7 @@ ${database === undefined ? '' : `    environment: { KEELSON_STORAGE: "${database
   state:
 ${database === undefined ? '' : '  database:\n'}`;
   const storageLine = storage === 'lmdb' ? 'ENV KEELSON_STORAGE=lmdb:/data/store\n' : '';
-  const dockerfile = `FROM docker.io/library/node:22-slim AS build
+  const dockerfile = `FROM docker.io/library/node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -192,7 +192,7 @@ COPY src src
 COPY test test
 RUN npm run build && npm prune --omit=dev
 
-FROM docker.io/library/node:22-slim
+FROM docker.io/library/node:24-slim
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules

@@ -31,7 +31,7 @@ export function driveAnswer(response: ServerResponse, { socket }: UpgradeRequest
   socket.on('drain', () => response.emit('drain'));
   response.once('finish', () => {
     response.detachSocket(socket);
-    socket.destroySoon();
+    socket.end(() => socket.destroy());
   });
 }
 

@@ -17,7 +17,7 @@ import {
   upgradeToPorts,
   upgradeToProcess,
 } from '@keelson/container-streams';
-import { type Clock, systemClock } from '@keelson/core/runtime';
+import { type Clock, declineUpgradesWithBody, systemClock } from '@keelson/core/runtime';
 import { Calls } from '../api/calls.ts';
 import { type CallHandler, findId, handler } from './handlers.ts';
 
@@ -151,6 +151,7 @@ export class StreamServer {
   constructor({ clock = systemClock, origin }: StreamServerOptions = {}) {
     this.#clock = clock;
     this.#origin = origin;
+    declineUpgradesWithBody(this.#server);
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
   }
 

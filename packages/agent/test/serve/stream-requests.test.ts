@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
 import { PodQueryError } from '../../src/base/contracts/pod-queries.ts';
@@ -70,6 +72,18 @@ test('an upgrade request to a path without upgrades has a plain response', async
     const { status, body, headers: answered } = await server.ask('/healthz', { headers });
     t.deepEqual([status, body, answered.connection], [200, 'ok', 'close']);
   }
+});
+
+test('an upgrade request with a body, which may arrive later, has a plain response', async (t) => {
+  const server = await openStreamServer(t, {});
+  const socket = connect({ port: server.port, host: '127.0.0.1', rejectUnauthorized: false });
+  const answer = text(socket);
+  const head = 'Host: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 10\r\n\r\n';
+  socket.write(`POST /nowhere HTTP/1.1\r\n${head}01234`);
+  await server.ask('/healthz');
+  socket.end('56789');
+  t.regex(await answer, /^HTTP\/1\.1 404 /);
+  t.is((await server.ask('/healthz')).status, 200);
 });
 
 test('--enable-debugging-handlers=false and --anonymous-auth=false apply to upgrades too', async (t) => {

@@ -239,7 +239,8 @@ export function mountPlane(plane: ServedPlane, options: HandlerOptions): PlaneHa
     upgrade: (request, socket, head) => {
       const received = request.url ?? '/';
       const target = mountedTarget(request, prefix);
-      const server = serverOf(socket);
+      // Not of `socket`, which is another stream on Node 26 while a body is received.
+      const server = serverOf(request.socket);
       if (target === undefined) {
         // No other listener handles the upgrade: the request is served without it, as Node does without any listener.
         if (server?.listenerCount('upgrade') === 1) serveWithoutUpgrade(server, request, { socket, head });

@@ -4,7 +4,12 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, createServer as createTlsServer, type SecureContext, type TLSSocket } from 'node:tls';
 import { type EventRecorder, Informer, keyOf } from '@keelson/client';
 import { type ApiClient, isStatusError, StatusReason } from '@keelson/core';
-import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
+import {
+  type Clock,
+  declineUpgradesWithBody,
+  type Logger,
+  type Service as RunningService,
+} from '@keelson/core/runtime';
 import { NetworkingV1Ingress as Ingress, IngressClass, Secret } from '@keelson/kinds';
 import { type ServiceTable, serviceKey } from '../routes/service-table.ts';
 import { TargetChoice, usableTargets } from '../routes/target-choice.ts';
@@ -83,6 +88,7 @@ export class IngressProxy implements RunningService {
       }),
     });
     this.#http = createServer((request, response) => this.#serve(request, response));
+    declineUpgradesWithBody(this.#http);
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
     this.#tls = createTlsServer({ SNICallback: (host, done) => done(null, this.#contextOf(host)) }, (socket) =>
       this.#http.emit('connection', socket),

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions, Server as TlsServer } from 'node:tls';
+import { declineUpgradesWithBody } from '@keelson/core/runtime';
 import type { AgentListener } from './router.ts';
 
 /** TLS settings of a server. */
@@ -63,6 +64,7 @@ function onUpgrade(listener: AgentListener, incoming: IncomingMessage, socket: S
 /** Serves HTTP, or HTTPS with `tls`. Rejects with the error of the system call when the address is in use. */
 export async function listen({ address, port, listener, tls }: ListenOptions): Promise<Listening> {
   const server = create(listener, tls);
+  declineUpgradesWithBody(server);
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) =>
     onUpgrade(listener, incoming, socket, head),
   );
