@@ -28,6 +28,23 @@ export async function put(
   return succeeded(result);
 }
 
+/** Concurrent writes of {@link putAll}: the deadline of a write includes the time that it waits for others. */
+const writesAtOnce = 250;
+
+/** Puts new keys, which are their own values by default. Returns the revisions in the order of the keys. */
+export async function putAll(
+  store: Store,
+  keys: readonly Key[],
+  content: (index: number) => Bytes = (index) => keys[index] ?? '',
+): Promise<Revision[]> {
+  const revisions: Revision[] = [];
+  for (let from = 0; from < keys.length; from += writesAtOnce) {
+    const group = keys.slice(from, from + writesAtOnce);
+    revisions.push(...(await Promise.all(group.map((key, i) => put(store, key, content(from + i))))));
+  }
+  return revisions;
+}
+
 /** Deletes and asserts success. */
 export async function remove(store: Store, key: Key, expect: Revision): Promise<Revision> {
   return succeeded(await store.write({ op: 'delete', key, expect }));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isStorageError } from '@keelson/core';
 import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
-import { everything, failsWith, listAll, put, remove } from '../store-driver.ts';
+import { everything, failsWith, listAll, put, putAll, remove } from '../store-driver.ts';
 import { Twin } from '../twin.ts';
 import { Watcher } from '../watcher.ts';
 
@@ -83,7 +83,7 @@ export const compactionRaceCases: readonly StoreCase[] = [
     title: 'a long list concurrent with compaction is complete or fails with Compacted',
     async run({ store }) {
       const keys = Array.from({ length: 2500 }, (_, i) => `/k/${String(i).padStart(5, '0')}`);
-      await Promise.all(keys.map((key) => put(store, key, 'x')));
+      await putAll(store, keys);
       const seen: string[] = [];
       try {
         for await (const chunk of store.list(everything)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { Store } from '@keelson/core/storage-adapter';
 import type { StoreCase } from '../harness.ts';
-import { bytes, everything, failsWith, listAll, put, succeeded } from '../store-driver.ts';
+import { bytes, everything, failsWith, listAll, put, putAll, succeeded } from '../store-driver.ts';
 
 const aborted = AbortSignal.abort(new Error('the caller has aborted'));
 
@@ -140,7 +140,10 @@ export const lifeCycleCases: readonly StoreCase[] = [
     id: 'abort.during-list',
     title: 'a list aborted between its chunks fails with Timeout or is complete',
     async run({ store }) {
-      await Promise.all(Array.from({ length: 2500 }, (_, i) => put(store, `/k/${i}`, 'x')));
+      await putAll(
+        store,
+        Array.from({ length: 2500 }, (_, i) => `/k/${i}`),
+      );
       const controller = new AbortController();
       let count = 0;
       let last = true;
@@ -184,7 +187,10 @@ export const lifeCycleCases: readonly StoreCase[] = [
     id: 'close.ends-lists',
     title: 'a list in progress ends with Closed',
     async run({ store }) {
-      await Promise.all(Array.from({ length: 2500 }, (_, i) => put(store, `/k/${i}`, 'x')));
+      await putAll(
+        store,
+        Array.from({ length: 2500 }, (_, i) => `/k/${i}`),
+      );
       const iterator = store.list(everything)[Symbol.asyncIterator]();
       const chunk = await iterator.next();
       assert.ok(chunk.done !== true && chunk.value.more);

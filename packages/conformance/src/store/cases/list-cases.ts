@@ -3,15 +3,11 @@ import type { Store } from '@keelson/core/storage-adapter';
 import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
 import { plainEntry } from '../model.ts';
-import { countIs, everything, listAll, listPages, put, remove } from '../store-driver.ts';
-
-/** Concurrent writes of {@link fill}: the deadline of a write includes the time that it waits for others. */
-const writesAtOnce = 250;
+import { countIs, everything, listAll, listPages, put, putAll, remove } from '../store-driver.ts';
 
 async function fill(store: Store, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, (_, i) => `/k/${String(i).padStart(5, '0')}`);
-  for (let i = 0; i < count; i += writesAtOnce)
-    await Promise.all(keys.slice(i, i + writesAtOnce).map((key) => put(store, key, key)));
+  await putAll(store, keys);
   return keys;
 }
 

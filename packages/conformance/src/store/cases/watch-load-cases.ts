@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { StoreCase } from '../harness.ts';
-import { everything, put } from '../store-driver.ts';
+import { everything, put, putAll } from '../store-driver.ts';
 import { busy, trafficKeys as keys } from '../traffic.ts';
 import { Twin } from '../twin.ts';
 import { changesBetween, Watcher } from '../watcher.ts';
@@ -43,9 +43,8 @@ export const watchLoadCases: readonly StoreCase[] = [
     title: 'a backlog of thousands of changes is delivered completely and in order',
     async run({ store }) {
       const after = await store.currentRevision();
-      const revisions = await Promise.all(
-        Array.from({ length: 3000 }, (_, i) => put(store, `/a/${i % 500}/${i}`, `${i}`)),
-      );
+      const keys = Array.from({ length: 3000 }, (_, i) => `/a/${i % 500}/${i}`);
+      const revisions = await putAll(store, keys, String);
       const changes = await changesBetween(store, after, Math.max(...revisions));
       assert.deepEqual(
         changes.map((change) => change.revision),
