@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, connect } from 'node:net';
+import type { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import type { StoredList, StoredObject } from '@keelson/core/internal';
 import { until } from '@keelson/test-support';
@@ -87,23 +89,37 @@ test('a YAML list is one document', async (t) => {
   t.regex(reply.text, /- (kind|apiVersion): /);
 });
 
-test('a slow client receives all of a large list, and the server buffers little more than the socket', async (t) => {
-  const { registry, taken } = countedList();
-  const { port } = await serve(t, { registry });
-  const response = await open(port, 'GET', `${all}?pretty=1`);
-  response.pause();
-  let before = -1;
-  await until(() => {
-    const stable = taken() > 0 && taken() === before;
-    before = taken();
-    return stable;
-  }, 'the server waits');
-  t.true(taken() < 40, `${taken()} of 40 objects were made`);
-  let size = 0;
-  for await (const chunk of response) size += (chunk as Buffer).length;
-  t.true(size > 40_000_000);
-  t.is(taken(), 40);
-});
+for (const version of ['HTTP/1.1', "HTTP/2 through Node's compatibility layer"]) {
+  test(`a slow client receives all of a large list, and the server buffers little more than the socket: ${version}`, async (t) => {
+    const { registry, taken } = countedList();
+    const { api, port } = await serve(t, { registry });
+    let response: Readable;
+    if (version === 'HTTP/1.1') response = await open(port, 'GET', `${all}?pretty=1`);
+    else {
+      const server = createHttp2Server(api.listener as never).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      t.teardown(() => {
+        session.destroy();
+        server.close();
+      });
+      response = session.request({ ':path': `${all}?pretty=1` });
+      await once(response, 'response');
+    }
+    response.pause();
+    let before = -1;
+    await until(() => {
+      const stable = taken() > 0 && taken() === before;
+      before = taken();
+      return stable;
+    }, 'the server waits');
+    t.true(taken() < 40, `${taken()} of 40 objects were made`);
+    let size = 0;
+    for await (const chunk of response) size += (chunk as Buffer).length;
+    t.true(size > 40_000_000);
+    t.is(taken(), 40);
+  });
+}
 
 test('an object that cannot be encoded fails a compressed list before it begins', async (t) => {
   const answer = listOf(configMap, many(600));

@@ -146,10 +146,6 @@ export class Http2Response extends StreamEvents {
     return this.stream.writableLength;
   }
 
-  get writableNeedDrain(): boolean {
-    return this.stream.writableNeedDrain;
-  }
-
   writeHead(code: number, headers: OutgoingHttpHeaders | FlatHeaders = []): this {
     const { stream } = this;
     this.statusCode = code;

@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2';
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
@@ -89,6 +90,9 @@ export interface ListSendOptions {
  * everything, Node 22 emits no `drain` and continues to report that it is needed; later versions emit it in `uncork`.
  */
 function needsDrain({ response }: Exchange): boolean {
+  // Only responses of HTTP/2 have a stream, those of Node's compatibility layer too.
+  const { stream } = response as Partial<Pick<Http2ServerResponse, 'stream'>>;
+  if (stream !== undefined) return stream.writableNeedDrain;
   return response.writableNeedDrain && response.socket?.writableNeedDrain !== false;
 }
 
