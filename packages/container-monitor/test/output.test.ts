@@ -344,3 +344,13 @@ onLinux('the folder of a log is created, and a container without a log path has 
   new LineWriter(deep).close();
   t.true(existsSync(deep));
 });
+
+test('output that arrived while the event loop was blocked is returned', async (t) => {
+  const { stdout, stderr } = spawn('/bin/sh', ['-c', 'echo hello'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const options = { signal: undefined, kill: () => {} };
+  const collected = collectOutput({ stdout, stderr, ended: Promise.resolve(0) }, { command: [] }, options);
+  await new Promise(process.nextTick);
+  const until = performance.now() + 600;
+  while (performance.now() < until);
+  t.is(Buffer.from((await collected).stdout).toString(), 'hello\n');
+});

@@ -93,8 +93,11 @@ export function collectOutput(
 
 /** Waits for the end of the output, at most {@link drainMs}. */
 async function drained({ stdout, stderr }: CollectedProcess): Promise<void> {
-  // Not injected: the pipes of an ended process are read in real time.
-  const signal = AbortSignal.timeout(drainMs);
+  const over = new AbortController();
+  // Not injected: the pipes of an ended process are read in real time. When the event loop was blocked, the timer is
+  // due before the pipes are read; they are read before the immediate.
+  const timer = setTimeout(() => setImmediate(() => over.abort()), drainMs);
+  const { signal } = over;
   const ended = async (stream: Readable | null) => {
     if (stream === null) return;
     // An error of a pipe ends the output too; what was read before is returned.
@@ -102,6 +105,7 @@ async function drained({ stdout, stderr }: CollectedProcess): Promise<void> {
     stream.destroy();
   };
   await Promise.all([ended(stdout), ended(stderr)]);
+  clearTimeout(timer);
 }
 
 function collect(stream: NodeJS.ReadableStream | null, limit: number): () => Uint8Array {
