@@ -37,7 +37,7 @@ function pidsOf(...texts: readonly string[]): number[] {
   return processesWith(texts, { environment: true }).map((line) => Number.parseInt(line, 10));
 }
 
-/** Kills all processes with one of the texts. A process that executes a program has no text at this moment. */
+/** Kills all processes with one of the texts, until none is left: one that changes its program is not found. */
 async function killEverything(texts: readonly string[]): Promise<void> {
   for (let pids = pidsOf(...texts); pids.length > 0; pids = pidsOf(...texts)) {
     for (const pid of pids) signalProcess(pid, 'SIGKILL');
