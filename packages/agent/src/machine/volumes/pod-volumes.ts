@@ -1,6 +1,7 @@
 import type { Logger } from '@keelson/core/runtime';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
+import { inParallel } from '../../base/operations.ts';
 import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import type { HostAccess } from '../host/host-access.ts';
@@ -33,6 +34,9 @@ export interface PodVolumesOptions {
   readonly checkCapabilities?: (type: string) => Promise<void>;
 }
 
+/** How many volumes of a pod are provided at the same time. */
+const atOnce = 8;
+
 /** Provides the volumes of pods below the directory of the agent. */
 export class PodVolumes {
   readonly #options: PodVolumesOptions;
@@ -46,26 +50,26 @@ export class PodVolumes {
   }
 
   /**
-   * Mounts or creates all volumes of the pod, and updates those with API objects. Idempotent.
+   * Mounts or creates all volumes of the pod, and updates those with API objects. Idempotent. A volume that fails does
+   * not delay the others.
    *
-   * @throws VolumeProblem
+   * @throws VolumeProblem that names every volume that failed
    */
   async provide(pod: Pod, facts: EnvironmentFacts): Promise<VolumePlaces> {
     const { paths, host } = this.#options;
+    const volumes = pod.spec.volumes ?? [];
     await host.files.makeDirectory(paths.pod(uidOf(pod)), 0o750);
     const places = new Map<string, string>();
-    const measured: MeasuredVolume[] = [];
-    for (const volume of pod.spec.volumes ?? []) {
+    const failed = new Map<string, string>();
+    await inParallel(volumes, atOnce, async (volume) => {
       try {
-        const path = await this.#provideOne(pod, await this.#resolved(pod, volume, facts), facts);
-        places.set(volume.name, path);
-        const measure = measureOf(volume);
-        if (measure !== undefined) measured.push({ name: volume.name, path, measure });
+        places.set(volume.name, await this.#provideOne(pod, await this.#resolved(pod, volume, facts), facts));
       } catch (error) {
-        throw new VolumeProblem(`volume "${volume.name}": ${error instanceof Error ? error.message : String(error)}`);
+        failed.set(volume.name, error instanceof Error ? error.message : String(error));
       }
-    }
-    this.#measured.set(uidOf(pod), measured);
+    });
+    if (failed.size > 0) throw new VolumeProblem(problems(volumes, failed));
+    this.#measured.set(uidOf(pod), measuredVolumes(volumes, places));
     return places;
   }
 
@@ -90,9 +94,9 @@ export class PodVolumes {
     const claimName = claimNameOf(volume, pod);
     if (claimName === undefined) return volume;
     const known = this.#claimed.get(uidOf(pod)) ?? new Map<string, coreV1.Volume>();
+    this.#claimed.set(uidOf(pod), known);
     const resolved = known.get(volume.name) ?? (await claimedVolume(volume, claimName, pod, objects));
     known.set(volume.name, resolved);
-    this.#claimed.set(uidOf(pod), known);
     return resolved;
   }
 
@@ -144,7 +148,6 @@ export class PodVolumes {
           ? 'downward-api'
           : 'projected';
     const dir = paths.volume(uidOf(pod), plugin, volume.name);
-    await host.files.makeDirectory(dir, 0o755);
     if (showsSecrets(volume)) await this.#mountInMemory(dir);
     await writeAtomically(dir, payload, group, host.files);
     return dir;
@@ -152,9 +155,10 @@ export class PodVolumes {
 
   /** Secrets are written to memory. Only a node that cannot mount writes them to disk, and logs this once. */
   async #mountInMemory(target: string): Promise<void> {
-    const { mounter } = this.#options;
-    if (!mounter.disabled) return mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
-    this.#warnOfDisk();
+    const { mounter, host } = this.#options;
+    if (mounter.disabled) return this.#warnOfDisk();
+    await host.files.makeDirectory(target, 0o755);
+    await mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
   }
 
   #warnOfDisk(): void {
@@ -170,6 +174,20 @@ export class PodVolumes {
 
 function showsSecrets({ secret, projected }: coreV1.Volume): boolean {
   return Boolean(secret) || projected?.sources?.some((source) => source.secret || source.serviceAccountToken) === true;
+}
+
+/** In the order of the pod, so that the message of the same failures stays the same. */
+function problems(volumes: readonly coreV1.Volume[], failed: ReadonlyMap<string, string>): string {
+  const messages = volumes.map(({ name }) => failed.has(name) && `volume "${name}": ${failed.get(name)}`);
+  return messages.filter(Boolean).join('; ');
+}
+
+function measuredVolumes(volumes: readonly coreV1.Volume[], places: VolumePlaces): readonly MeasuredVolume[] {
+  return volumes.flatMap((volume) => {
+    const path = places.get(volume.name);
+    const measure = measureOf(volume);
+    return path === undefined || measure === undefined ? [] : [{ name: volume.name, path, measure }];
+  });
 }
 
 /** Undefined for hostPath and claims: their files do not count as usage of the pod. */

@@ -86,6 +86,14 @@ test('a claim is resolved to the volume that it is bound to, which is read once'
   await t.throwsAsync(provide(ofClaim), { message: 'volume "v": persistentvolumeclaim "data" not found' });
 });
 
+test('claims of several volumes of a pod are read once each', async (t) => {
+  const { provide, reads } = await bench(t, { claim: bound, volume: volumeOf({ hostPath: { path: '/' } }) });
+  const pod = testPod('p');
+  pod.spec.volumes = ['v', 'w'].map((name) => ({ name, persistentVolumeClaim: { claimName: 'data' } }));
+  for (let syncs = 0; syncs < 2; syncs += 1) t.is(await provide(pod), '/');
+  t.is(reads(), 2);
+});
+
 test('paths of local volumes must exist, and network volumes are mounted', async (t) => {
   const objects: Objects = { claim: bound };
   const { rootDir, provide, mounts, remove } = await bench(t, objects);

@@ -1,5 +1,5 @@
 import { lstat, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ApiClient } from '@keelson/core';
 import { FakeClock, type Logger, silentLogger } from '@keelson/core/runtime';
 import type { ConfigMap, coreV1, Pod, Secret, TokenRequest } from '@keelson/kinds';
@@ -307,6 +307,26 @@ test('changes of objects and of the pod update the files; optional objects may b
   t.deepEqual(await seen(place), ['colour 644 red', 'labels 644 v="2"', 'new 644 here', 'notes 644 a="b"']);
 });
 
+test('a volume that cannot be provided does not delay the others, and the message names each that failed', async (t) => {
+  const { provide, rootDir } = await bench(t);
+  const pod = testPod('p', {
+    volumes: [
+      { name: 'first', configMap: { name: 'none' } },
+      { name: 'labels', downwardAPI: { items: [field('labels', 'metadata.labels')] } },
+      { name: 'last', secret: { secretName: 'none' } },
+    ],
+  });
+  const place = join(rootDir, 'pods', uidOf(pod), 'volumes/kubernetes.io~downward-api/labels');
+  for (const v of ['1', '2']) {
+    pod.metadata = { ...pod.metadata, labels: { v } };
+    await t.throwsAsync(provide(pod), {
+      instanceOf: VolumeProblem,
+      message: 'volume "first": configmap "none" not found; volume "last": secret "none" not found',
+    });
+    t.deepEqual(await seen(place), [`labels 644 v="${v}"`]);
+  }
+});
+
 test('volumes of one object in a pod, and of secrets with the same name in two namespaces, are separate', async (t) => {
   const { provide } = await bench(t);
   const secret = { secretName: 'key', items: [{ key: 'user', path: 'user' }] };
@@ -413,14 +433,15 @@ test('an emptyDir is writable for all users and keeps its files as long as the p
 
 test('network volumes are mounted with the options of their file system', async (t) => {
   const rootDir = await temporaryDirectory(t);
-  const mounts: string[][] = [];
+  const mounts = new Map<string, readonly string[]>();
   const { volumes } = createVolumes({
     config: wordsConfig(rootDir, []),
     paths: new AgentPaths(rootDir, join(rootDir, 'log')),
     dependencies: {
       logger: silentLogger,
       mounter: {
-        mount: async ({ type, source, options }) => void mounts.push([type, source, ...options]),
+        mount: async ({ type, source, target, options }) =>
+          void mounts.set(basename(target), [type, source, ...options]),
         bind: async () => {},
         isMounted: async () => false,
         unmountBelow: async () => {},
@@ -443,12 +464,12 @@ test('network volumes are mounted with the options of their file system', async 
     objects: { configMap: async () => undefined, secret, services: async () => [], ...noClaims },
     allocatable: {},
   });
-  t.deepEqual(mounts, [
-    ['nfs', 'files.test:/x'],
-    ['nfs', '[2001:db8::1]:/x', 'ro'],
-    ['ceph', '10.0.0.1:6789,10.0.0.2:/', 'name=joe', 'secretfile=/k'],
-    ['ceph', 'm:/sub', 'ro', 'name=admin', 'secret=AQ=='],
-  ]);
+  t.deepEqual(Object.fromEntries(mounts), {
+    a: ['nfs', 'files.test:/x'],
+    b: ['nfs', '[2001:db8::1]:/x', 'ro'],
+    c: ['ceph', '10.0.0.1:6789,10.0.0.2:/', 'name=joe', 'secretfile=/k'],
+    d: ['ceph', 'm:/sub', 'ro', 'name=admin', 'secret=AQ=='],
+  });
 });
 
 test('a token is requested for the pod, renewed after 80 % of its validity, and used until it expires', async (t) => {
