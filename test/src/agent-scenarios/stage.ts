@@ -27,7 +27,7 @@ export interface Stage {
   reaches(name: string, phase: string): Promise<Pod>;
   /** Waits until a condition holds for a pod. */
   until(name: string, isSo: (pod: Pod) => boolean): Promise<Pod>;
-  /** Runs a script in a container of a pod, `main` by default, and returns its output. */
+  /** Runs a script in a container of a pod, `main` by default, and returns its output. @throws when the script fails */
   inside(name: string, script: string, container?: string): Promise<string>;
   log(name: string, container?: string): Promise<string>;
 }
@@ -124,10 +124,11 @@ async function openStage(options: StageOptions, onClose: (step: () => PromiseLik
       const pod = await pods.get(name);
       const found = pod.status?.containerStatuses?.find((one) => one.name === container);
       const id = found?.containerID?.replace(/^.*:\/\//, '') ?? '';
-      const { stdout } = await engine.runtime.execSync(id, {
+      const { exitCode, stdout, stderr } = await engine.runtime.execSync(id, {
         command: ['/bin/sh', '-c', script],
         execTimeoutMs: waitMs,
       });
+      if (exitCode !== 0) throw new Error(`${script}: exit code ${exitCode}: ${Buffer.from(stderr).toString()}`);
       return Buffer.from(stdout).toString();
     },
     async log(name, container = 'main') {

@@ -96,10 +96,12 @@ async function open(): Promise<Stage> {
 
 const opened = () => (opening ??= open());
 
-/** Files below a directory as `path mode content`. Line ends within a file are shown as spaces. */
+/** Files below a directory as `path mode content`, with few processes. Line ends within a file are shown as spaces. */
 const show = (directory: string) => `cd ${directory} || exit
-find -L . -path './..*' -prune -o -type f -print | sort | while read -r f; do
-  echo "\${f#./} $(stat -Lc %a "$f") $(cat "$f" 2>/dev/null | tr '\\n' ' ' | sed 's/ $//' || echo -)"
+find -L . -path './..*' -prune -o -type f -exec stat -Lc '%n %a' {} + | sort | while read -r file mode; do
+  text=
+  while IFS= read -r line || [ -n "$line" ]; do text="$text $line"; done < "$file"
+  echo "\${file#./} $mode\${text:- }"
 done`;
 
 async function seen(here: Stage, as: Identity, directory: string): Promise<readonly string[]> {
