@@ -155,4 +155,4 @@ export const shell = (
 });
 
 /** A script of a container that stays. */
-export const stay = 'while :; do sleep 0.2; done';
+export const stay = 'while :; do sleep 1000; done';

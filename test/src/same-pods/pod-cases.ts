@@ -35,7 +35,7 @@ const main = (script: string, more: Partial<Container> = {}): Container => ({
 });
 const folderVolume = (folder: string): Volume => ({ name: 'folder', hostPath: { path: folder } });
 const mounted = (folder: string) => ({ name: 'folder', mountPath: folder });
-const wait = 'while :; do sleep 0.1; done';
+const wait = 'while :; do sleep 1000; done';
 const running = { phase: 'Running', ready: true, main: 'running', restarts: 0 } as const;
 const ended = (phase: string, state: string) => ({ phase, ready: false, main: `ended ${state}`, restarts: 0 });
 const everySecond = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5 };
