@@ -101,11 +101,12 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
 
 /**
  * The headers of a POST, and its body in one frame that ends the stream, as Go's client sends it; Node's sends the end
- * on its own.
+ * on its own. An empty body has a frame but no length, as that of `kubectl create --raw -f FILE` with an empty file.
  */
 function postFrames(body: Buffer): { readonly headers: Buffer; readonly data: Buffer } {
   const fields = { ':method': 'POST', ':scheme': 'http', ':authority': '127.0.0.1', ':path': maps, ...json };
-  const literals = Object.entries({ ...fields, 'content-length': String(body.length) }).flatMap(([name, value]) => [
+  const length = body.length === 0 ? {} : { 'content-length': String(body.length) };
+  const literals = Object.entries({ ...fields, ...length }).flatMap(([name, value]) => [
     Buffer.of(0, name.length),
     Buffer.from(name),
     Buffer.of(value.length),
@@ -143,6 +144,19 @@ for (const way of ['with its headers', 'while the server waits for it', 'in two 
     t.is(stream.sentHeaders?.[':status'], 201);
     t.deepEqual(events, ['finish', 'close']);
   });
+
+test('an empty body that has ended with the headers is answered', async (t) => {
+  const { server } = await served(t);
+  const socket = connectSocket((server.address() as AddressInfo).port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  const opened = once(server, 'stream') as Promise<[ServerHttp2Stream]>;
+  const { headers, data } = postFrames(Buffer.alloc(0));
+  socket.resume();
+  socket.write(Buffer.concat([headers, data]));
+  const [stream] = await opened;
+  await once(stream, 'close');
+  t.is(stream.sentHeaders?.[':status'], 400);
+});
 
 test('a body beyond the limit is 413, one far beyond it is not read, and other streams continue', async (t) => {
   const { session } = await served(t, { limits: { bodyBytes: 10_000 } });

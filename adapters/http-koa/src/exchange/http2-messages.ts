@@ -89,13 +89,15 @@ export class Http2Request extends StreamEvents {
   }
 
   /**
-   * The body when it has its announced length already and is not longer than `limitBytes`.
+   * The body when it has its announced length already and is not longer than `limitBytes`. It is empty when its end was
+   * announced by a frame without bytes: Node has reported that end then, and does not report it again.
    *
    * A `read` without a length would also end the stream. Node destroys an ended stream as soon as the last frame of the
    * response is formed, before its write is complete, and then creates an error with a stack trace for each response.
    */
   arrived(limitBytes: number): Buffer | undefined {
     const length = this.stream.readableLength;
+    if (this.stream.readableEnded) return Buffer.alloc(0);
     if (length === 0 || length > limitBytes || this.headers['content-length'] !== String(length)) return undefined;
     const bytes = this.stream.read(length) as Buffer | null;
     if (bytes === null) return undefined;
