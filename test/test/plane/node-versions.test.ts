@@ -54,6 +54,8 @@ function talk(socket: Socket, request: string): (...expected: string[]) => Promi
   socket.setEncoding('utf8').on('data', (text: string) => {
     answers += text;
   });
+  // A connection that is lost is an answer that does not arrive.
+  socket.on('error', () => {});
   socket.write(request);
   return (...expected) =>
     until(() => expected.every((part) => answers.includes(part)), `an answer with ${expected[0]}`);
