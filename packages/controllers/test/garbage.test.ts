@@ -1,4 +1,11 @@
-import { isStatusError, type KubeObject, type ObjectOf, type ResourceClient, StatusReason } from '@keelson/core';
+import {
+  type ApiClient,
+  isStatusError,
+  type KubeObject,
+  type ObjectOf,
+  type ResourceClient,
+  StatusReason,
+} from '@keelson/core';
 import { ConfigMap, Secret } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
@@ -236,4 +243,44 @@ test('an object with the finalizer orphan keeps its dependents when it is collec
   await secrets.create(ownedBy(owner, 'probe'));
   await until(() => gone(secrets, 'probe'));
   t.is((await secrets.get('kept')).metadata?.ownerReferences, undefined);
+});
+
+test('a kind that cannot be listed delays neither the collector of other kinds nor a foreground deletion', async (t) => {
+  const served = new Set(['configmaps']);
+  let failures = 0;
+  const list = () => {
+    failures += 1;
+    return Promise.reject(new Error('no answer'));
+  };
+  const wrapClient = (client: ApiClient): ApiClient =>
+    Object.create(client, {
+      resource: { value: client.resource.bind(client) },
+      discover: { value: async () => (await client.discover()).filter(({ resource }) => served.has(resource)) },
+      dynamic: {
+        value: (...call: Parameters<typeof client.dynamic>) => {
+          const real = client.dynamic(...call);
+          if (call[0].resource !== 'endpoints') return real;
+          return Object.create(real, { list: { value: list }, resourceName: { value: real.resourceName } });
+        },
+      },
+    });
+  const own = await startTestPlane({ fakeClock: true, wrapClient });
+  t.teardown(() => own.close());
+  const later = (isSo: () => boolean | Promise<boolean>) =>
+    until(() => {
+      own.clock?.advance(1_000);
+      return isSo();
+    });
+  served.add('endpoints');
+  await later(() => failures > 1);
+  served.add('secrets');
+  const secrets = own.client(Secret).namespace('default') as ResourceClient<KubeObject>;
+  await secrets.create(ownedBy({ metadata: { name: 'none', uid: 'none' } }, 'abandoned'));
+  await later(() => gone(secrets, 'abandoned'));
+  const maps = own.client(ConfigMap).namespace('default') as ResourceClient<ConfigMapObject>;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  await secrets.create(ownedBy(owner, 'dependent', true));
+  await maps.delete('owner', { propagationPolicy: 'Foreground' });
+  await later(() => gone(maps, 'owner'));
+  t.true(await gone(secrets, 'dependent'));
 });

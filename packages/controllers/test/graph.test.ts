@@ -122,7 +122,8 @@ test('dependents are listed page by page, in the namespace of the owner', async 
   };
   const client = { dynamic: () => ({ namespace }) } as unknown as ApiClient;
   const clusterScoped = { ...maps, resource: 'nodes', namespaced: false };
-  t.deepEqual(uids(await listDependents(client, [clusterScoped, maps], node('x'))), ['a', 'c']);
+  t.deepEqual(await listDependents(client, clusterScoped, node('x')), []);
+  t.deepEqual(uids(await listDependents(client, maps, node('x'))), ['a', 'c']);
   t.deepEqual(calls, [undefined, 'next']);
   t.deepEqual(namespaces, ['default']);
 });

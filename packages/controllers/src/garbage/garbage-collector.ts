@@ -1,6 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { Informer, missingIsUndefined, WorkQueue } from '@keelson/client';
-import type { DiscoveredResource, KubeObject, OwnerReference, ResourceClient } from '@keelson/core';
+import {
+  type DiscoveredResource,
+  isStatusError,
+  type KubeObject,
+  type OwnerReference,
+  type ResourceClient,
+} from '@keelson/core';
 import type { Service } from '@keelson/core/runtime';
 import type { ControllerOptions } from '../controller-options.ts';
 import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
@@ -9,8 +15,15 @@ import { listDependents } from './list-dependents.ts';
 import { foregroundFinalizer, isTied, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
 import { VerifiedOwners } from './verified-owners.ts';
 
-/** Interval at which added and removed kinds are discovered. */
+/** Longest interval at which added and removed kinds are discovered. */
 const resyncKindsMs = 5_000;
+/** Time from the change of a definition of kinds to their discovery, which includes the changes in between. */
+const definitionDelayMs = 500;
+/** Resources whose objects define kinds. */
+const definitions: ReadonlySet<string> = new Set([
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apiregistration.k8s.io/apiservices',
+]);
 /** Longest time for which the start waits for the first list of every kind. */
 const firstListsMs = 2_000;
 const workers = 8;
@@ -36,6 +49,9 @@ export class GarbageCollector implements Service {
   readonly #followed = new Map<string, Followed>();
   readonly #queue: WorkQueue;
   #cancelResync: () => void = () => {};
+  #resyncing = false;
+  /** A definition of kinds has changed since the last discovery. */
+  #definitionsChanged = false;
   #stopped = false;
   /** False until the first lists of all kinds or a timeout. Before that, an owner that is not cached may exist. */
   #complete = false;
@@ -52,7 +68,8 @@ export class GarbageCollector implements Service {
       cancel = this.#options.clock.after(firstListsMs, resolve);
     });
     // A kind that cannot be listed must not delay the start. Owners are read from the server in any case.
-    await Promise.race([this.#followKinds(), timeout]).finally(() => cancel());
+    const listed = this.#followKinds().then((lists) => Promise.all(lists));
+    await Promise.race([listed, timeout]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
     this.#scheduleResync();
@@ -66,15 +83,30 @@ export class GarbageCollector implements Service {
   }
 
   #scheduleResync(): void {
-    if (this.#stopped) return;
-    this.#cancelResync = this.#options.clock.after(resyncKindsMs, () => {
-      void this.#followKinds()
-        .catch((err: unknown) => this.#options.logger.warn('kinds cannot be discovered', { component: this.name, err }))
-        .finally(() => this.#scheduleResync());
-    });
+    if (this.#stopped || this.#resyncing) return;
+    this.#cancelResync();
+    const delayMs = this.#definitionsChanged ? definitionDelayMs : resyncKindsMs;
+    this.#cancelResync = this.#options.clock.after(delayMs, () => void this.#resync());
   }
 
-  async #followKinds(): Promise<void> {
+  async #resync(): Promise<void> {
+    this.#resyncing = true;
+    this.#definitionsChanged = false;
+    await this.#followKinds().catch((err: unknown) =>
+      this.#options.logger.warn('kinds cannot be discovered', { component: this.name, err }),
+    );
+    this.#resyncing = false;
+    this.#scheduleResync();
+  }
+
+  #definitionChanged(): void {
+    if (!this.#complete || this.#definitionsChanged) return;
+    this.#definitionsChanged = true;
+    this.#scheduleResync();
+  }
+
+  /** Follows exactly the kinds that are served; returns the first lists of added kinds, which are not awaited. */
+  async #followKinds(): Promise<readonly Promise<void>[]> {
     const wanted = new Map(
       distinctResources(await this.#options.client.discover())
         .filter(isCollectable)
@@ -85,17 +117,17 @@ export class GarbageCollector implements Service {
       this.#followed.delete(id);
       await informer.stop();
     }
-    const started: Promise<void>[] = [];
+    const lists: Promise<void>[] = [];
     for (const [id, resource] of wanted) {
-      if (this.#followed.has(id)) continue;
-      // A server answers requests while its collector begins to follow a hundred kinds.
-      await setImmediate();
       if (this.#stopped) break;
+      if (this.#followed.has(id)) continue;
       const informer = this.#follow(resource);
       this.#followed.set(id, { resource, informer });
-      started.push(informer.start());
+      lists.push(informer.start());
+      // A server answers requests while its collector begins to follow a hundred kinds.
+      await setImmediate();
     }
-    await Promise.all(started);
+    return lists;
   }
 
   #follow(resource: DiscoveredResource): Informer<KubeObject, ObjectNode | undefined> {
@@ -113,6 +145,8 @@ export class GarbageCollector implements Service {
         deleted: (node) => this.#deleted(node),
         relisted: () => this.#reconsiderAll(),
       },
+      // Definitions are not remembered, so that the handlers miss their changes.
+      ...(definitions.has(storageId(resource)) && { progressed: () => this.#definitionChanged() }),
     });
   }
 
@@ -190,9 +224,20 @@ export class GarbageCollector implements Service {
     await this.#removeFinalizer(node, foregroundFinalizer);
   }
 
-  #listDependents(node: ObjectNode): Promise<ObjectNode[]> {
-    const followed = [...this.#followed.values()].map(({ resource }) => resource);
-    return listDependents(this.#options.client, followed, node);
+  /**
+   * The dependents of all kinds. A kind that is no longer served has none, and one that could never be listed, such as
+   * those of an aggregated API without a server, does not delay the deletion of owners.
+   */
+  async #listDependents(node: ObjectNode): Promise<readonly ObjectNode[]> {
+    const found: ObjectNode[] = [];
+    for (const { resource, informer } of this.#followed.values()) {
+      const dependents = await listDependents(this.#options.client, resource, node).catch((error: unknown) => {
+        if (informer.synced && !isStatusError(error, 'NotFound')) throw error;
+        return [];
+      });
+      found.push(...dependents);
+    }
+    return found;
   }
 
   async #judge(node: ObjectNode): Promise<void> {

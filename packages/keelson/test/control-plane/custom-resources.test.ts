@@ -1,7 +1,9 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createAuthority, issueCertificate } from '@keelson/certificates';
-import { until } from '@keelson/test-support';
+import { isStatusError } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
+import { listeningLogger, until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/index.ts';
 
@@ -350,6 +352,44 @@ test('a deleted namespace, a quota and an owner concern custom objects as any ot
     'the namespace is gone',
   );
   t.deepEqual((await server.call('GET', '/apis/example.com/v1/pots')).json.items, []);
+});
+
+test('the garbage collector follows kinds half a second after a change of their definitions', async (t) => {
+  const clock = new FakeClock();
+  const logger = listeningLogger();
+  const plane = await createControlPlane({ storage: 'memory:', controllers: true, clock, logger });
+  t.teardown(() => plane.close());
+  const dynamic = (group: string, resource: string) => plane.api.dynamic({ group, version: 'v1', resource });
+  const isGone = (read: Promise<unknown>) =>
+    read.then(
+      () => false,
+      (error: unknown) => isStatusError(error, 'NotFound'),
+    );
+  const all = dynamic('apiextensions.k8s.io', 'customresourcedefinitions');
+  await all.create(definition('gadgets', [version('v1', {}, { storage: true })]));
+  const gadgets = dynamic('example.com', 'gadgets').namespace('default');
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'none', uid: 'none' }];
+  const abandoned = { metadata: { name: 'abandoned', ownerReferences } };
+  await until(() => gadgets.create(abandoned), 'the kind is served');
+  const before = clock.monotonic();
+  // Small steps: the collector works in real time.
+  await until(() => {
+    clock.advance(20);
+    return isGone(gadgets.get('abandoned'));
+  }, 'the object without its owner is deleted');
+  t.true(clock.monotonic() - before < 5_000, 'earlier than by the discovery every five seconds');
+
+  await all.delete('gadgets.example.com');
+  await until(() => isGone(all.get('gadgets.example.com')), 'the definition is deleted');
+  const deletedAt = clock.monotonic();
+  await until(() => {
+    clock.advance(20);
+    return clock.monotonic() - deletedAt > 900;
+  }, 'the collector has discovered that the kind is not served');
+  // A watch that fails for a second is reported.
+  clock.advance(2_000);
+  await new Promise(setImmediate);
+  t.deepEqual(logger.lines, []);
 });
 
 test('wrong definitions are rejected with all their causes', async (t) => {
