@@ -68,7 +68,7 @@ export class GarbageCollector implements Service {
       cancel = this.#options.clock.after(firstListsMs, resolve);
     });
     // A kind that cannot be listed must not delay the start. Owners are read from the server in any case.
-    const listed = this.#followKinds().then((lists) => Promise.all(lists));
+    const listed = this.#followKinds().then((added) => Promise.all(added.map((informer) => informer.start())));
     await Promise.race([listed, timeout]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
@@ -105,8 +105,8 @@ export class GarbageCollector implements Service {
     this.#scheduleResync();
   }
 
-  /** Follows exactly the kinds that are served; returns the first lists of added kinds, which are not awaited. */
-  async #followKinds(): Promise<readonly Promise<void>[]> {
+  /** Follows exactly the kinds that are served. The first lists of added kinds are not awaited. */
+  async #followKinds(): Promise<readonly Followed['informer'][]> {
     const wanted = new Map(
       distinctResources(await this.#options.client.discover())
         .filter(isCollectable)
@@ -117,17 +117,18 @@ export class GarbageCollector implements Service {
       this.#followed.delete(id);
       await informer.stop();
     }
-    const lists: Promise<void>[] = [];
+    const added: Followed['informer'][] = [];
     for (const [id, resource] of wanted) {
       if (this.#stopped) break;
       if (this.#followed.has(id)) continue;
       const informer = this.#follow(resource);
       this.#followed.set(id, { resource, informer });
-      lists.push(informer.start());
+      added.push(informer);
+      void informer.start();
       // A server answers requests while its collector begins to follow a hundred kinds.
       await setImmediate();
     }
-    return lists;
+    return added;
   }
 
   #follow(resource: DiscoveredResource): Informer<KubeObject, ObjectNode | undefined> {
