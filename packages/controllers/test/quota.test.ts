@@ -68,6 +68,37 @@ test('the status of quotas has the limits of the spec and the present use of the
   t.is(changed.status?.hard?.['services'], undefined);
 });
 
+test('a kind that cannot be listed keeps its known use, and the rest of the quota is updated', async (t) => {
+  let fails = false;
+  const workloads = await WorkloadPlane.start(t, {
+    controllers: [resourceQuotaController()],
+    wrapClient: (client) => ({
+      ...interceptedClient(client, {}),
+      dynamic: (resource, options) => {
+        if (fails && resource.resource === 'secrets') throw new Error('no answer');
+        return client.dynamic(resource, options);
+      },
+    }),
+  });
+  const quotas = workloads.objects(ResourceQuota);
+  const uses = async (used: Record<string, string>) => {
+    workloads.clock.advance(1_000);
+    const found = (await quotas.get('q')).status?.used ?? {};
+    return Object.entries(used).every(([name, amount]) => found[name] === amount);
+  };
+  await workloads.objects(Secret).create({ metadata: { name: 'one' } });
+  await quotas.create({ metadata: { name: 'q' }, spec: { hard: { secrets: '3', configmaps: '3', pods: '3' } } });
+  await until(() => uses({ secrets: '1', configmaps: '0', pods: '0' }));
+  fails = true;
+  await workloads.objects(ConfigMap).create({ metadata: { name: 'one' } });
+  await workloads.objects(Pod).create(pod('a', '1'));
+  await until(() => uses({ secrets: '1', configmaps: '1', pods: '1' }));
+  await workloads.objects(Secret).create({ metadata: { name: 'two' } });
+  fails = false;
+  await until(() => uses({ secrets: '2', configmaps: '1', pods: '1' }));
+  t.pass();
+});
+
 test('the use of a quota is lowered only after it has not been charged for a second', async (t) => {
   let discoveries = 0;
   const workloads = await WorkloadPlane.start(t, {

@@ -61,7 +61,9 @@ async function reconcile(quota: ResourceQuota, run: ReconcileRun, unchangedMs: n
   const known = quota.status?.used ?? {};
   const counted = Object.keys(hard).filter(isCounted);
   const again = { againAfterMs: counted.length > 0 ? countMs : resyncMs };
-  const used = { ...zero(hard), ...measuredUse(quota, run), ...(await counts(quota, counted, run)) };
+  const failures: unknown[] = [];
+  const counts = await countAll(quota, counted, run, failures);
+  const used = { ...zero(hard), ...measuredUse(quota, run), ...counts };
   const lower = Object.keys(used).some((name) => {
     const before = amountOf(known, name);
     return before !== undefined && compareQuantities(used[name] ?? '0', before) < 0;
@@ -75,6 +77,7 @@ async function reconcile(quota: ResourceQuota, run: ReconcileRun, unchangedMs: n
     return { againAfterMs: settledMs - unchangedMs };
   }
   await patchStatus(run, ResourceQuota, quota, { hard: { ...hard }, used });
+  if (failures.length > 0) throw failures[0];
   return again;
 }
 
@@ -109,9 +112,15 @@ function measuredUse(quota: ResourceQuota, run: ReconcileRun): Amounts {
 
 /**
  * Counts objects without reading all of them: the response to a list with `limit=1` contains the number of remaining
- * items. Objects of these kinds belong to no quota scope.
+ * items. Objects of these kinds belong to no quota scope. A kind that cannot be listed keeps its known use, and its
+ * error is added to `failures`.
  */
-async function counts(quota: ResourceQuota, resources: readonly string[], run: ReconcileRun): Promise<Amounts> {
+async function countAll(
+  quota: ResourceQuota,
+  resources: readonly string[],
+  run: ReconcileRun,
+  failures: unknown[],
+): Promise<Amounts> {
   if (resources.length === 0 || scopesOf(quota).length > 0) return {};
   const served = await run.client.discover();
   const found: Record<string, string> = {};
@@ -121,11 +130,14 @@ async function counts(quota: ResourceQuota, resources: readonly string[], run: R
       (one) => (one.group === '' ? one.resource : `${one.resource}.${one.group}`) === plural,
     );
     if (!resource?.verbs.includes('list')) continue;
-    const list = await run.client
-      .dynamic(resource)
-      .namespace(quota.metadata?.namespace ?? '')
-      .list({ limit: 1 });
-    found[name] = String(list.items.length + (list.metadata.remainingItemCount ?? 0));
+    try {
+      const objects = run.client.dynamic(resource).namespace(quota.metadata?.namespace ?? '');
+      const { items, metadata } = await objects.list({ limit: 1 });
+      found[name] = String(items.length + (metadata.remainingItemCount ?? 0));
+    } catch (error) {
+      failures.push(error);
+      found[name] = amountOf(quota.status?.used ?? {}, name) ?? '0';
+    }
   }
   return found;
 }
