@@ -6,7 +6,7 @@ import { type Clock, type Logger, pause } from '@keelson/core/runtime';
 import { type coreV1, Node } from '@keelson/kinds';
 import type { NodeConfig } from '../base/config/agent-config.ts';
 import type { EventRecorder } from '../base/events/event-recorder.ts';
-import { withDeadline } from '../base/operations.ts';
+import { withDeadline } from '../base/with-deadline.ts';
 import { newNode, nodeAddresses, reconcilePatch } from './node-object.ts';
 
 export interface NodeReporterOptions {

@@ -9,7 +9,6 @@ import type {
   SandboxId,
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core/runtime';
-import { inParallel } from '../base/operations.ts';
 import {
   byPod,
   emptyState,
@@ -60,6 +59,23 @@ export class SandboxOwners {
     for (const id of shown) this.add(uid, id, inspection);
     if (this.#pods.get(uid)?.size === 0) this.#pods.delete(uid);
   }
+}
+
+/**
+ * Processes all items, at most `atOnce` at the same time. Rejects with the first error after all started items have
+ * been processed.
+ */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const worker = async () => {
+    for (let next = left.next(); !next.done; next = left.next()) await work(next.value);
+  };
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, worker));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
 interface CachedPod {

@@ -1,7 +1,6 @@
 import type { Logger } from '@keelson/core/runtime';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
-import { inParallel } from '../../base/operations.ts';
 import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import type { HostAccess } from '../host/host-access.ts';
@@ -61,13 +60,15 @@ export class PodVolumes {
     await host.files.makeDirectory(paths.pod(uidOf(pod)), 0o750);
     const places = new Map<string, string>();
     const failed = new Map<string, string>();
-    await inParallel(volumes, atOnce, async (volume) => {
+    const provide = async (volume: coreV1.Volume) => {
       try {
         places.set(volume.name, await this.#provideOne(pod, await this.#resolved(pod, volume, facts), facts));
       } catch (error) {
         failed.set(volume.name, error instanceof Error ? error.message : String(error));
       }
-    });
+    };
+    for (let done = 0; done < volumes.length; done += atOnce)
+      await Promise.all(volumes.slice(done, done + atOnce).map(provide));
     if (failed.size > 0) throw new VolumeProblem(problems(volumes, failed));
     this.#measured.set(uidOf(pod), measuredVolumes(volumes, places));
     return places;

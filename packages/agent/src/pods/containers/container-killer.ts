@@ -2,8 +2,8 @@ import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runti
 import type { Clock, Logger } from '@keelson/core/runtime';
 import type { Pod } from '@keelson/kinds';
 import type { PodEvents } from '../../base/events/event-recorder.ts';
-import { withDeadline } from '../../base/operations.ts';
 import { initContainersOf, isSidecar, namedContainersOf } from '../../base/pod/pod-spec.ts';
+import { withDeadline } from '../../base/with-deadline.ts';
 import { containerNotesOf, mayRun, type PodRuntimeState } from '../../runtime-view/runtime-objects.ts';
 import { runHook } from './hook-runner.ts';
 

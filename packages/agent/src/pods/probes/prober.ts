@@ -1,7 +1,7 @@
 import { type ContainerRuntime, type ContainerStatus, isRuntimeError } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core/runtime';
 import type { Container, coreV1 } from '@keelson/kinds';
-import { DeadlineError, withDeadline } from '../../base/operations.ts';
+import { DeadlineError, withDeadline } from '../../base/with-deadline.ts';
 import { grpcCheck } from './grpc-check.ts';
 import { httpCheck, tcpCheck } from './http-check.ts';
 import { portOf } from './port-of.ts';

@@ -41,20 +41,3 @@ export async function withDeadline<T>(
     removeAbortListener(outer, onAbort);
   }
 }
-
-/**
- * Processes all items, at most `atOnce` at the same time. Rejects with the first error after all started items have
- * been processed.
- */
-export async function inParallel<T>(
-  items: Iterable<T>,
-  atOnce: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const left = items[Symbol.iterator]();
-  const worker = async () => {
-    for (let next = left.next(); !next.done; next = left.next()) await work(next.value);
-  };
-  const ends = await Promise.allSettled(Array.from({ length: atOnce }, worker));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-}
