@@ -283,4 +283,10 @@ test('a kind that cannot be listed delays neither the collector of other kinds n
   await maps.delete('owner', { propagationPolicy: 'Foreground' });
   await later(() => gone(maps, 'owner'));
   t.true(await gone(secrets, 'dependent'));
+  // It may have dependents of that kind, which would be deleted if they were not orphaned.
+  await maps.create({ metadata: { name: 'orphaning' } });
+  await maps.delete('orphaning', { propagationPolicy: 'Orphan' });
+  const before = failures;
+  await later(() => failures > before + 3);
+  t.false(await gone(maps, 'orphaning'));
 });

@@ -124,6 +124,7 @@ for (const [version, integrity] of Object.entries(later)) {
     t.is(await server.stop(), 0);
     t.notRegex(server.output().stderr, /Warning/);
   });
+
   run(`Node ${version}: upgrade headers with a body, to a mounted API and beside it${reason}`, async (t) => {
     const node = execFile(`${folder}/bin/node`, ['--input-type=module', '-e', mounting], { cwd: root });
     t.teardown(() => node.kill('SIGKILL'));

@@ -226,14 +226,15 @@ export class GarbageCollector implements Service {
   }
 
   /**
-   * The dependents of all kinds. A kind that is no longer served has none, and one that could never be listed, such as
-   * those of an aggregated API without a server, does not delay the deletion of owners.
+   * The dependents of all kinds. For a foreground deletion a kind that is no longer served has none, nor has one that
+   * was never listed, such as those of an aggregated API without a server.
    */
   async #listDependents(node: ObjectNode): Promise<readonly ObjectNode[]> {
     const found: ObjectNode[] = [];
     for (const { resource, informer } of this.#followed.values()) {
       const dependents = await listDependents(this.#options.client, resource, node).catch((error: unknown) => {
-        if (informer.synced && !isStatusError(error, 'NotFound')) throw error;
+        // A dependent that is missed is deleted after its owner, which an orphaning deletion must prevent.
+        if (node.orphaning || (informer.synced && !isStatusError(error, 'NotFound'))) throw error;
         return [];
       });
       found.push(...dependents);
