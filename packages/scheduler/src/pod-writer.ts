@@ -51,7 +51,9 @@ export class PodWriter {
     if (isSame && isNominated) return;
     const now = formatTime(new Date(this.#options.clock.now()));
     const lastTransitionTime = before?.status === 'False' ? (before.lastTransitionTime ?? now) : now;
-    const condition: PodCondition = { type: 'PodScheduled', status: 'False', reason, message, lastTransitionTime };
+    const observedGeneration = pod.object?.metadata?.generation ?? 0;
+    const state = { status: 'False', reason, message, observedGeneration, lastTransitionTime };
+    const condition: PodCondition = { type: 'PodScheduled', ...state };
     await this.#patch(pod, {
       ...(isSame ? {} : { conditions: [condition] }),
       ...(isNominated ? {} : { nominatedNodeName: nominatedNodeName === '' ? null : nominatedNodeName }),

@@ -36,6 +36,21 @@ test('pods of other schedulers, with a node or with scheduling gates are ignored
   t.is(await cluster.assigned('gated'), 'n1');
 });
 
+test('the generation of a pod rises with its specification, not with its assignment to a node', async (t) => {
+  const cluster = await startTestCluster(t);
+  await cluster.startScheduler();
+  await cluster.addPod('p');
+  const waiting = await cluster.rejected('p');
+  t.is(waiting.observedGeneration, 1);
+  await cluster.addNode('n1');
+  cluster.clock.advance(1_000);
+  await cluster.assigned('p');
+  t.is((await cluster.pods.get('p')).metadata?.generation, 1);
+  const changed = await cluster.pods.patch('p', 'merge', { spec: { activeDeadlineSeconds: 60 } });
+  t.is(changed.metadata?.generation, 2);
+  t.like((await cluster.pods.delete('p', { gracePeriodSeconds: 30 })).metadata, { generation: 3 });
+});
+
 test('pods wait while there are no nodes', async (t) => {
   const cluster = await startTestCluster(t);
   await cluster.startScheduler();

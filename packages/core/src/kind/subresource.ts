@@ -16,7 +16,8 @@ export interface ParentAccess<T extends KubeObject = KubeObject> {
   get(): Promise<T>;
   /**
    * Applies `change` (which mutates the copy it gets) to the stored parent; retried on concurrent writes unless the
-   * change itself throws. `as: 'spec'` runs the main strategy, `'status'` the status strategy, `'raw'` neither.
+   * change itself throws. `as: 'spec'` runs the main strategy, `'status'` the status strategy, `'raw'` neither; it
+   * does not raise the generation either.
    */
   update(
     change: (parent: T) => void,

@@ -208,7 +208,7 @@ export class ObjectWriter {
     } else if (mode === 'status') {
       strategy.prepareForStatusUpdate?.(object, old, context);
     }
-    if (mode !== 'status') raiseGeneration(kind, object, old);
+    if (mode === 'spec' || (mode === 'raw' && !write.byAction)) raiseGeneration(kind, object, old);
     return object;
   }
 

@@ -53,6 +53,7 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
     phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
   const ips = podIps(pod, state, hostIps, before);
   return {
+    ...observedGenerationOf(pod),
     phase,
     conditions: podConditions(pod, { phase, init, main, before: before.conditions ?? [], nowMs }),
     ...(cause?.reason === undefined ? {} : { reason: cause.reason }),
@@ -65,6 +66,11 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
     ...(added.length === 0 || isRefused ? {} : { ephemeralContainerStatuses: added }),
     qosClass: qosClassOf(pod.spec),
   };
+}
+
+/** The generation that a status or condition is about; absent for pods that are not from an API server. */
+function observedGenerationOf({ metadata }: Pod): { readonly observedGeneration?: number } {
+  return metadata?.generation === undefined ? {} : { observedGeneration: metadata.generation };
 }
 
 function neverExisted({ containerID, lastState }: ContainerStatus): boolean {
@@ -156,7 +162,7 @@ export function podConditions(pod: Pod, facts: ConditionFacts): PodCondition[] {
   return findings.map((finding) => {
     const old = facts.before.find(({ type }) => type === finding.type);
     const kept = old?.status === finding.status ? old.lastTransitionTime : undefined;
-    return { ...finding, lastTransitionTime: kept ?? formatTime(new Date(facts.nowMs)) };
+    return { ...finding, ...observedGenerationOf(pod), lastTransitionTime: kept ?? formatTime(new Date(facts.nowMs)) };
   });
 }
 

@@ -166,6 +166,7 @@ function isGone(error: unknown): boolean {
 const replaced = new Set(['podIPs', 'hostIPs']);
 /** Fields that the agent owns; it does not revert changes of other fields. */
 const own: readonly (keyof PodStatus)[] = [
+  'observedGeneration',
   'phase',
   'conditions',
   'message',

@@ -72,6 +72,14 @@ test('a condition keeps its transition time until its status changes', (t) => {
   t.is(later.find(({ type }) => type === 'Ready')?.message, 'containers with unready status: [main]');
 });
 
+test('conditions name the generation of the pod that they are about', (t) => {
+  const pod = testPod('p');
+  const facts = { phase: 'Running', init: [], main: [status('main', 'r')], before: [], nowMs: 0 } as const;
+  const generations = (of: Pod) => podConditions(of, facts).map(({ observedGeneration }) => observedGeneration);
+  t.deepEqual(generations({ ...pod, metadata: { ...pod.metadata, generation: 3 } }), [3, 3, 3, 3]);
+  t.deepEqual(generations({ ...pod, metadata: { name: 'from-a-file' } }), Array(4).fill(undefined));
+});
+
 test('a pod is not ready before its readiness gates are true', (t) => {
   const pod = testPod('p', { readinessGates: [{ conditionType: 'own/gate' }] });
   const ready = (before: Pod['status']) =>

@@ -134,6 +134,16 @@ export const Gadget = defineKind({
         return { code: 201, object: painted };
       },
     },
+    {
+      type: 'action',
+      name: 'assignment',
+      bodyKind: { group: 'toys.example.com', version: 'v1', kind: 'Order' },
+      schema: orderSchema,
+      run: async ({ parent, body }) => ({
+        code: 201,
+        object: await parent.update((gadget) => Object.assign(gadget.spec, { colour: body.colour }), { as: 'raw' }),
+      }),
+    },
   ],
 });
 

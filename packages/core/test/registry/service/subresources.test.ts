@@ -116,6 +116,12 @@ test('an action changes its parent through the ordinary path', async (t) => {
   t.is(code, 201);
 });
 
+test('an action that writes raw raises no generation', async (t) => {
+  const { gadgets } = await withGadget(t);
+  const assigned = await gadgets.createSubresource('a', 'assignment', { colour: 'blue' } as KubeObject);
+  t.like(assigned, { spec: { colour: 'blue' }, metadata: { generation: 1 } } as never);
+});
+
 test('operations that a subresource does not have are 405, subresources that do not exist 404', async (t) => {
   const { client } = await createPlane(t);
   const gadgets = client.resource(Gadget).namespace('n');

@@ -34,7 +34,7 @@ const selectable: readonly SelectableField<PodObject>[] = [
 
 /** Strategy of pods: status subresource, mostly immutable spec, graceful deletion. */
 const podStrategy: Strategy<PodObject> = {
-  generation: 'none',
+  generation: 'spec',
   deleteReturnsObject: true,
   default(pod) {
     defaultPodSpec(pod.spec);
