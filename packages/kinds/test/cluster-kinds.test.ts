@@ -219,7 +219,7 @@ table(ResourceQuota, [
 test('the scopes of a ResourceQuota cannot be changed; the status is validated', (t) => {
   const { object } = create(ResourceQuota, { metadata, spec: { hard: { pods: '1' }, scopes: ['BestEffort'] } });
   t.deepEqual(update(ResourceQuota, object, (one) => Object.assign(one.spec, { scopes: [] })).messages, [
-    'spec.scopes: Invalid value: []: field is immutable',
+    'spec.scopes: Invalid value: null: field is immutable',
   ]);
   const status = updateStatus(ResourceQuota, object, (one) => {
     one.status = { hard: { pods: '1' }, used: { pods: '-1' } };

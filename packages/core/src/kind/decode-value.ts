@@ -39,8 +39,10 @@ export interface Slot {
   /** Position in the canonical order. */
   readonly index: number;
   readonly decode: NodeDecoder;
-  /** True where `""` means the same as no value: enumerations that do not contain it. */
-  readonly emptyIsAbsent: boolean;
+  /** A scalar that means the same as no value. */
+  readonly absentValue?: '' | 0 | false;
+  /** An empty list or map means the same as no value. */
+  readonly emptyIsAbsent?: 'list' | 'map';
   /** Creates the value of an absent field, which remains absent when the result is `undefined`. */
   readonly whenAbsent?: (context: DecodeContext) => unknown;
 }

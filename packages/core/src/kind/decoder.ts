@@ -44,8 +44,9 @@ const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
  * The decoder of a schema; compiled on first use and kept as long as the schema. Decoding is pure: the input is
  * never changed, and `decode(decode(x).value)` gives the same value again.
  *
- * `null` for a field means that it is absent. So does `""` in a field with an enumeration that does not contain it.
- * There is no other leniency: a string where a number belongs is a type error.
+ * `null` for a field means that it is absent. So do `""` in a field with an enumeration that does not contain it, and
+ * zeros and empty collections in a message with a protobuf form, unless the field has `presence`, a default, or is
+ * filled in when absent. There is no other leniency: a string where a number belongs is a type error.
  *
  * @throws Error when a static default does not fit its own field, or a pattern is no regular expression.
  */
@@ -99,15 +100,37 @@ function absentRule(name: string, field: AnyField, decode: NodeDecoder): Slot['w
   return node.type === 'message' ? (context) => decode({}, context, name) : () => zeroOfNode(node);
 }
 
-function isClosedSetWithoutEmpty(node: SchemaNode): boolean {
-  return node.type === 'string' && node.enum !== undefined && !node.enum.includes('');
+/**
+ * Which values of a field mean that it is absent. In a message with a protobuf form these are the zero values that
+ * protobuf does not distinguish from absence, so that an object is the same in both forms, and Go clients, which omit
+ * them, change nothing when they write it back.
+ */
+function absentValues({ schema: { node }, ...field }: AnyField): Pick<Slot, 'absentValue' | 'emptyIsAbsent'> {
+  if (node.type === 'string' && node.enum !== undefined && !node.enum.includes('')) return { absentValue: '' };
+  const zeroIsAbsent = field.whenAbsent === 'absent' && field.default === undefined && field.presence !== true;
+  if (!zeroIsAbsent || field.number === undefined) return {};
+  switch (node.type) {
+    case 'string':
+    case 'bytes':
+      return { absentValue: '' };
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return { absentValue: 0 };
+    case 'bool':
+      return { absentValue: false };
+    case 'list':
+    case 'map':
+      return { emptyIsAbsent: node.type };
+    default:
+      return {};
+  }
 }
 
 function slotOf(name: string, field: AnyField, index: number): Slot {
   const decode = compileNode(field.schema.node);
   const whenAbsent = absentRule(name, field, decode);
-  const emptyIsAbsent = isClosedSetWithoutEmpty(field.schema.node);
-  return { name, index, decode, emptyIsAbsent, ...(whenAbsent ? { whenAbsent } : {}) };
+  return { name, index, decode, ...absentValues(field), ...(whenAbsent ? { whenAbsent } : {}) };
 }
 
 function compileMessage(node: MessageNode): NodeDecoder {
@@ -221,6 +244,14 @@ function sortFrom(slots: Slot[], base: number, top: number): void {
   }
 }
 
+function isEmpty(value: unknown, { emptyIsAbsent }: Slot): boolean {
+  if (emptyIsAbsent === undefined || typeof value !== 'object') return false;
+  if (emptyIsAbsent === 'list') return Array.isArray(value) && value.length === 0;
+  if (Array.isArray(value)) return false;
+  for (const _ in value) return false;
+  return true;
+}
+
 /** Puts the fields that are present on the scratch stack, in canonical order; notes the unknown ones. */
 function collect(
   source: Readonly<Record<string, unknown>>,
@@ -238,7 +269,7 @@ function collect(
       if (value !== undefined) context.unknown(name);
       continue;
     }
-    if (value === null || value === undefined || (value === '' && slot.emptyIsAbsent)) continue;
+    if (value === null || value === undefined || value === slot.absentValue || isEmpty(value, slot)) continue;
     if (slot.index < last) sorted = false;
     last = slot.index;
     slots[context.top] = slot;

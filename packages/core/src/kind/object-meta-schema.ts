@@ -108,6 +108,8 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
       17,
       s.list(managedFieldsEntrySchema, { listType: 'atomic' }),
       'Fields that each manager has set, for server-side apply. Maintained by the server.',
+      // An empty list resets the record.
+      { presence: true },
     ),
   },
 );

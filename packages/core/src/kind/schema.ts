@@ -128,8 +128,9 @@ export interface Field<T, Present extends boolean> {
    */
   readonly jsonOnly?: boolean;
   /**
-   * Optional scalar whose zero value differs from absence, as for pointers in Go types. Without it, a zero value
-   * that arrives in protobuf, where Go writers spell out every field, means that the field is absent.
+   * The zero value of the optional scalar, or the empty list, differs from absence, as for pointers in Go types. Without
+   * it, a zero value in a message with a protobuf form means that the field is absent: Go writes all zeros in protobuf and
+   * none in JSON.
    */
   readonly presence?: boolean;
 }

@@ -51,6 +51,8 @@ const hpaScalingRules = s.message(
       2,
       s.list(HPAScalingPolicySchema, { listType: 'atomic' }),
       'Limits for the change; at least one.',
+      // An empty list is an error, an absent one gets the default policies.
+      { presence: true },
     ),
     tolerance: optional(
       4,
