@@ -128,7 +128,11 @@ export const nodeRules: readonly PolicyRule[] = [
   rule(['create'], '', 'pods/eviction'),
   rule(read, '', 'secrets', 'configmaps'),
   rule(['get'], '', 'persistentvolumeclaims', 'persistentvolumes'),
-  rule(['get'], '', 'endpoints'),
+  rule(['get'], '', 'endpoints', 'serviceaccounts'),
+  rule(['get'], 'storage.k8s.io', 'volumeattachments'),
+  rule(read, 'storage.k8s.io', 'csidrivers'),
+  rule(['get', 'create', 'update', 'patch', 'delete'], 'storage.k8s.io', 'csinodes'),
+  rule(read, 'node.k8s.io', 'runtimeclasses'),
   // Not in the role of Kubernetes: node agents here also route connections to the addresses of Services.
   rule(['list', 'watch'], 'discovery.k8s.io', 'endpointslices'),
   rule(['create', ...read], 'certificates.k8s.io', 'certificatesigningrequests'),

@@ -2,15 +2,16 @@ import {
   type AccessAttributes,
   type AccessDecision,
   type Authorizer,
+  type KindDefinition,
   parseFieldSelector,
   SelectorError,
   type UserInfo,
 } from '@keelson/core';
-import { objectKey, type ResourceStorage, type StoredObject, selectionOf } from '@keelson/core/internal';
-import { Pod } from '@keelson/kinds';
+import { kindPrefix, objectKey, type ResourceStorage, type StoredObject, selectionOf } from '@keelson/core/internal';
+import { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@keelson/kinds';
 import { nodeRules } from '../authorization/bootstrap-policy.ts';
 import { allowingRule } from '../authorization/rbac-authorizer.ts';
-import { referencesOf } from './pod-references.ts';
+import { claimPrefix, referencesOf, secretsOfVolume } from './pod-references.ts';
 
 const nodesGroup = 'system:nodes';
 const nodePrefix = 'system:node:';
@@ -46,22 +47,22 @@ function isRestrictedTo(fieldSelector: string | undefined, nodeName: string): bo
 }
 
 /**
- * Allows what the agents of nodes require. A node reads its own Node, the pods bound to it, and the Secrets and
- * ConfigMaps to which these pods refer; it requests tokens of their service accounts, and writes the Lease of its own
- * name. What else it may write to its pods and its Node is the concern of the admission plugin NodeRestriction. Rules
+ * Allows what the agents of nodes require. A node reads its own Node, the pods bound to it, the Secrets, ConfigMaps,
+ * service accounts and claims to which these pods refer, and the volumes of these claims with their Secrets; it requests
+ * tokens of the service accounts, and writes the Lease and the CSINode of its own name. What else it may write to its pods and its Node is the concern of the admission plugin NodeRestriction. Rules
  * and reasons are those of the authorizer `Node` of kube-apiserver. There is no opinion on other users.
  *
  * The pods of a node are read from the watch cache, which indexes them by node; a reference that is not found there is
  * searched for in the newest state, because an agent asks as soon as a pod is bound.
  */
 export class NodeAuthorizer implements Authorizer {
-  readonly #pods: () => ResourceStorage;
+  readonly #storageOf: (kind: KindDefinition) => ResourceStorage;
   /** The cache returns the same instance until the pod changes, so each state is parsed once. */
   readonly #references = new WeakMap<StoredObject, ReadonlySet<string>>();
 
-  /** @param pods the pods of the control plane, whose storage exists when the first request is authorized */
-  constructor(pods: () => ResourceStorage) {
-    this.#pods = pods;
+  /** @param storageOf the storages of the control plane, which exist when the first request is authorized */
+  constructor(storageOf: (kind: KindDefinition) => ResourceStorage) {
+    this.#storageOf = storageOf;
   }
 
   /** Node permissions cannot be listed, because they follow from pods. */
@@ -85,7 +86,15 @@ export class NodeAuthorizer implements Authorizer {
         case 'configmaps':
           return this.#readReferenced(attributes, nodeName);
         case 'serviceaccounts':
-          return this.#createToken(attributes, nodeName);
+          return attributes.verb === 'get' && attributes.subresource === ''
+            ? this.#readReferenced(attributes, nodeName)
+            : this.#createToken(attributes, nodeName);
+        case 'persistentvolumeclaims':
+        case 'persistentvolumes':
+        case 'volumeattachments.storage.k8s.io':
+          return this.#storageDecision(attributes, nodeName);
+        case 'csinodes.storage.k8s.io':
+          return csiNodeDecision(attributes, nodeName);
         case 'leases.coordination.k8s.io':
           return leaseDecision(attributes, nodeName);
         case 'nodes':
@@ -112,6 +121,17 @@ export class NodeAuthorizer implements Authorizer {
     return this.#related(attributes, nodeName, 'serviceaccounts');
   }
 
+  #storageDecision(attributes: AccessAttributes, nodeName: string): AccessDecision | Promise<AccessDecision> {
+    const { resource, verb, subresource } = attributes;
+    if (resource === 'persistentvolumeclaims' && subresource === 'status') {
+      if (verb !== 'update' && verb !== 'patch') return because('can only get/update/patch this type');
+    } else {
+      if (verb !== 'get') return because('can only get individual resources of this type');
+      if (subresource !== '') return because('cannot get subresource');
+    }
+    return this.#related(attributes, nodeName, resource);
+  }
+
   #podDecision(attributes: AccessAttributes, nodeName: string): AccessDecision | Promise<AccessDecision> {
     const { verb, subresource, name, fieldSelector } = attributes;
     switch (`${subresource} ${verb}`) {
@@ -135,25 +155,70 @@ export class NodeAuthorizer implements Authorizer {
 
   async #ownPod({ namespace, name }: AccessAttributes, nodeName: string): Promise<AccessDecision> {
     if (namespace === '') return unrelated(nodeName);
-    const stored = await this.#pods().get(objectKey(Pod, namespace, name), { at: 'latest' });
-    return stored?.value<Pod>().spec.nodeName === nodeName ? allowed : unrelated(nodeName);
+    const pod = await this.#read<Pod>(Pod, namespace, name, 'latest');
+    return pod?.spec.nodeName === nodeName ? allowed : unrelated(nodeName);
   }
 
-  /** Whether a pod of the node refers to the object. */
+  /** Whether the object belongs to the node through one of its pods. */
   async #related({ namespace, name }: AccessAttributes, nodeName: string, resource: string): Promise<AccessDecision> {
     if (name === '') return because('No Object name found');
-    const reference = `${resource}/${name}`;
-    const found =
-      (await this.#refers(namespace, nodeName, reference, 'any')) ||
-      (await this.#refers(namespace, nodeName, reference, 'latest'));
+    const object = { resource, namespace, name };
+    const found = (await this.#belongs(object, nodeName, 'any')) || (await this.#belongs(object, nodeName, 'latest'));
     return found ? allowed : unrelated(nodeName);
   }
 
-  async #refers(namespace: string, nodeName: string, reference: string, at: 'any' | 'latest'): Promise<boolean> {
-    const { predicate } = selectionOf(Pod, { namespace }, { fieldSelector: `spec.nodeName=${nodeName}` });
-    const pods = await this.#pods().list(objectKey(Pod, namespace, ''), { at: { at }, predicate });
-    for (const pod of pods.objects()) if (this.#referencesOf(pod).has(reference)) return true;
+  async #belongs({ resource, namespace, name }: NamedObject, nodeName: string, at: State): Promise<boolean> {
+    switch (resource) {
+      case 'volumeattachments':
+        return (await this.#read<VolumeAttachment>(VolumeAttachment, '', name, at))?.spec.nodeName === nodeName;
+      case 'persistentvolumes': {
+        const claim = (await this.#read<PersistentVolume>(PersistentVolume, '', name, at))?.spec.claimRef;
+        return claim !== undefined && this.#refers(claim.namespace ?? '', nodeName, `${claimPrefix}${claim.name}`, at);
+      }
+      case 'secrets':
+        if (await this.#refers(namespace, nodeName, `secrets/${name}`, at)) return true;
+        return this.#isSecretOfVolume(`${namespace}/${name}`, nodeName, at);
+      default:
+        return this.#refers(namespace, nodeName, `${resource}/${name}`, at);
+    }
+  }
+
+  async #refers(namespace: string, nodeName: string, reference: string, at: State): Promise<boolean> {
+    for (const pod of await this.#podsOf(nodeName, namespace, at)) {
+      if (this.#referencesOf(pod).has(reference)) return true;
+    }
     return false;
+  }
+
+  /** Whether a volume that a pod of the node claims names the Secret, which may be in another namespace. */
+  async #isSecretOfVolume(secret: string, nodeName: string, at: State): Promise<boolean> {
+    for (const pod of await this.#podsOf(nodeName, '', at)) {
+      const { namespace = '' } = pod.value<Pod>().metadata ?? {};
+      for (const reference of this.#referencesOf(pod)) {
+        if (!reference.startsWith(claimPrefix)) continue;
+        const claimName = reference.slice(claimPrefix.length);
+        const claim = await this.#read<PersistentVolumeClaim>(PersistentVolumeClaim, namespace, claimName, at);
+        const volumeName = claim?.spec.volumeName ?? '';
+        if (volumeName === '') continue;
+        const volume = await this.#read<PersistentVolume>(PersistentVolume, '', volumeName, at);
+        const { claimRef } = volume?.spec ?? {};
+        if (claimRef?.namespace !== namespace || claimRef.name !== claimName) continue;
+        if (volume && secretsOfVolume(volume).has(secret)) return true;
+      }
+    }
+    return false;
+  }
+
+  async #podsOf(nodeName: string, namespace: string, at: State): Promise<Iterable<StoredObject>> {
+    const scope = namespace === '' ? {} : { namespace };
+    const { predicate } = selectionOf(Pod, scope, { fieldSelector: `spec.nodeName=${nodeName}` });
+    const prefix = namespace === '' ? kindPrefix(Pod) : objectKey(Pod, namespace, '');
+    return (await this.#storageOf(Pod).list(prefix, { at: { at }, predicate })).objects();
+  }
+
+  async #read<T>(kind: KindDefinition, namespace: string, name: string, at: State): Promise<T | undefined> {
+    const stored = await this.#storageOf(kind).get(objectKey(kind, namespace, name), { at });
+    return stored?.value<T & object>();
   }
 
   #referencesOf(stored: StoredObject): ReadonlySet<string> {
@@ -164,6 +229,15 @@ export class NodeAuthorizer implements Authorizer {
     }
     return references;
   }
+}
+
+/** The state of the cache, or the newest one. */
+type State = 'any' | 'latest';
+
+interface NamedObject {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
 }
 
 const unrelated = (nodeName: string): AccessDecision =>
@@ -178,6 +252,17 @@ function leaseDecision({ verb, namespace, name }: AccessAttributes, nodeName: st
   // The name of a new lease is in its body, which admission checks.
   if (verb !== 'create' && name !== nodeName) {
     return because('can only access node lease with the same name as the requesting node');
+  }
+  return allowed;
+}
+
+function csiNodeDecision({ verb, subresource, name }: AccessAttributes, nodeName: string): AccessDecision {
+  if (!['get', 'create', 'update', 'patch', 'delete'].includes(verb)) {
+    return because('can only get, create, update, patch, or delete a CSINode');
+  }
+  if (subresource !== '') return because('cannot authorize CSINode subresources');
+  if (verb !== 'create' && name !== nodeName) {
+    return because('can only access CSINode with the same name as the requesting node');
   }
   return allowed;
 }

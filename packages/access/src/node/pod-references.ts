@@ -1,4 +1,4 @@
-import type { coreV1, Pod, Volume } from '@keelson/kinds';
+import type { coreV1, PersistentVolume, Pod, Volume } from '@keelson/kinds';
 
 type AnyContainer = coreV1.Container | coreV1.EphemeralContainer;
 
@@ -71,9 +71,12 @@ function volumeReference(volume: Volume): string | undefined {
   return isLocal ? undefined : `unknown volume type for volume ${JSON.stringify(volume.name)}`;
 }
 
+/** Begins the reference to a claim. */
+export const claimPrefix = 'persistentvolumeclaims/';
+
 /**
- * The Secrets, ConfigMaps and service accounts to which a pod refers, as `secrets/NAME`, `configmaps/NAME` and
- * `serviceaccounts/NAME`; all are in the namespace of the pod.
+ * The Secrets, ConfigMaps, service accounts and claims to which a pod refers, as `secrets/NAME`, `configmaps/NAME`,
+ * `serviceaccounts/NAME` and `persistentvolumeclaims/NAME`; all are in the namespace of the pod.
  */
 export function referencesOf(pod: Pod): ReadonlySet<string> {
   const { spec } = pod;
@@ -98,12 +101,29 @@ export function referencesOf(pod: Pod): ReadonlySet<string> {
     secret(csi?.nodePublishSecretRef?.name);
     secret(volume.secret?.secretName);
     secret(volume.azureFile?.secretName);
+    if (volume.persistentVolumeClaim) found.add(`${claimPrefix}${volume.persistentVolumeClaim.claimName}`);
+    if (volume.ephemeral) found.add(`${claimPrefix}${pod.metadata?.name}-${volume.name}`);
     configMap(volume.configMap?.name);
     for (const source of volume.projected?.sources ?? []) {
       secret(source.secret?.name);
       configMap(source.configMap?.name);
     }
   }
+  return found;
+}
+
+/** The Secrets that a node needs to mount a volume, as `NAMESPACE/NAME`. */
+export function secretsOfVolume({ spec }: PersistentVolume): ReadonlySet<string> {
+  const { azureFile, cephfs, cinder, csi, flexVolume, iscsi, rbd, scaleIO, storageos, claimRef } = spec;
+  const found = new Set<string>();
+  const add = (name: string | undefined, namespace: string | undefined) => {
+    if (name) found.add(`${namespace || claimRef?.namespace}/${name}`);
+  };
+  for (const source of [cephfs, cinder, flexVolume, iscsi, rbd, scaleIO, storageos])
+    add(source?.secretRef?.name, source?.secretRef?.namespace);
+  for (const secret of [csi?.nodePublishSecretRef, csi?.nodeStageSecretRef, csi?.nodeExpandSecretRef])
+    add(secret?.name, secret?.namespace);
+  add(azureFile?.secretName, azureFile?.secretNamespace);
   return found;
 }
 

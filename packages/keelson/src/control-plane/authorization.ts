@@ -12,7 +12,7 @@ import {
   readPolicyFile,
   WebhookAuthorizer,
 } from '@keelson/access';
-import type { AdmissionPlugin, ApiClient, Authorizer } from '@keelson/core';
+import type { AdmissionPlugin, ApiClient, Authorizer, KindDefinition } from '@keelson/core';
 import { type ResourceStorage, UsageError } from '@keelson/core/internal';
 import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { type AuthorizationOptions, authorizationModes } from '../config/authorization-options.ts';
@@ -30,8 +30,8 @@ export interface AuthorizationContext {
   readonly logger: Logger;
   /** The API of the plane, which does not exist yet when the authorizer is created. */
   readonly api: () => ApiClient;
-  /** The storage of pods, which does not exist yet when the authorizer is created. */
-  readonly pods: () => ResourceStorage;
+  /** The storage of a kind, which does not exist yet when the authorizer is created. */
+  readonly storageOf: (kind: KindDefinition) => ResourceStorage;
   /** Whether the API serves roles and bindings. */
   readonly servesRoles: boolean;
 }
@@ -70,7 +70,7 @@ export async function makeAuthorization(
   const members: Authorizer[] = [];
   let rbac: RbacAuthorizer | undefined;
   for (const mode of modes) {
-    if (mode === 'Node') members.push(new NodeAuthorizer(context.pods));
+    if (mode === 'Node') members.push(new NodeAuthorizer(context.storageOf));
     else if (mode === 'AlwaysAllow') members.push(alwaysAllow);
     else if (mode === 'Policy') members.push(await readPolicyFile(policyFile ?? '', '--authorization-policy-file'));
     else if (mode === 'RBAC') {

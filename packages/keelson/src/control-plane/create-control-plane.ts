@@ -110,7 +110,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
   const { authorizer, admission, services } = await authorizationOf(options, {
     ...{ clock, logger, servesRoles: withBuiltin },
     api: () => api,
-    pods: () => stores.forKind(Pod),
+    storageOf: (kind) => stores.forKind(kind),
   });
   const stores = await makeStores(options, allKinds, context, encryption, parts.wrapStore);
   const accounts =

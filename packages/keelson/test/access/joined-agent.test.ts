@@ -6,8 +6,20 @@ import { join } from 'node:path';
 import { parseTokenFile, tokenUsers } from '@keelson/access';
 import { createRequest } from '@keelson/certificates';
 import { createHttpClient } from '@keelson/client';
+import type { ApiClient, KindDefinition } from '@keelson/core';
 import { systemClock } from '@keelson/core/runtime';
-import { CertificateSigningRequest, ConfigMap, Namespace, Node, Pod, Secret, ServiceAccount } from '@keelson/kinds';
+import {
+  CertificateSigningRequest,
+  ConfigMap,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  ServiceAccount,
+  VolumeAttachment,
+} from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { credentialsSigner, loadCredentials } from '../../src/tls/credentials.ts';
@@ -93,6 +105,12 @@ const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const csrs = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const node = (name: string) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
 const lease = (name: string) => ({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name }, spec: {} });
+const storage = '/apis/storage.k8s.io/v1';
+const csiNode = (name: string) => ({
+  ...{ apiVersion: 'storage.k8s.io/v1', kind: 'CSINode' },
+  metadata: { name },
+  spec: { drivers: [] },
+});
 const label = { metadata: { labels: { x: 'y' } } };
 const tokenFor = (name: string, uid: string) => ({
   ...{ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' },
@@ -116,6 +134,18 @@ const own: readonly Attempt[] = [
   ...['env', 'env-from', 'volume', 'projected'].map((name) => ['GET', `${a}/configmaps/${name}`] as const),
   ['GET', `${a}/secrets?fieldSelector=metadata.name%3Denv`],
   ['GET', `${a}/configmaps?watch=1&fieldSelector=metadata.name%3Denv`],
+  ['GET', `${a}/serviceaccounts/mine`],
+  // The claim and the ephemeral claim of its pod, their volumes, and a Secret of one of these.
+  ['GET', `${a}/persistentvolumeclaims/mine`],
+  ['GET', `${a}/persistentvolumeclaims/mine-scratch`],
+  ['PATCH', `${a}/persistentvolumeclaims/mine/status`, { status: { capacity: { storage: '1Gi' } } }],
+  ['GET', '/api/v1/persistentvolumes/mine'],
+  ['GET', '/api/v1/namespaces/b/secrets/staging'],
+  ['GET', `${storage}/volumeattachments/mine`],
+  ['POST', `${storage}/csinodes`, csiNode('n1')],
+  ['GET', `${storage}/csinodes/n1`],
+  ['GET', `${storage}/csidrivers`],
+  ['GET', '/apis/node.k8s.io/v1/runtimeclasses?watch=1'],
   ['GET', '/api/v1/services'],
   ['GET', '/apis/discovery.k8s.io/v1/endpointslices'],
   ['GET', '/apis/discovery.k8s.io/v1/endpointslices?watch=1'],
@@ -181,9 +211,25 @@ const foreign: readonly Attempt[] = [
   ['POST', `${a}/serviceaccounts/theirs/token`, tokenFor('theirs', 'x')],
   ['POST', `${a}/serviceaccounts/mine/token`, tokenFor('theirs', 'x')],
   ['POST', `${a}/serviceaccounts/mine/token`, { ...tokenFor('mine', 'x'), spec: { audiences: [] } }],
-  ['GET', `${a}/serviceaccounts/mine`],
+  ['GET', `${a}/serviceaccounts/theirs`],
   ['GET', `${a}/serviceaccounts`],
   ['POST', `${a}/serviceaccounts`, { metadata: { name: 'new' } }],
+  // Claims, volumes and attachments of others, and collections of them.
+  ['GET', `${a}/persistentvolumeclaims/theirs`],
+  ['GET', `${a}/persistentvolumeclaims`],
+  ['GET', '/api/v1/persistentvolumeclaims?watch=1'],
+  ['PATCH', `${a}/persistentvolumeclaims/theirs/status`, { status: {} }],
+  ['PATCH', `${a}/persistentvolumeclaims/mine`, label],
+  ['GET', '/api/v1/persistentvolumes/theirs'],
+  ['GET', '/api/v1/persistentvolumes/free'],
+  ['GET', '/api/v1/persistentvolumes'],
+  ['PATCH', '/api/v1/persistentvolumes/mine', label],
+  ['GET', '/api/v1/namespaces/b/secrets/control'],
+  ['GET', `${storage}/volumeattachments/theirs`],
+  ['GET', `${storage}/volumeattachments`],
+  ['GET', `${storage}/csinodes/n2`],
+  ['GET', `${storage}/csinodes`],
+  ['DELETE', `${storage}/csinodes/n2`],
   // Leases of others.
   ['GET', `${leases}/n2`],
   ['GET', leases],
@@ -204,6 +250,45 @@ const foreign: readonly Attempt[] = [
   ['POST', '/apis/discovery.k8s.io/v1/namespaces/a/endpointslices', {}],
   ['GET', '/metrics'],
 ];
+
+const claimSpec: PersistentVolumeClaim['spec'] = {
+  accessModes: ['ReadWriteOnce'],
+  storageClassName: '',
+  resources: { requests: { storage: '1Gi' } },
+};
+
+/** Claims and volumes `mine`, `theirs` and `mine-scratch`, a volume without a claim, and attachments to both nodes. */
+async function createStorage(api: ApiClient): Promise<void> {
+  await api.resource(Namespace).create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'b' } });
+  for (const name of ['staging', 'control'])
+    await api.resource(Secret).namespace('b').create({ apiVersion: 'v1', kind: 'Secret', metadata: { name } });
+  const claims = api.resource(PersistentVolumeClaim).namespace('a');
+  for (const name of ['mine', 'theirs', 'mine-scratch'])
+    await claims.create({ ...of(PersistentVolumeClaim, name), spec: { ...claimSpec, volumeName: name } });
+  const secret = (name: string) => ({ name, namespace: 'b' });
+  const driver = { driver: 'disks.example.com', volumeHandle: 'x' };
+  for (const name of ['mine', 'theirs', 'free']) {
+    await api.resource(PersistentVolume).create({
+      ...of(PersistentVolume, name),
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage: '1Gi' },
+        ...(name === 'free' ? {} : { claimRef: { namespace: 'a', name } }),
+        csi: { ...driver, nodeStageSecretRef: secret('staging'), controllerExpandSecretRef: secret('control') },
+      },
+    });
+  }
+  for (const [name, nodeName] of [
+    ['mine', 'n1'],
+    ['theirs', 'n2'],
+  ] as const)
+    await api.resource(VolumeAttachment).create({
+      ...of(VolumeAttachment, name),
+      spec: { attacher: 'disks.example.com', nodeName, source: { persistentVolumeName: name } },
+    });
+}
+
+const of = ({ apiVersion, kind }: KindDefinition, name: string) => ({ apiVersion, kind, metadata: { name } });
 
 test('an agent that joined with a bootstrap token has what its pods use, and is refused everything else', async (t) => {
   const { plane, ask } = await joined(t);
@@ -235,6 +320,8 @@ test('an agent that joined with a bootstrap token has what its pods use, and is 
         },
       ],
       volumes: [
+        { name: 'd', persistentVolumeClaim: { claimName: 'mine' } },
+        { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: claimSpec } } },
         { name: 's', secret: { secretName: 'volume' } },
         { name: 'c', configMap: { name: 'volume' } },
         {
@@ -252,10 +339,12 @@ test('an agent that joined with a bootstrap token has what its pods use, and is 
   );
   const boundToMine = tokenFor('mine', mine.metadata?.uid ?? '');
   t.is((await ask('POST', `${a}/serviceaccounts/mine/token`, boundToMine)).status, 201);
+  await createStorage(api);
   await pods.create(
     pod('theirs', 'n2', {
       serviceAccountName: 'theirs',
       volumes: [
+        { name: 'd', persistentVolumeClaim: { claimName: 'theirs' } },
         { name: 's', secret: { secretName: 'theirs' } },
         { name: 'c', configMap: { name: 'theirs' } },
       ],
