@@ -25,7 +25,7 @@ import {
   systemClock,
 } from '@keelson/core/runtime';
 import { AggregatedApis, admissionPolicies, admissionWebhooks, LocalApiServices } from '@keelson/extensions';
-import { builtinKinds, Lease, Node, Pod, Secret, Service } from '@keelson/kinds';
+import { builtinKinds, Lease, Node, Secret, Service } from '@keelson/kinds';
 import { CachedObjects } from '../admission/cached-objects.ts';
 import { withDisruptionBudgets } from '../admission/eviction.ts';
 import { bothAllocators, quotaAllocator } from '../admission/resource-quota.ts';
