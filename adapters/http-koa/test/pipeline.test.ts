@@ -412,13 +412,17 @@ test('warnings are sent as headers, are truncated, and cannot end their quotes',
   t.true((many.headers['warning'] as unknown as string).split(', ').every((w) => w.length <= 256 + 10));
 });
 
-test('requests are counted by verb, known resource name and code', async (t) => {
+test('requests are counted by verb, registered resource, scope and code', async (t) => {
   const counted: string[] = [];
   const metrics: Metrics = {
     ...noMetrics,
     counter: ({ name }) => ({
       add: (value, labels = {}) => {
-        counted.push(`${name} ${labels['verb']} ${labels['resource']} ${labels['code']} ${value}`);
+        counted.push(
+          `${name} ${Object.values(labels)
+            .map((label) => JSON.stringify(label))
+            .join(' ')} ${value}`,
+        );
       },
     }),
     text: async () => 'the text\n',
@@ -426,19 +430,20 @@ test('requests are counted by verb, known resource name and code', async (t) => 
   const { port } = await serve(t, { registry: registryWithOne(), metrics });
   await call(port, 'GET', one);
   await call(port, 'GET', `${all}/missing`);
+  await call(port, 'GET', `${one}/invented-by-client`);
   await call(port, 'GET', '/apis/invented-by-client/v1/whatever');
-  await call(port, 'BREW'.replace('BREW', 'PURGE'), all);
+  await call(port, 'PURGE', all);
   await call(port, 'GET', '/livez');
   const reply = await call(port, 'GET', '/metrics');
   t.is(reply.text, 'the text\n');
   t.is(reply.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
-  const requests = counted.filter((line) => line.startsWith('keelson_http_requests_total'));
+  const requests = counted.filter((line) => line.startsWith('apiserver_request_total'));
   t.deepEqual(requests.sort(), [
-    'keelson_http_requests_total get configmaps 200 1',
-    'keelson_http_requests_total get configmaps 404 1',
-    'keelson_http_requests_total get none 200 1',
-    'keelson_http_requests_total list other 404 1',
-    'keelson_http_requests_total other configmaps 405 1',
+    'apiserver_request_total "GET" "" "" "" "" "" "200" 1',
+    'apiserver_request_total "GET" "" "v1" "configmaps" "" "resource" "200" 1',
+    'apiserver_request_total "GET" "" "v1" "configmaps" "" "resource" "404" 2',
+    'apiserver_request_total "LIST" "" "" "other" "" "cluster" "404" 1',
+    'apiserver_request_total "other" "" "v1" "configmaps" "" "namespace" "405" 1',
   ]);
 });
 

@@ -23,7 +23,7 @@ interface Scene extends Served {
 }
 
 const gauges: ReadonlySet<string> = new Set([
-  'keelson_http_requests_in_flight',
+  'apiserver_current_inflight_requests',
   'keelson_http_watches',
   'keelson_http_connects',
   'apiserver_flowcontrol_current_executing_requests',
@@ -99,8 +99,8 @@ async function allFree(t: ExecutionContext, { port, registry, occupied }: Scene)
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   t.deepEqual(used().sort(), [
+    'apiserver_current_inflight_requests readOnly 1',
     'apiserver_flowcontrol_current_executing_requests catch-all 1',
-    'keelson_http_requests_in_flight read 1',
   ]);
 }
 

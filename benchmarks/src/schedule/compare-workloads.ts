@@ -80,7 +80,7 @@ const sides: readonly Programs[] = [
 async function requestsOf(url: string): Promise<Map<string, number>> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const counts = new Map<string, number>();
-  for (const [, labels = '', count] of text.matchAll(/^keelson_http_requests_total\{(.*)\} (\d+)$/gm)) {
+  for (const [, labels = '', count] of text.matchAll(/^apiserver_request_total\{(.*)\} (\d+)$/gm)) {
     const value = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
     const key = `${value('verb')} ${value('resource')}`;
     counts.set(key, (counts.get(key) ?? 0) + Number(count));

@@ -137,7 +137,9 @@ export class AbusedServer {
 
   async #inFlight(): Promise<number> {
     const { body } = await this.#call('GET', '/metrics');
-    const levels = body.matchAll(/^keelson_http_(?:requests_in_flight\{[^}]*\}|watches|connects) (\d+)$/gm);
+    const levels = body.matchAll(
+      /^(?:apiserver_current_inflight_requests\{[^}]*\}|keelson_http_(?:watches|connects)) (\d+)$/gm,
+    );
     return [...levels].reduce((sum, [, level]) => sum + Number(level), 0);
   }
 

@@ -125,7 +125,7 @@ for (const storage of ['memory:', 'lmdb'] as const) {
       t.true(items.some(({ metadata }) => metadata.name === `c-${i}`));
     }
     const { text } = await call(0, 'GET', '/metrics');
-    const counts = text.matchAll(/^keelson_http_requests_total\{(.*)\} (\d+)$/gm);
+    const counts = text.matchAll(/^apiserver_request_total\{(.*)\} (\d+)$/gm);
     const gets = [...counts].filter(
       ([, labels = '']) => /resource="configmaps"/.test(labels) && /verb="get"/i.test(labels),
     );

@@ -8,6 +8,7 @@ import type { RequestAttributes, RequestAudit } from '@keelson/core/internal';
 import { eventLoopTurns } from '@keelson/core/runtime';
 import { requireAllowed } from './filters.ts';
 import type { Seat } from './flow-control.ts';
+import type { MetricsResource } from './metrics.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
 import { WarningHeaders } from './warning-headers.ts';
 
@@ -47,8 +48,10 @@ export class Exchange implements RequestContext {
   authorizer: Authorize = mastersOnly;
   /** The audit record; undefined when the request is not recorded. */
   audit: RequestAudit | undefined;
-  /** Name of the resource in metrics: a registered plural, or `other`. */
-  metricsResource = 'other';
+  /** The resource in metrics; undefined for paths of the resource API at which none is registered. */
+  metricsResource: MetricsResource | undefined;
+  /** The subresource in metrics: one of the kind, or empty. */
+  metricsSubresource = '';
   /** True for watches and connect requests, which are exempt from deadlines. */
   longRunning = false;
   /** Set for a request that may switch to another protocol. */

@@ -1,23 +1,40 @@
+import type { RequestAttributes } from '@keelson/core/internal';
 import type { Counter, Gauge, Histogram, Labels, Metrics } from '@keelson/core/runtime';
 import type { Exchange } from './exchange.ts';
 
-/** Values of the label `verb`; every other verb is counted as `other`. */
-const verbs: ReadonlySet<string> = new Set([
-  'create',
-  'get',
-  'list',
-  'watch',
-  'update',
-  'patch',
-  'delete',
-  'deletecollection',
-  'post',
-  'put',
-  'head',
-  'options',
+/** Values of the label `verb`, those of kube-apiserver; every other verb is counted as `other`. */
+const verbs: ReadonlyMap<string, string> = new Map([
+  ['create', 'POST'],
+  ['get', 'GET'],
+  ['list', 'LIST'],
+  ['watch', 'WATCH'],
+  ['update', 'PUT'],
+  ['patch', 'PATCH'],
+  ['delete', 'DELETE'],
+  ['deletecollection', 'DELETECOLLECTION'],
+  ['post', 'POST'],
+  ['put', 'PUT'],
+  ['head', 'HEAD'],
+  ['options', 'OPTIONS'],
 ]);
 
-/** Counts of one (verb, resource, code) since the last {@link HttpMetrics.flush}. */
+/** The resource of a request in metrics. */
+export interface MetricsResource {
+  /** Equal for equal labels. */
+  readonly key: string;
+  readonly labels: { readonly group: string; readonly version: string; readonly resource: string };
+}
+
+/** The resource of a registered kind in metrics. */
+export function metricsResource(group: string, version: string, resource: string): MetricsResource {
+  return { key: `${group}/${version}/${resource}`, labels: { group, version, resource } };
+}
+
+/** Resource of requests to paths of the resource API at which nothing is registered, and of all other requests. */
+const otherResource = metricsResource('', '', 'other');
+const noResource = metricsResource('', '', '');
+
+/** Counts of requests with the same labels since the last {@link HttpMetrics.flush}. */
 interface Cell {
   readonly labels: Labels;
   readonly route: Labels;
@@ -48,7 +65,10 @@ export interface PriorityLevels {
   readonly queued: number;
 }
 
-/** Metrics of requests. Label values are closed sets: verb, registered plural or `other`, HTTP code. */
+/**
+ * Metrics of requests. Label values are closed sets: verb, registered resource or `other`, its subresources, scope, HTTP
+ * code. Those that kube-apiserver has, too, have its names, so that dashboards and alerts for it can be used.
+ */
 export class HttpMetrics {
   readonly #requests: Counter;
   readonly #duration: Histogram;
@@ -67,18 +87,18 @@ export class HttpMetrics {
    * Counts are collected here and reported when the metrics are read: a labelled counter computes a hash for every
    * increment.
    */
-  readonly #cells = new Map<string, Cell>();
+  readonly #cells = new Map<string, Map<string, Cell>>();
   readonly #tallies = new Map<string, EventTally>();
 
   constructor(metrics: Metrics) {
-    const route = ['verb', 'resource'];
+    const route = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'];
     this.#requests = metrics.counter({
-      name: 'keelson_http_requests_total',
+      name: 'apiserver_request_total',
       help: 'Answered requests.',
-      labels: [...route, 'code'],
+      labels: ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'code'],
     });
     this.#duration = metrics.histogram({
-      name: 'keelson_http_request_duration_seconds',
+      name: 'apiserver_request_duration_seconds',
       help: 'Time from the arrival of a request to the end of its answer; without watches and connect requests.',
       labels: route,
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
@@ -89,9 +109,9 @@ export class HttpMetrics {
       labels: route,
     });
     this.#inFlight = metrics.gauge({
-      name: 'keelson_http_requests_in_flight',
+      name: 'apiserver_current_inflight_requests',
       help: 'Requests in progress, without watches and connect requests.',
-      labels: ['kind'],
+      labels: ['request_kind'],
     });
     this.#watches = metrics.gauge({ name: 'keelson_http_watches', help: 'Open watches.' });
     this.#connects = metrics.gauge({
@@ -99,9 +119,9 @@ export class HttpMetrics {
       help: 'Open connect requests, which are forwarded to nodes and pods.',
     });
     this.#events = metrics.counter({
-      name: 'keelson_http_watch_events_total',
+      name: 'apiserver_watch_events_total',
       help: 'Events sent to watchers.',
-      labels: ['resource'],
+      labels: ['group', 'version', 'resource'],
     });
     this.#rejected = metrics.counter({
       name: 'keelson_http_requests_rejected_total',
@@ -157,29 +177,31 @@ export class HttpMetrics {
   }
 
   /** The tally that all watchers of a resource share. */
-  eventTally(resource: string): EventTally {
-    let tally = this.#tallies.get(resource);
+  eventTally(resource: MetricsResource = otherResource): EventTally {
+    let tally = this.#tallies.get(resource.key);
     if (tally === undefined) {
-      tally = { labels: { resource }, events: 0 };
-      this.#tallies.set(resource, tally);
+      tally = { labels: resource.labels, events: 0 };
+      this.#tallies.set(resource.key, tally);
     }
     return tally;
   }
 
   /** Reports the collected counts; to be called before the metrics are read. */
   flush(levels: HttpLevels): void {
-    for (const cell of this.#cells.values()) {
-      if (cell.requests > 0) this.#requests.add(cell.requests, cell.labels);
-      if (cell.bytes > 0) this.#sent.add(cell.bytes, cell.route);
-      cell.requests = 0;
-      cell.bytes = 0;
+    for (const cells of this.#cells.values()) {
+      for (const cell of cells.values()) {
+        if (cell.requests > 0) this.#requests.add(cell.requests, cell.labels);
+        if (cell.bytes > 0) this.#sent.add(cell.bytes, cell.route);
+        cell.requests = 0;
+        cell.bytes = 0;
+      }
     }
     for (const tally of this.#tallies.values()) {
       if (tally.events > 0) this.#events.add(tally.events, tally.labels);
       tally.events = 0;
     }
-    this.#inFlight.set(levels.reads, { kind: 'read' });
-    this.#inFlight.set(levels.mutations, { kind: 'mutate' });
+    this.#inFlight.set(levels.reads, { request_kind: 'readOnly' });
+    this.#inFlight.set(levels.mutations, { request_kind: 'mutating' });
     this.#watches.set(levels.watches);
     this.#connects.set(levels.connects);
     for (const { name, seats, running, queued } of levels.priorities) {
@@ -191,16 +213,29 @@ export class HttpMetrics {
   }
 
   #cell(exchange: Exchange): Cell {
-    const { verb: asked, isResourceRequest } = exchange.attributes;
-    const verb = verbs.has(asked) ? asked : 'other';
-    const resource = isResourceRequest ? exchange.metricsResource : 'none';
+    const { attributes, metricsSubresource: subresource } = exchange;
+    const resource = attributes.isResourceRequest ? (exchange.metricsResource ?? otherResource) : noResource;
     const code = exchange.response.statusCode;
-    const key = `${verb} ${resource} ${code}`;
-    let cell = this.#cells.get(key);
+    const scope = scopeOf(attributes);
+    let cells = this.#cells.get(resource.key);
+    if (cells === undefined) {
+      cells = new Map();
+      this.#cells.set(resource.key, cells);
+    }
+    const verb = verbs.get(attributes.verb) ?? 'other';
+    const key = `${verb} ${code} ${scope} ${subresource}`;
+    let cell = cells.get(key);
     if (cell === undefined) {
-      cell = { labels: { verb, resource, code: String(code) }, route: { verb, resource }, requests: 0, bytes: 0 };
-      this.#cells.set(key, cell);
+      const route = { verb, ...resource.labels, subresource, scope };
+      cell = { labels: { ...route, code: String(code) }, route, requests: 0, bytes: 0 };
+      cells.set(key, cell);
     }
     return cell;
   }
+}
+
+function scopeOf({ isResourceRequest, name, namespace }: RequestAttributes): string {
+  if (!isResourceRequest) return '';
+  if (name !== '') return 'resource';
+  return namespace === '' ? 'cluster' : 'namespace';
 }

@@ -357,7 +357,7 @@ export class Pipeline {
     this.#logger.error('request failed unexpectedly', {
       requestId: exchange.requestId,
       verb: exchange.attributes.verb,
-      resource: exchange.metricsResource,
+      resource: exchange.metricsResource?.labels.resource,
       err: error,
     });
     return new StatusError({

@@ -21,6 +21,7 @@ import type { Clock } from '@keelson/core/runtime';
 import type { AggregatedApis, AggregatedServer } from '../exchange/aggregated-apis.ts';
 import { type Exchange, sendBytes } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
+import { type MetricsResource, metricsResource } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
@@ -32,6 +33,7 @@ export interface Route {
   readonly service: ResourceService;
   readonly kind: KindDefinition;
   readonly forms: ResourceForms;
+  readonly metricsResource: MetricsResource;
 }
 
 /** Finds the route of a request in constant time. */
@@ -54,7 +56,13 @@ export class Routes {
     if (service === undefined) return undefined;
     let route = this.#byService.get(service);
     if (route === undefined) {
-      route = { service, kind: service.kind, forms: new ResourceForms(service.kind, this.#representations) };
+      const { kind } = service;
+      route = {
+        service,
+        kind,
+        forms: new ResourceForms(kind, this.#representations),
+        metricsResource: metricsResource(kind.group, kind.version, kind.names.plural),
+      };
       this.#byService.set(service, route);
     }
     return route;
@@ -220,7 +228,7 @@ export class ResourceHandler {
     const route = this.#options.routes.find(attributes);
     const target = route && targetOf(route.kind, attributes);
     if (route === undefined || target === undefined || attributes.verb === 'proxy') return sendNotFound(exchange);
-    exchange.metricsResource = route.kind.names.plural;
+    exchange.metricsResource = route.metricsResource;
     if (route.kind.deprecationWarning !== undefined) exchange.warn(route.kind.deprecationWarning);
     if (attributes.subresource !== '') return this.#subresource(exchange, route, target);
     checkVerb(exchange, route.kind, target);
@@ -299,6 +307,7 @@ export class ResourceHandler {
   async #subresource(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const definition = findSubresource(exchange, route.kind);
     if (definition === undefined) return sendNotFound(exchange);
+    exchange.metricsSubresource = definition.name;
     if (definition.type === 'connect') return this.#options.connects.handle(exchange, route, target, definition);
     const { form, answer } = await callSubresource(exchange, route, target, definition, this.#input);
     return this.#send(exchange, form, answer);

@@ -186,10 +186,8 @@ test.serial('metrics are recorded by the SDK and by the Prometheus text alike', 
   const text = await (await fetch(`${server.url}/metrics`)).text();
   for (const { descriptor } of found) t.regex(text, new RegExp(`^# HELP ${descriptor.name} `, 'm'));
   t.true(found.length > 10, found.map(({ descriptor }) => descriptor.name).join());
-  const requests = found.find(({ descriptor }) => descriptor.name === 'keelson_http_requests_total');
-  t.true(
-    requests?.dataPoints.some(({ attributes }) => attributes['verb'] === 'create' && attributes['code'] === '201'),
-  );
+  const requests = found.find(({ descriptor }) => descriptor.name === 'apiserver_request_total');
+  t.true(requests?.dataPoints.some(({ attributes }) => attributes['verb'] === 'POST' && attributes['code'] === '201'));
   const runs = found.find(({ descriptor }) => descriptor.name === 'keelson_controller_runs_total');
   t.true(runs !== undefined && runs.dataPoints.length > 0);
 });
