@@ -98,8 +98,8 @@ export class SchemaComponents {
   of(node: SchemaNode): JsonSchema {
     switch (node.type) {
       case 'string': {
-        const { type, ...traits } = node;
-        return { type, ...traits };
+        const { type, values, ...traits } = node;
+        return { type, ...(values === undefined ? {} : { enum: values }), ...traits };
       }
       case 'int32':
       case 'int64': {

@@ -23,6 +23,11 @@ export interface ListTraits {
 /** Constraints on a string; a violation is a 422 with the field's path. */
 export interface StringTraits {
   readonly enum?: readonly string[];
+  /**
+   * Accepted values that OpenAPI documents state as `enum`, but the strategy of the kind checks: it gives other
+   * messages, or accepts further values.
+   */
+  readonly values?: readonly string[];
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;

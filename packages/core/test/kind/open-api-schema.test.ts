@@ -1,5 +1,6 @@
 import test from 'ava';
 import { componentName } from '../../src/kind/component-name.ts';
+import { decoderOf } from '../../src/kind/decoder.ts';
 import { defineKind } from '../../src/kind/define-kind.ts';
 import type { JsonSchema } from '../../src/kind/json-schema.ts';
 import { objectMetaSchema } from '../../src/kind/object-meta-schema.ts';
@@ -80,6 +81,22 @@ test('types and formats are those of published documents', (t) => {
     { type: 'number' },
   ]);
   t.deepEqual(components['io.k8s.apimachinery.pkg.util.intstr.IntOrString']?.format, 'int-or-string');
+});
+
+test('values that the strategy checks are published, and not checked by the schema', (t) => {
+  const kind = defineKind({
+    ...{ group: 'example.com', version: 'v1', kind: 'Door' },
+    schema: s.message('example.com.v1.Door', 'A door.', {
+      spec: optional(
+        2,
+        s.message('example.com.v1.DoorSpec', '', { state: optional(1, s.string({ values: ['Shut'] }), '') }),
+        '',
+      ),
+    }),
+  });
+  const published = openApiSchemas([kind])[componentName('example.com.v1.DoorSpec')]?.properties?.['state'];
+  t.like(published, { type: 'string', enum: ['Shut'] });
+  t.deepEqual(decoderOf(kind.schema)({ spec: { state: 'Ajar' } }).errors, []);
 });
 
 test('lists and structs have the OpenAPI extensions of patches and server-side apply', (t) => {

@@ -69,7 +69,12 @@ const validationRule = s.message(`${apiPackage}.ValidationRule`, 'A rule in the 
   rule: always(1, s.string(), 'Expression over self, and over oldSelf in an update; false means invalid.'),
   message: optional(2, s.string(), 'Message of a violation.'),
   messageExpression: optional(3, s.string(), 'Expression that gives the message.'),
-  reason: optional(4, s.string(), 'Reason of the cause in the answer.', { presence: true }),
+  reason: optional(
+    4,
+    s.string({ values: ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'] }),
+    'Reason of the cause in the answer.',
+    { presence: true },
+  ),
   fieldPath: optional(5, s.string(), 'Path of the field that the answer names.'),
   optionalOldSelf: optional(6, s.bool(), 'The rule is also evaluated when there is no old value.', { presence: true }),
 });

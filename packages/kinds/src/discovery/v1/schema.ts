@@ -59,7 +59,9 @@ const endpointPort = s.message(
   'One port of all endpoints of a slice.',
   {
     name: optional(1, s.string(), 'Name of the port, unique in the slice; empty by default.', { presence: true }),
-    protocol: optional(2, s.string(), 'TCP, UDP or SCTP; TCP by default.', { presence: true }),
+    protocol: optional(2, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP; TCP by default.', {
+      presence: true,
+    }),
     port: optional(3, s.int32(), 'Number of the port; unset means all ports.', { presence: true }),
     appProtocol: optional(4, s.string(), 'Protocol spoken at the port, a hint.', { presence: true }),
   },
@@ -69,7 +71,11 @@ export interface EndpointPort extends Infer<typeof endpointPort> {}
 export const EndpointPortSchema: Schema<EndpointPort> = endpointPort;
 
 const endpointSlice = s.message('k8s.io.api.discovery.v1.EndpointSlice', 'A part of the endpoints of a service.', {
-  addressType: always(4, s.string(), 'Type of all addresses: IPv4, IPv6 or FQDN. It cannot be changed.'),
+  addressType: always(
+    4,
+    s.string({ values: ['FQDN', 'IPv4', 'IPv6'] }),
+    'Type of all addresses: IPv4, IPv6 or FQDN. It cannot be changed.',
+  ),
   endpoints: always(2, s.list(EndpointSchema, { listType: 'atomic' }), 'The endpoints, at most 1000.'),
   ports: filled(
     3,

@@ -7,9 +7,14 @@ const priorityClass = s.message(
     value: always(2, s.int32(), 'The priority of such pods.'),
     globalDefault: optional(3, s.bool(), 'True assigns it to pods that name no class.'),
     description: optional(4, s.string(), 'What the class is for.'),
-    preemptionPolicy: optional(5, s.string(), 'Whether such pods may displace others: PreemptLowerPriority or Never.', {
-      presence: true,
-    }),
+    preemptionPolicy: optional(
+      5,
+      s.string({ values: ['Never', 'PreemptLowerPriority'] }),
+      'Whether such pods may displace others: PreemptLowerPriority or Never.',
+      {
+        presence: true,
+      },
+    ),
   },
 );
 export interface PriorityClass extends KubeObject, Infer<typeof priorityClass> {}

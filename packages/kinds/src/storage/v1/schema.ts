@@ -17,12 +17,22 @@ const storageClass = s.message(
   {
     provisioner: always(2, s.string(), 'Name of the driver that provisions volumes.'),
     parameters: optional(3, s.map(s.string()), 'Parameters for the driver, at most 512.'),
-    reclaimPolicy: optional(4, s.string(), 'Reclaim policy of the volumes; Delete by default.', { presence: true }),
+    reclaimPolicy: optional(
+      4,
+      s.string({ values: ['Delete', 'Recycle', 'Retain'] }),
+      'Reclaim policy of the volumes; Delete by default.',
+      { presence: true },
+    ),
     mountOptions: optional(5, s.list(s.string(), { listType: 'atomic' }), 'Options of their mounts.'),
     allowVolumeExpansion: optional(6, s.bool(), 'True permits larger claims.', { presence: true }),
-    volumeBindingMode: optional(7, s.string(), 'When volumes are provisioned: Immediate or WaitForFirstConsumer.', {
-      presence: true,
-    }),
+    volumeBindingMode: optional(
+      7,
+      s.string({ values: ['Immediate', 'WaitForFirstConsumer'] }),
+      'When volumes are provisioned: Immediate or WaitForFirstConsumer.',
+      {
+        presence: true,
+      },
+    ),
     allowedTopologies: optional(
       8,
       s.list(TopologySelectorTermSchema, { listType: 'atomic' }),

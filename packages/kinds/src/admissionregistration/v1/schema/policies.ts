@@ -114,7 +114,7 @@ const bindingSpec = s.message(`${v1}.ValidatingAdmissionPolicyBindingSpec`, 'Whe
   matchResources: optional(3, MatchResourcesSchema, 'Requests that the policy examines, of those it selects.'),
   validationActions: optional(
     4,
-    s.list(s.string(), { listType: 'set' }),
+    s.list(s.string({ values: ['Audit', 'Deny', 'Warn'] }), { listType: 'set' }),
     'Deny, Warn or Audit: what happens to requests that are not valid.',
   ),
 });

@@ -13,7 +13,11 @@ export interface Rule extends Infer<typeof rule> {}
 export const RuleSchema: Schema<Rule> = rule;
 
 const ruleWithOperations = s.message(`${v1}.RuleWithOperations`, 'Selects operations on resources.', {
-  operations: optional(1, texts, 'CREATE, UPDATE, DELETE, CONNECT or *.'),
+  operations: optional(
+    1,
+    s.list(s.string({ values: ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'] }), { listType: 'atomic' }),
+    'CREATE, UPDATE, DELETE, CONNECT or *.',
+  ),
   rule: inline(2, RuleSchema),
 });
 export interface RuleWithOperations extends Infer<typeof ruleWithOperations> {}
@@ -36,16 +40,21 @@ export const selectionFields = (numbers: { namespaceSelector: number; objectSele
     objectSelector: optional(numbers.objectSelector, labelSelectorSchema, 'Labels of the selected objects.'),
     matchPolicy: optional(
       numbers.matchPolicy,
-      s.string(),
+      s.string({ values: ['Equivalent', 'Exact'] }),
       'Exact or Equivalent: whether rules match other versions of a resource.',
       { presence: true },
     ),
   }) as const;
 
 /** The field `failurePolicy`, which webhooks and policies share. */
-export const failurePolicyField = optional(4, s.string(), 'Fail or Ignore: what a failed examination means.', {
-  presence: true,
-});
+export const failurePolicyField = optional(
+  4,
+  s.string({ values: ['Fail', 'Ignore'] }),
+  'Fail or Ignore: what a failed examination means.',
+  {
+    presence: true,
+  },
+);
 
 export const matchConditionsField = (number: number) =>
   optional(

@@ -28,7 +28,12 @@ const webhookFields = (objectSelectorNumber: number) =>
     rules: optional(3, s.list(RuleWithOperationsSchema, { listType: 'atomic' }), 'Requests that the webhook examines.'),
     failurePolicy: failurePolicyField,
     ...selectionFields({ namespaceSelector: 5, objectSelector: objectSelectorNumber, matchPolicy: 9 }),
-    sideEffects: optional(6, s.string(), 'None or NoneOnDryRun.', { presence: true }),
+    sideEffects: optional(
+      6,
+      s.string({ values: ['None', 'NoneOnDryRun', 'Some', 'Unknown'] }),
+      'None or NoneOnDryRun.',
+      { presence: true },
+    ),
     timeoutSeconds: optional(7, s.int32(), 'Timeout of a call; 10 by default, at most 30.', { presence: true }),
     admissionReviewVersions: always(
       8,

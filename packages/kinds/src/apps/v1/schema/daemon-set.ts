@@ -33,7 +33,11 @@ const daemonSetUpdateStrategy = s.message(
   'k8s.io.api.apps.v1.DaemonSetUpdateStrategy',
   'How pods are replaced by new ones.',
   {
-    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to replace a pod only after it was deleted.'),
+    type: optional(
+      1,
+      s.string({ values: ['OnDelete', 'RollingUpdate'] }),
+      'RollingUpdate, or OnDelete to replace a pod only after it was deleted.',
+    ),
     rollingUpdate: optional(2, RollingUpdateDaemonSetSchema, 'Pace, for RollingUpdate only.'),
   },
 );

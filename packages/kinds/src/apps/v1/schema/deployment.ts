@@ -30,7 +30,11 @@ export interface RollingUpdateDeployment extends Infer<typeof rollingUpdateDeplo
 export const RollingUpdateDeploymentSchema: Schema<RollingUpdateDeployment> = rollingUpdateDeployment;
 
 const deploymentStrategy = s.message('k8s.io.api.apps.v1.DeploymentStrategy', 'How pods are replaced by new ones.', {
-  type: optional(1, s.string(), 'RollingUpdate, or Recreate to end all old pods first.'),
+  type: optional(
+    1,
+    s.string({ values: ['Recreate', 'RollingUpdate'] }),
+    'RollingUpdate, or Recreate to end all old pods first.',
+  ),
   rollingUpdate: optional(2, RollingUpdateDeploymentSchema, 'Pace, for RollingUpdate only.'),
 });
 export interface DeploymentStrategy extends Infer<typeof deploymentStrategy> {}

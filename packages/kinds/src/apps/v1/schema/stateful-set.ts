@@ -36,7 +36,11 @@ const statefulSetUpdateStrategy = s.message(
   'k8s.io.api.apps.v1.StatefulSetUpdateStrategy',
   'How pods are replaced by new ones.',
   {
-    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to replace a pod only after it was deleted.'),
+    type: optional(
+      1,
+      s.string({ values: ['OnDelete', 'RollingUpdate'] }),
+      'RollingUpdate, or OnDelete to replace a pod only after it was deleted.',
+    ),
     rollingUpdate: optional(2, RollingUpdateStatefulSetStrategySchema, 'Extent and pace, for RollingUpdate only.'),
   },
 );
@@ -74,7 +78,11 @@ const statefulSetSpec = s.message('k8s.io.api.apps.v1.StatefulSetSpec', 'Intende
     'Claims that every pod has for itself; each takes the place of a volume of its name.',
   ),
   serviceName: filled(5, s.string(), 'Headless service that gives the pods their names in DNS.'),
-  podManagementPolicy: optional(6, s.string(), 'OrderedReady to make pods one by one, or Parallel.'),
+  podManagementPolicy: optional(
+    6,
+    s.string({ values: ['OrderedReady', 'Parallel'] }),
+    'OrderedReady to make pods one by one, or Parallel.',
+  ),
   updateStrategy: filled(7, StatefulSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   revisionHistoryLimit: optional(8, s.int32(), 'How many old revisions are kept for rolling back.', { presence: true }),
   minReadySeconds: optional(9, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),

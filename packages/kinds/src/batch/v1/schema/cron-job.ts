@@ -12,7 +12,7 @@ const cronJobSpec = s.message('k8s.io.api.batch.v1.CronJobSpec', 'When jobs are 
   }),
   concurrencyPolicy: optional(
     3,
-    s.string(),
+    s.string({ values: ['Allow', 'Forbid', 'Replace'] }),
     'What happens while an earlier job runs: Allow both, Forbid the new one, or Replace the earlier one.',
   ),
   suspend: optional(4, s.bool(), 'True makes no further jobs.', { presence: true }),

@@ -19,7 +19,11 @@ const podFailurePolicyOnExitCodesRequirement = s.message(
     containerName: optional(1, s.string(), 'Only the container of this name; without it every container.', {
       presence: true,
     }),
-    operator: always(2, s.string(), 'In, or NotIn for all codes but those given. 0 never matches.'),
+    operator: always(
+      2,
+      s.string({ values: ['In', 'NotIn'] }),
+      'In, or NotIn for all codes but those given. 0 never matches.',
+    ),
     values: always(3, s.list(s.int32(), { listType: 'set' }), 'The codes, in ascending order.'),
   },
 );
@@ -43,7 +47,11 @@ const podFailurePolicyRule = s.message(
   'k8s.io.api.batch.v1.PodFailurePolicyRule',
   'What one kind of failure means for the job.',
   {
-    action: always(1, s.string(), 'FailJob, FailIndex, Ignore or Count.'),
+    action: always(
+      1,
+      s.string({ values: ['Count', 'FailIndex', 'FailJob', 'Ignore'] }),
+      'FailJob, FailIndex, Ignore or Count.',
+    ),
     onExitCodes: optional(2, PodFailurePolicyOnExitCodesRequirementSchema, 'Exit codes that the rule is about.'),
     onPodConditions: optional(
       3,
@@ -101,11 +109,16 @@ const jobSpec = s.message('k8s.io.api.batch.v1.JobSpec', 'Intended state of a jo
   ttlSecondsAfterFinished: optional(8, s.int32(), 'Seconds after its end at which the job is deleted.', {
     presence: true,
   }),
-  completionMode: optional(9, s.string(), 'NonIndexed, or Indexed to number the pods from 0.', { presence: true }),
+  completionMode: optional(
+    9,
+    s.string({ values: ['Indexed', 'NonIndexed'] }),
+    'NonIndexed, or Indexed to number the pods from 0.',
+    { presence: true },
+  ),
   suspend: optional(10, s.bool(), 'True ends the pods and makes no new ones.', { presence: true }),
   podReplacementPolicy: optional(
     14,
-    s.string(),
+    s.string({ values: ['Failed', 'TerminatingOrFailed'] }),
     'When a replacement is created: TerminatingOrFailed, or Failed to wait for the end of the pod.',
     { presence: true },
   ),

@@ -9,7 +9,7 @@ const containerPort = s.message('k8s.io.api.core.v1.ContainerPort', 'A port of a
   name: optional(1, s.string(), 'Name for services, unique in the pod, at most 15 characters.'),
   hostPort: optional(2, s.int32(), 'Port of the node that is forwarded to this port.'),
   containerPort: always(3, s.int32(), 'Port in the container, 1 to 65535.'),
-  protocol: optional(4, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
+  protocol: optional(4, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP.', { default: 'TCP' }),
   hostIP: optional(5, s.string(), 'Address of the node for hostPort.'),
 });
 export interface ContainerPort extends Infer<typeof containerPort> {}
@@ -99,13 +99,13 @@ const containerFields = {
   ),
   terminationMessagePolicy: optional(
     20,
-    s.string(),
+    s.string({ values: ['FallbackToLogsOnError', 'File'] }),
     'File, or FallbackToLogsOnError to take the end of the log after a failure.',
     { default: 'File' },
   ),
   imagePullPolicy: optional(
     14,
-    s.string(),
+    s.string({ values: ['Always', 'IfNotPresent', 'Never'] }),
     'Always, Never or IfNotPresent; Always by default for the tag latest, otherwise IfNotPresent.',
   ),
   securityContext: optional(15, SecurityContextSchema, 'Security settings.'),

@@ -21,7 +21,7 @@ const endpointPort = s.message(
   {
     name: optional(1, s.string(), 'Name of the port, the same as in the service.'),
     port: always(2, s.int32(), 'Number of the port.'),
-    protocol: optional(3, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
+    protocol: optional(3, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP.', { default: 'TCP' }),
     appProtocol: optional(4, s.string(), 'Protocol spoken on top, a hint.', { presence: true }),
   },
   { mapType: 'atomic' },

@@ -25,7 +25,11 @@ export interface NamespaceCondition extends Infer<typeof namespaceCondition> {}
 export const NamespaceConditionSchema: Schema<NamespaceCondition> = namespaceCondition;
 
 const namespaceStatus = s.message('k8s.io.api.core.v1.NamespaceStatus', 'Observed state of a namespace.', {
-  phase: optional(1, s.string(), 'Active, or Terminating while the content is being deleted.'),
+  phase: optional(
+    1,
+    s.string({ values: ['Active', 'Terminating'] }),
+    'Active, or Terminating while the content is being deleted.',
+  ),
   conditions: optional(2, s.listByKey(NamespaceConditionSchema, 'type'), 'Latest observations.'),
 });
 export interface NamespaceStatus extends Infer<typeof namespaceStatus> {}

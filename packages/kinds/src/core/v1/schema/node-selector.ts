@@ -2,7 +2,11 @@ import { always, type Infer, optional, type Schema, s } from '@keelson/core';
 
 const nodeSelectorRequirement = s.message('k8s.io.api.core.v1.NodeSelectorRequirement', 'One condition on a node.', {
   key: always(1, s.string(), 'Label key or field name.'),
-  operator: always(2, s.string(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'),
+  operator: always(
+    2,
+    s.string({ values: ['DoesNotExist', 'Exists', 'Gt', 'In', 'Lt', 'NotIn'] }),
+    'In, NotIn, Exists, DoesNotExist, Gt or Lt.',
+  ),
   values: optional(
     3,
     s.list(s.string(), { listType: 'atomic' }),

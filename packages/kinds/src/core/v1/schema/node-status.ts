@@ -121,7 +121,11 @@ export const NodeFeaturesSchema: Schema<NodeFeatures> = nodeFeatures;
 const nodeStatus = s.message('k8s.io.api.core.v1.NodeStatus', 'Observed state of a node.', {
   capacity: optional(1, s.map(s.quantity()), 'Resources of the machine.'),
   allocatable: optional(2, s.map(s.quantity()), 'Resources left for pods; the capacity by default.'),
-  phase: optional(3, s.string(), 'Deprecated life-cycle phase; no longer set.'),
+  phase: optional(
+    3,
+    s.string({ values: ['Pending', 'Running', 'Terminated'] }),
+    'Deprecated life-cycle phase; no longer set.',
+  ),
   conditions: optional(4, s.listByKey(NodeConditionSchema, 'type'), 'Latest observations.'),
   addresses: optional(5, s.listByKey(NodeAddressSchema, 'type'), 'Addresses at which the node is reached.'),
   daemonEndpoints: filled(6, NodeDaemonEndpointsSchema, 'Daemons that serve requests on the node.'),

@@ -5,7 +5,11 @@ import { NodeStatusSchema } from './node-status.ts';
 const taint = s.message('k8s.io.api.core.v1.Taint', 'Keeps pods off a node unless they tolerate it.', {
   key: always(1, s.string(), 'Key of the taint.'),
   value: optional(2, s.string(), 'Value that belongs to the key.'),
-  effect: always(3, s.string(), 'What happens to pods without toleration: NoSchedule, PreferNoSchedule or NoExecute.'),
+  effect: always(
+    3,
+    s.string({ values: ['NoExecute', 'NoSchedule', 'PreferNoSchedule'] }),
+    'What happens to pods without toleration: NoSchedule, PreferNoSchedule or NoExecute.',
+  ),
   timeAdded: optional(4, s.time(), 'When the taint was set.'),
 });
 export interface Taint extends Infer<typeof taint> {}

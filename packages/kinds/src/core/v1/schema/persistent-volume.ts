@@ -244,17 +244,23 @@ export const VolumeNodeAffinitySchema: Schema<VolumeNodeAffinity> = volumeNodeAf
 const persistentVolumeSpec = s.message('k8s.io.api.core.v1.PersistentVolumeSpec', 'Properties of a volume.', {
   capacity: optional(1, s.map(s.quantity()), 'Size of the volume, under the name storage.'),
   persistentVolumeSource: inline(2, PersistentVolumeSourceSchema),
-  accessModes: optional(3, s.list(s.string(), { listType: 'atomic' }), 'How it can be mounted.'),
+  accessModes: optional(
+    3,
+    s.list(s.string({ values: ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] }), {
+      listType: 'atomic',
+    }),
+    'How it can be mounted.',
+  ),
   claimRef: optional(4, ObjectReferenceSchema, 'The claim that is bound to it.'),
   persistentVolumeReclaimPolicy: optional(
     5,
-    s.string(),
+    s.string({ values: ['Delete', 'Recycle', 'Retain'] }),
     'What happens to it after the claim: Retain, Delete or Recycle.',
     { default: 'Retain' },
   ),
   storageClassName: optional(6, s.string(), 'Class of the volume; empty means none.'),
   mountOptions: optional(7, s.list(s.string(), { listType: 'atomic' }), 'Options of the mount.'),
-  volumeMode: optional(8, s.string(), 'Filesystem, or Block for a raw device.', {
+  volumeMode: optional(8, s.string({ values: ['Block', 'Filesystem'] }), 'Filesystem, or Block for a raw device.', {
     presence: true,
     default: 'Filesystem',
   }),
@@ -267,7 +273,11 @@ export interface PersistentVolumeSpec extends Infer<typeof persistentVolumeSpec>
 export const PersistentVolumeSpecSchema: Schema<PersistentVolumeSpec> = persistentVolumeSpec;
 
 const persistentVolumeStatus = s.message('k8s.io.api.core.v1.PersistentVolumeStatus', 'Observed state of a volume.', {
-  phase: optional(1, s.string(), 'Pending, Available, Bound, Released or Failed.'),
+  phase: optional(
+    1,
+    s.string({ values: ['Available', 'Bound', 'Failed', 'Pending', 'Released'] }),
+    'Pending, Available, Bound, Released or Failed.',
+  ),
   message: optional(2, s.string(), 'Details for people.'),
   reason: optional(3, s.string(), 'Reason of a failure in one word.'),
   lastPhaseTransitionTime: optional(4, s.time(), 'When the phase last changed.'),

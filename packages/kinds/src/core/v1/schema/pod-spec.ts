@@ -55,9 +55,14 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
     s.listByKey(EphemeralContainerSchema, 'name'),
     'Containers for debugging the running pod; only set through the ephemeralcontainers subresource.',
   ),
-  restartPolicy: optional(3, s.string(), 'When ended containers are started again: Always, OnFailure or Never.', {
-    default: 'Always',
-  }),
+  restartPolicy: optional(
+    3,
+    s.string({ values: ['Always', 'Never', 'OnFailure'] }),
+    'When ended containers are started again: Always, OnFailure or Never.',
+    {
+      default: 'Always',
+    },
+  ),
   terminationGracePeriodSeconds: optional(
     4,
     s.int64(),
@@ -68,9 +73,14 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
     },
   ),
   activeDeadlineSeconds: optional(5, s.int64(), 'Seconds after which the pod is ended as failed.', { presence: true }),
-  dnsPolicy: optional(6, s.string(), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.', {
-    default: 'ClusterFirst',
-  }),
+  dnsPolicy: optional(
+    6,
+    s.string({ values: ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'] }),
+    'ClusterFirst, ClusterFirstWithHostNet, Default or None.',
+    {
+      default: 'ClusterFirst',
+    },
+  ),
   nodeSelector: optional(7, s.map(s.string(), { mapType: 'atomic' }), 'Labels that the node must have.'),
   serviceAccountName: optional(8, s.string(), 'Service account whose identity the pod has.'),
   serviceAccount: optional(9, s.string(), 'Old name of serviceAccountName; kept equal.'),
@@ -106,7 +116,12 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   enableServiceLinks: optional(30, s.bool(), 'False leaves out the environment variables about services.', {
     presence: true,
   }),
-  preemptionPolicy: optional(31, s.string(), 'PreemptLowerPriority or Never.', { presence: true }),
+  preemptionPolicy: optional(
+    31,
+    s.string({ values: ['Never', 'PreemptLowerPriority'] }),
+    'PreemptLowerPriority or Never.',
+    { presence: true },
+  ),
   overhead: optional(32, s.map(s.quantity()), 'Resources for running the pod itself; derived from the runtime class.'),
   topologySpreadConstraints: optional(
     33,

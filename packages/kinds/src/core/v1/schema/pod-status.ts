@@ -83,7 +83,11 @@ export const NodeAllocatableResourceClaimStatusSchema: Schema<NodeAllocatableRes
 
 const podStatus = s.message('k8s.io.api.core.v1.PodStatus', 'Observed state of a pod.', {
   observedGeneration: optional(17, s.int64(), 'The metadata.generation that the status is about.'),
-  phase: optional(1, s.string(), 'Pending, Running, Succeeded, Failed or Unknown.'),
+  phase: optional(
+    1,
+    s.string({ values: ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'] }),
+    'Pending, Running, Succeeded, Failed or Unknown.',
+  ),
   conditions: optional(2, s.listByKey(PodConditionSchema, 'type'), 'Latest observations.'),
   message: optional(3, s.string(), 'Human-readable message about the state.'),
   reason: optional(4, s.string(), 'One CamelCase word for why it is in this state, e.g. Evicted.'),
@@ -107,7 +111,11 @@ const podStatus = s.message('k8s.io.api.core.v1.PodStatus', 'Observed state of a
     'State of the init containers.',
   ),
   containerStatuses: optional(8, s.list(ContainerStatusSchema, { listType: 'atomic' }), 'State of the containers.'),
-  qosClass: optional(9, s.string(), 'Guaranteed, Burstable or BestEffort.'),
+  qosClass: optional(
+    9,
+    s.string({ values: ['BestEffort', 'Burstable', 'Guaranteed'] }),
+    'Guaranteed, Burstable or BestEffort.',
+  ),
   ephemeralContainerStatuses: optional(
     13,
     s.list(ContainerStatusSchema, { listType: 'atomic' }),

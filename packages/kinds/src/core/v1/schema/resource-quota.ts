@@ -4,8 +4,26 @@ const scopedResourceSelectorRequirement = s.message(
   'k8s.io.api.core.v1.ScopedResourceSelectorRequirement',
   'One condition on the objects that a quota counts.',
   {
-    scopeName: always(1, s.string(), 'Name of the scope.'),
-    operator: always(2, s.string(), 'In, NotIn, Exists or DoesNotExist.'),
+    scopeName: always(
+      1,
+      s.string({
+        values: [
+          'BestEffort',
+          'CrossNamespacePodAffinity',
+          'NotBestEffort',
+          'NotTerminating',
+          'PriorityClass',
+          'Terminating',
+          'VolumeAttributesClass',
+        ],
+      }),
+      'Name of the scope.',
+    ),
+    operator: always(
+      2,
+      s.string({ values: ['DoesNotExist', 'Exists', 'In', 'NotIn'] }),
+      'In, NotIn, Exists or DoesNotExist.',
+    ),
     values: optional(
       3,
       s.list(s.string(), { listType: 'atomic' }),
@@ -36,7 +54,20 @@ const resourceQuotaSpec = s.message('k8s.io.api.core.v1.ResourceQuotaSpec', 'Int
   hard: optional(1, s.map(s.quantity()), 'Limit of each resource.'),
   scopes: optional(
     2,
-    s.list(s.string(), { listType: 'atomic' }),
+    s.list(
+      s.string({
+        values: [
+          'BestEffort',
+          'CrossNamespacePodAffinity',
+          'NotBestEffort',
+          'NotTerminating',
+          'PriorityClass',
+          'Terminating',
+          'VolumeAttributesClass',
+        ],
+      }),
+      { listType: 'atomic' },
+    ),
     'Scopes that an object must fit to be counted; all objects without any.',
   ),
   scopeSelector: optional(3, ScopeSelectorSchema, 'Further conditions that an object must fit to be counted.'),

@@ -4,11 +4,15 @@ const toleration = s.message('k8s.io.api.core.v1.Toleration', 'Lets a pod run in
   key: optional(1, s.string(), 'Taint key; empty together with operator Exists matches every key.'),
   operator: optional(
     2,
-    s.string(),
+    s.string({ values: ['Equal', 'Exists'] }),
     'Equal (the default) compares the value, Exists does not; Lt and Gt compare integers.',
   ),
   value: optional(3, s.string(), 'Value of the taint; empty for Exists.'),
-  effect: optional(4, s.string(), 'NoSchedule, PreferNoSchedule or NoExecute; empty matches every effect.'),
+  effect: optional(
+    4,
+    s.string({ values: ['NoExecute', 'NoSchedule', 'PreferNoSchedule'] }),
+    'NoSchedule, PreferNoSchedule or NoExecute; empty matches every effect.',
+  ),
   tolerationSeconds: optional(5, s.int64(), 'Seconds for which a NoExecute taint is borne; unset = for ever.', {
     presence: true,
   }),
@@ -28,7 +32,7 @@ const topologySpreadConstraint = s.message(
     topologyKey: always(2, s.string(), 'Node label: nodes with the same value are one place.'),
     whenUnsatisfiable: always(
       3,
-      s.string(),
+      s.string({ values: ['DoNotSchedule', 'ScheduleAnyway'] }),
       'DoNotSchedule leaves the pod pending, ScheduleAnyway only prefers better topology domains.',
     ),
     labelSelector: optional(4, labelSelectorSchema, 'Pods that are counted.'),
@@ -42,13 +46,13 @@ const topologySpreadConstraint = s.message(
     ),
     nodeAffinityPolicy: optional(
       6,
-      s.string(),
+      s.string({ values: ['Honor', 'Ignore'] }),
       "Whether nodes that the pod's node rules exclude count: Honor (the default) or Ignore.",
       { presence: true },
     ),
     nodeTaintsPolicy: optional(
       7,
-      s.string(),
+      s.string({ values: ['Honor', 'Ignore'] }),
       'Whether taints that the pod does not tolerate exclude a node: Honor or Ignore (the default).',
       { presence: true },
     ),

@@ -27,7 +27,11 @@ export interface WindowsSecurityContextOptions extends Infer<typeof windowsSecur
 export const WindowsSecurityContextOptionsSchema: Schema<WindowsSecurityContextOptions> = windowsSecurityContextOptions;
 
 const seccompProfile = s.message('k8s.io.api.core.v1.SeccompProfile', 'Which system calls are allowed.', {
-  type: always(1, s.string(), 'RuntimeDefault, Unconfined, or Localhost for a profile on the node.'),
+  type: always(
+    1,
+    s.string({ values: ['Localhost', 'RuntimeDefault', 'Unconfined'] }),
+    'RuntimeDefault, Unconfined, or Localhost for a profile on the node.',
+  ),
   localhostProfile: optional(
     2,
     s.string(),
@@ -41,7 +45,11 @@ export interface SeccompProfile extends Infer<typeof seccompProfile> {}
 export const SeccompProfileSchema: Schema<SeccompProfile> = seccompProfile;
 
 const appArmorProfile = s.message('k8s.io.api.core.v1.AppArmorProfile', 'An AppArmor profile.', {
-  type: always(1, s.string(), 'RuntimeDefault, Unconfined, or Localhost for a profile on the node.'),
+  type: always(
+    1,
+    s.string({ values: ['Localhost', 'RuntimeDefault', 'Unconfined'] }),
+    'RuntimeDefault, Unconfined, or Localhost for a profile on the node.',
+  ),
   localhostProfile: optional(2, s.string(), 'Name of the loaded profile; for Localhost only.', { presence: true }),
 });
 export interface AppArmorProfile extends Infer<typeof appArmorProfile> {}
@@ -71,14 +79,24 @@ const podSecurityContext = s.message(
     runAsGroup: optional(6, s.int64(), 'Group ID of the first process.', { presence: true }),
     runAsNonRoot: optional(3, s.bool(), 'True refuses to start as user 0.', { presence: true }),
     supplementalGroups: optional(4, s.list(s.int64(), { listType: 'atomic' }), 'Further group IDs.'),
-    supplementalGroupsPolicy: optional(12, s.string(), "Merge adds the groups of the image's user, Strict does not.", {
-      presence: true,
-    }),
+    supplementalGroupsPolicy: optional(
+      12,
+      s.string({ values: ['Merge', 'Strict'] }),
+      "Merge adds the groups of the image's user, Strict does not.",
+      {
+        presence: true,
+      },
+    ),
     fsGroup: optional(5, s.int64(), 'Group ID that owns the volumes.', { presence: true }),
     sysctls: optional(7, s.list(SysctlSchema, { listType: 'atomic' }), 'Kernel parameters of the pod.'),
-    fsGroupChangePolicy: optional(9, s.string(), 'When volumes are handed to fsGroup: Always or OnRootMismatch.', {
-      presence: true,
-    }),
+    fsGroupChangePolicy: optional(
+      9,
+      s.string({ values: ['Always', 'OnRootMismatch'] }),
+      'When volumes are handed to fsGroup: Always or OnRootMismatch.',
+      {
+        presence: true,
+      },
+    ),
     seccompProfile: optional(10, SeccompProfileSchema, 'Which system calls are allowed.'),
     appArmorProfile: optional(11, AppArmorProfileSchema, 'AppArmor profile.'),
     seLinuxChangePolicy: optional(13, s.string(), 'How volumes get the label: Recursive or MountOption.', {
@@ -106,7 +124,12 @@ const securityContext = s.message(
     allowPrivilegeEscalation: optional(7, s.bool(), 'False forbids processes to gain more rights than their parent.', {
       presence: true,
     }),
-    procMount: optional(9, s.string(), 'How /proc is mounted: Default or Unmasked.', { presence: true }),
+    procMount: optional(
+      9,
+      s.string({ values: ['Default', 'Unmasked'] }),
+      'How /proc is mounted: Default or Unmasked.',
+      { presence: true },
+    ),
     seccompProfile: optional(11, SeccompProfileSchema, 'Which system calls are allowed.'),
     appArmorProfile: optional(12, AppArmorProfileSchema, 'AppArmor profile.'),
   },

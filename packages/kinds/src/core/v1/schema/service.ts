@@ -40,7 +40,7 @@ export const SessionAffinityConfigSchema: Schema<SessionAffinityConfig> = sessio
 
 const servicePort = s.message('k8s.io.api.core.v1.ServicePort', 'One port of a service.', {
   name: optional(1, s.string(), 'Name of the port, unique in the service; required when there are several.'),
-  protocol: optional(2, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
+  protocol: optional(2, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP.', { default: 'TCP' }),
   appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.', {
     presence: true,
   }),
@@ -76,17 +76,27 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
     s.list(s.string(), { listType: 'atomic' }),
     'All virtual addresses, one for each IP family; the first equals clusterIP.',
   ),
-  type: optional(4, s.string(), 'How the service is reached: ClusterIP, NodePort, LoadBalancer or ExternalName.', {
-    default: 'ClusterIP',
-  }),
+  type: optional(
+    4,
+    s.string({ values: ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] }),
+    'How the service is reached: ClusterIP, NodePort, LoadBalancer or ExternalName.',
+    {
+      default: 'ClusterIP',
+    },
+  ),
   externalIPs: optional(
     5,
     s.list(s.string(), { listType: 'atomic' }),
     'Further addresses at which nodes take traffic for the service; routing them is up to you.',
   ),
-  sessionAffinity: optional(7, s.string(), 'ClientIP keeps each client at one pod; None does not.', {
-    default: 'None',
-  }),
+  sessionAffinity: optional(
+    7,
+    s.string({ values: ['ClientIP', 'None'] }),
+    'ClientIP keeps each client at one pod; None does not.',
+    {
+      default: 'None',
+    },
+  ),
   loadBalancerIP: optional(8, s.string(), 'Requested address of the load balancer; not supported by all providers.'),
   loadBalancerSourceRanges: optional(
     9,
@@ -96,7 +106,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   externalName: optional(10, s.string(), 'DNS name to which an ExternalName service is an alias.'),
   externalTrafficPolicy: optional(
     11,
-    s.string(),
+    s.string({ values: ['Cluster', 'Local'] }),
     "Cluster spreads outside traffic over all pods; Local keeps it on the node and keeps the client's address.",
   ),
   healthCheckNodePort: optional(
@@ -108,10 +118,15 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   sessionAffinityConfig: optional(14, SessionAffinityConfigSchema, 'Details of the session affinity.'),
   ipFamilies: optional(
     19,
-    s.list(s.string(), { listType: 'atomic' }),
+    s.list(s.string({ values: ['', 'IPv4', 'IPv6'] }), { listType: 'atomic' }),
     'IP families of the service, IPv4 or IPv6, in order of preference.',
   ),
-  ipFamilyPolicy: optional(17, s.string(), 'SingleStack, PreferDualStack or RequireDualStack.', { presence: true }),
+  ipFamilyPolicy: optional(
+    17,
+    s.string({ values: ['PreferDualStack', 'RequireDualStack', 'SingleStack'] }),
+    'SingleStack, PreferDualStack or RequireDualStack.',
+    { presence: true },
+  ),
   allocateLoadBalancerNodePorts: optional(20, s.bool(), 'False spares the node ports of a LoadBalancer service.', {
     presence: true,
   }),
@@ -123,7 +138,7 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
   ),
   internalTrafficPolicy: optional(
     22,
-    s.string(),
+    s.string({ values: ['Cluster', 'Local'] }),
     'Cluster spreads inside traffic over all pods; Local keeps it on the node.',
     {
       presence: true,

@@ -27,7 +27,9 @@ export const VolumeResourceRequirementsSchema: Schema<VolumeResourceRequirements
 const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolumeClaimSpec', 'The requested storage.', {
   accessModes: optional(
     1,
-    s.list(s.string(), { listType: 'atomic' }),
+    s.list(s.string({ values: ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] }), {
+      listType: 'atomic',
+    }),
     'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
   ),
   selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
@@ -36,7 +38,7 @@ const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolume
   storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', {
     presence: true,
   }),
-  volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', {
+  volumeMode: optional(6, s.string({ values: ['Block', 'Filesystem'] }), 'Filesystem, or Block for a raw device.', {
     presence: true,
     default: 'Filesystem',
   }),
@@ -74,7 +76,11 @@ const modifyVolumeStatus = s.message(
   'Progress of a change to another class of attributes.',
   {
     targetVolumeAttributesClassName: optional(1, s.string(), 'The class that is being applied.'),
-    status: always(2, s.string(), 'Pending, InProgress or Infeasible.'),
+    status: always(
+      2,
+      s.string({ values: ['InProgress', 'Infeasible', 'Pending'] }),
+      'Pending, InProgress or Infeasible.',
+    ),
   },
 );
 export interface ModifyVolumeStatus extends Infer<typeof modifyVolumeStatus> {}
@@ -84,8 +90,14 @@ const persistentVolumeClaimStatus = s.message(
   'k8s.io.api.core.v1.PersistentVolumeClaimStatus',
   'Observed state of a claim.',
   {
-    phase: optional(1, s.string(), 'Pending, Bound or Lost.'),
-    accessModes: optional(2, s.list(s.string(), { listType: 'atomic' }), 'How the bound volume can be mounted.'),
+    phase: optional(1, s.string({ values: ['Bound', 'Lost', 'Pending'] }), 'Pending, Bound or Lost.'),
+    accessModes: optional(
+      2,
+      s.list(s.string({ values: ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] }), {
+        listType: 'atomic',
+      }),
+      'How the bound volume can be mounted.',
+    ),
     capacity: optional(3, s.map(s.quantity()), 'Resources of the bound volume.'),
     conditions: optional(4, s.listByKey(PersistentVolumeClaimConditionSchema, 'type'), 'Latest observations.'),
     allocatedResources: optional(5, s.map(s.quantity()), 'Resources that are reserved, also while a resize runs.'),

@@ -31,13 +31,21 @@ export const AWSElasticBlockStoreVolumeSourceSchema: Schema<AWSElasticBlockStore
 const azureDiskVolumeSource = s.message('k8s.io.api.core.v1.AzureDiskVolumeSource', 'A data disk of Azure.', {
   diskName: always(1, s.string(), 'Name of the disk.'),
   diskURI: always(2, s.string(), 'URI of the disk.'),
-  cachingMode: optional(3, s.string(), 'Host caching: None, ReadOnly or ReadWrite.', {
-    presence: true,
-    default: 'ReadWrite',
-  }),
+  cachingMode: optional(
+    3,
+    s.string({ values: ['None', 'ReadOnly', 'ReadWrite'] }),
+    'Host caching: None, ReadOnly or ReadWrite.',
+    {
+      presence: true,
+      default: 'ReadWrite',
+    },
+  ),
   fsType: optional(4, s.string(), 'File system to mount.', { presence: true, default: 'ext4' }),
   readOnly: optional(5, s.bool(), 'True mounts it read-only.', { presence: true, default: false }),
-  kind: optional(6, s.string(), 'Shared, Dedicated or Managed.', { presence: true, default: 'Shared' }),
+  kind: optional(6, s.string({ values: ['Dedicated', 'Managed', 'Shared'] }), 'Shared, Dedicated or Managed.', {
+    presence: true,
+    default: 'Shared',
+  }),
 });
 export interface AzureDiskVolumeSource extends Infer<typeof azureDiskVolumeSource> {}
 export const AzureDiskVolumeSourceSchema: Schema<AzureDiskVolumeSource> = azureDiskVolumeSource;

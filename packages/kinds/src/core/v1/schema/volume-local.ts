@@ -4,7 +4,9 @@ const hostPathVolumeSource = s.message('k8s.io.api.core.v1.HostPathVolumeSource'
   path: always(1, s.string(), 'Path on the node.'),
   type: optional(
     2,
-    s.string(),
+    s.string({
+      values: ['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket'],
+    }),
     'Required type of the path; missing ones are created for types ending in OrCreate: empty (no check), DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.',
     { presence: true, default: '' },
   ),
@@ -40,7 +42,11 @@ const imageVolumeSource = s.message(
   'Content of a container image or artifact, read-only.',
   {
     reference: optional(1, s.string(), 'Name of the image.'),
-    pullPolicy: optional(2, s.string(), 'Always, Never or IfNotPresent.'),
+    pullPolicy: optional(
+      2,
+      s.string({ values: ['Always', 'IfNotPresent', 'Never'] }),
+      'Always, Never or IfNotPresent.',
+    ),
   },
 );
 export interface ImageVolumeSource extends Infer<typeof imageVolumeSource> {}

@@ -96,7 +96,12 @@ const volumeMount = s.message('k8s.io.api.core.v1.VolumeMount', 'A volume in the
   ),
   mountPath: always(3, s.string(), 'Path in the container, without a colon.'),
   subPath: optional(4, s.string(), 'Path within the volume to mount; its root by default.'),
-  mountPropagation: optional(5, s.string(), 'None, HostToContainer or Bidirectional.', { presence: true }),
+  mountPropagation: optional(
+    5,
+    s.string({ values: ['Bidirectional', 'HostToContainer', 'None'] }),
+    'None, HostToContainer or Bidirectional.',
+    { presence: true },
+  ),
   subPathExpr: optional(6, s.string(), 'As subPath, with $(NAME) replaced from the environment.'),
 });
 export interface VolumeMount extends Infer<typeof volumeMount> {}

@@ -79,7 +79,7 @@ const ingressPortStatus = s.message(
   'State of one port of a load balancer.',
   {
     port: always(1, s.int32(), 'Number of the port.'),
-    protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
+    protocol: always(2, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP.'),
     error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
   },
 );

@@ -44,9 +44,14 @@ export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.networking.v1.HTTPIngressPath', 'One path and its backend.', {
   path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty matches every path.'),
-  pathType: required(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', {
-    presence: true,
-  }),
+  pathType: required(
+    3,
+    s.string({ values: ['Exact', 'ImplementationSpecific', 'Prefix'] }),
+    'How the path is compared: Exact, Prefix or ImplementationSpecific.',
+    {
+      presence: true,
+    },
+  ),
   backend: always(2, IngressBackendSchema, 'Where such requests are sent.'),
 });
 export interface HTTPIngressPath extends Infer<typeof httpIngressPath> {}

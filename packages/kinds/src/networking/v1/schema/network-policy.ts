@@ -34,7 +34,9 @@ export interface NetworkPolicyPeer extends Infer<typeof networkPolicyPeer> {}
 export const NetworkPolicyPeerSchema: Schema<NetworkPolicyPeer> = networkPolicyPeer;
 
 const networkPolicyPort = s.message('k8s.io.api.networking.v1.NetworkPolicyPort', 'Ports that a rule permits.', {
-  protocol: optional(1, s.string(), 'TCP, UDP or SCTP; TCP by default.', { presence: true }),
+  protocol: optional(1, s.string({ values: ['SCTP', 'TCP', 'UDP'] }), 'TCP, UDP or SCTP; TCP by default.', {
+    presence: true,
+  }),
   port: optional(2, s.intOrString(), 'Number or name of the port; unset means all ports.', { presence: true }),
   endPort: optional(3, s.int32(), 'Last port of a range that begins at the number.', { presence: true }),
 });
@@ -97,7 +99,7 @@ const networkPolicySpec = s.message('k8s.io.api.networking.v1.NetworkPolicySpec'
   ),
   policyTypes: optional(
     4,
-    s.list(s.string(), { listType: 'atomic' }),
+    s.list(s.string({ values: ['Egress', 'Ingress'] }), { listType: 'atomic' }),
     'Which traffic is limited: Ingress, Egress or both. Default: by the rules.',
   ),
 });

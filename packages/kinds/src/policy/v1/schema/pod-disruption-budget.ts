@@ -32,7 +32,7 @@ const podDisruptionBudgetSpec = s.message(
     ),
     unhealthyPodEvictionPolicy: optional(
       4,
-      s.string(),
+      s.string({ values: ['AlwaysAllow', 'IfHealthyBudget'] }),
       'IfHealthyBudget, or AlwaysAllow to evict running pods that are not ready at any time.',
       { presence: true },
     ),
