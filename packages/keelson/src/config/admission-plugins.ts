@@ -9,6 +9,9 @@ export const admissionPluginNames = [
   'Priority',
   'RuntimeClass',
   'DefaultStorageClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'CertificateSubjectRestriction',
   'NodeRestriction',
 ] as const;
 

@@ -1,26 +1,34 @@
 import { nodeRestriction, type ServiceAccounts } from '@keelson/access';
-import type { AdmissionPlugin } from '@keelson/core';
+import type { AdmissionPlugin, Authorizer } from '@keelson/core';
 import { namespaceLifecycle } from '@keelson/core/internal';
 import { Namespace, Node, Pod } from '@keelson/kinds';
 import type { CachedObjects } from '../admission/cached-objects.ts';
+import { certificateAdmission } from '../admission/certificate-requests.ts';
 import { defaultAdmission } from '../admission/default-admission.ts';
 import { limitRanger } from '../admission/limit-ranger.ts';
 import { checkPluginNames } from '../config/admission-plugins.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 
-/** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
-export function builtinAdmission(
-  stores: PlaneStores,
-  accounts: ServiceAccounts | undefined,
-  cached: CachedObjects,
-  disabled: readonly string[] = [],
-): AdmissionPlugin[] {
+/** What the plugins use. */
+export interface BuiltinAdmissionOptions {
+  readonly stores: PlaneStores;
+  readonly accounts: ServiceAccounts | undefined;
+  readonly cached: CachedObjects;
+  readonly authorizer: Authorizer;
+  /** Names of plugins that are left out. */
+  readonly disabled?: readonly string[] | undefined;
+}
+
+/** The plugins that kube-apiserver enables by default. @throws UsageError for a name that is no built-in plugin */
+export function builtinAdmission(options: BuiltinAdmissionOptions): AdmissionPlugin[] {
+  const { stores, accounts, cached, authorizer, disabled = [] } = options;
   checkPluginNames(disabled, 'disabledAdmissionPlugins');
   return [
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
     ...(accounts ? [accounts.admission] : []),
     limitRanger(cached),
     ...defaultAdmission(cached),
+    ...certificateAdmission(authorizer),
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ].filter(({ name }) => !disabled.includes(name));
 }

@@ -130,7 +130,9 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     : undefined;
   const cached = new CachedObjects(stores);
   const plugins = [
-    ...(withBuiltin ? builtinAdmission(stores, accounts, cached, options.disabledAdmissionPlugins) : []),
+    ...(withBuiltin
+      ? builtinAdmission({ stores, accounts, cached, authorizer, disabled: options.disabledAdmissionPlugins })
+      : []),
     ...admission,
     ...(options.admission ?? []),
   ];
