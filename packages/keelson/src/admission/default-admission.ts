@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type AdmissionPlugin, type AdmissionRequest, type StatusError, statusErrors } from '@keelson/core';
 import {
+  IngressClass,
   isDefaultStorageClass,
+  type NetworkingV1Ingress,
   type PersistentVolumeClaim,
   type Pod,
   PriorityClass,
@@ -19,8 +21,8 @@ const isMain = ({ subresource }: AdmissionRequest) => subresource === undefined;
 const isNew = ({ operation, subresource }: AdmissionRequest) => operation === 'create' && subresource === undefined;
 
 /**
- * The plugins that complete new pods and claims: DefaultTolerationSeconds, and Priority, RuntimeClass and
- * DefaultStorageClass, which apply the classes that the objects name.
+ * The plugins that complete new objects: DefaultTolerationSeconds, Priority, RuntimeClass, DefaultStorageClass and
+ * DefaultIngressClass, of which the latter four apply the classes that the objects name, or the default class.
  */
 export function defaultAdmission(objects: CachedObjects): AdmissionPlugin[] {
   return [
@@ -29,6 +31,7 @@ export function defaultAdmission(objects: CachedObjects): AdmissionPlugin[] {
     oneDefaultPriority(objects),
     podRuntime(objects),
     claimClass(objects),
+    ingressClass(objects),
   ];
 }
 
@@ -162,7 +165,20 @@ function podRuntime(objects: CachedObjects): AdmissionPlugin {
   };
 }
 
-const classAnnotation = 'volume.beta.kubernetes.io/storage-class';
+/** The newest of the classes that are the default; of equally old ones the first by name. */
+async function newestDefault<T extends StorageClass | IngressClass>(
+  classes: readonly T[] | Promise<readonly T[]>,
+  isDefault: (found: T) => boolean,
+): Promise<string | undefined> {
+  const nameOf = (found: T) => found.metadata?.name ?? '';
+  const timeOf = (found: T) => Date.parse(found.metadata?.creationTimestamp ?? '') || 0;
+  const [newest] = (await classes)
+    .filter(isDefault)
+    .sort((a, b) => timeOf(b) - timeOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1));
+  return newest && nameOf(newest);
+}
+
+const storageClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
 
 function claimClass(objects: CachedObjects): AdmissionPlugin {
   return {
@@ -171,13 +187,30 @@ function claimClass(objects: CachedObjects): AdmissionPlugin {
     handles: isNew,
     async mutate(request) {
       const { metadata, spec } = request.object as PersistentVolumeClaim;
-      if (spec.storageClassName !== undefined || metadata?.annotations?.[classAnnotation] !== undefined) return;
-      const nameOf = (found: StorageClass) => found.metadata?.name ?? '';
-      const timeOf = (found: StorageClass) => Date.parse(found.metadata?.creationTimestamp ?? '') || 0;
-      const [newest] = (await objects.list(StorageClass))
-        .filter(isDefaultStorageClass)
-        .sort((a, b) => timeOf(b) - timeOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1));
-      if (newest) spec.storageClassName = nameOf(newest);
+      if (spec.storageClassName !== undefined || metadata?.annotations?.[storageClassAnnotation] !== undefined) return;
+      const name = await newestDefault(objects.list(StorageClass), isDefaultStorageClass);
+      if (name !== undefined) spec.storageClassName = name;
+    },
+  };
+}
+
+const ingressClassAnnotation = 'kubernetes.io/ingress.class';
+const defaultIngressClassAnnotation = 'ingressclass.kubernetes.io/is-default-class';
+
+function ingressClass(objects: CachedObjects): AdmissionPlugin {
+  return {
+    name: 'DefaultIngressClass',
+    resources: ['ingresses.networking.k8s.io', 'ingresses.extensions'],
+    handles: isNew,
+    async mutate(request) {
+      const ingress = request.object as NetworkingV1Ingress;
+      if (ingress.spec?.ingressClassName !== undefined) return;
+      if (ingress.metadata?.annotations?.[ingressClassAnnotation] !== undefined) return;
+      const name = await newestDefault(
+        objects.list(IngressClass),
+        ({ metadata }) => metadata?.annotations?.[defaultIngressClassAnnotation] === 'true',
+      );
+      if (name !== undefined) ingress.spec = { ...ingress.spec, ingressClassName: name };
     },
   };
 }

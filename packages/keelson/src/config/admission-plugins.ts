@@ -12,6 +12,7 @@ export const admissionPluginNames = [
   'CertificateApproval',
   'CertificateSigning',
   'CertificateSubjectRestriction',
+  'DefaultIngressClass',
   'NodeRestriction',
 ] as const;
 

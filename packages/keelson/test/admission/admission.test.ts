@@ -2,10 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isStatusError, type KubeObject } from '@keelson/core';
+import { FakeClock } from '@keelson/core/runtime';
 import {
   ConfigMap,
+  Ingress,
+  IngressClass,
   LimitRange,
   Namespace,
+  NetworkingV1Ingress,
   PersistentVolumeClaim,
   Pod,
   PriorityClass,
@@ -122,6 +126,34 @@ test('runtime classes give overhead, node labels and tolerations; storage classe
   await plane.client(StorageClass).create({ metadata: { name: 'fast', annotations }, provisioner: 'example.com/x' });
   await until(async () => (await claims.create(claim('with'), { dryRun: true })).spec.storageClassName === 'fast');
   t.is((await claims.create(claim('none', { storageClassName: '' }))).spec.storageClassName, '');
+});
+
+test('ingresses without a class get the newest default class, of equally old ones the first by name', async (t) => {
+  const clock = new FakeClock();
+  const plane = await start(t, { clock });
+  const [classes, ingresses] = [plane.client(IngressClass), plane.client(NetworkingV1Ingress).namespace(namespace)];
+  const defaultBackend = { service: { name: 'web', port: { number: 80 } } };
+  const classOf = async (spec: object = {}, annotations: Record<string, string> = {}) => {
+    const metadata = { name: 'web', namespace, annotations };
+    const made = await ingresses.create({ metadata, spec: { defaultBackend, ...spec } }, { dryRun: true });
+    return made.spec?.ingressClassName;
+  };
+  const add = (name: string, isDefault: string) => {
+    const annotations = { 'ingressclass.kubernetes.io/is-default-class': isDefault };
+    return classes.create({ metadata: { name, annotations }, spec: { controller: 'example.com/web' } });
+  };
+  t.is(await classOf(), undefined);
+  await add('z', 'false');
+  await add('a', 'true');
+  clock.jump(1000);
+  await add('c', 'true');
+  await add('b', 'true');
+  await until(async () => (await classOf()) === 'b');
+  t.is(await classOf({ ingressClassName: 'other' }), 'other');
+  t.is(await classOf({}, { 'kubernetes.io/ingress.class': 'other' }), undefined);
+  const old = plane.client(Ingress).namespace(namespace);
+  const backend = { serviceName: 'web', servicePort: 80 };
+  t.is((await old.create({ metadata: { name: 'old', namespace }, spec: { backend } })).spec?.ingressClassName, 'b');
 });
 
 test('limit ranges give defaults to containers and reject what is outside', async (t) => {
