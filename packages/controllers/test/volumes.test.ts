@@ -1,3 +1,4 @@
+import type { ApiClient, KindDefinition } from '@keelson/core';
 import { Event, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
@@ -259,6 +260,37 @@ test('a claim is deleted after the pod that uses it; one of an ephemeral volume 
   await pods.patch('user', 'merge', { metadata: { finalizers: null } });
   await pods.delete('user');
   await until(async () => (await storage.claims.list()).items.every(({ metadata }) => metadata?.name !== 'data'));
+});
+
+test('a claim whose pod only the watch does not report is kept', async (t) => {
+  const wrapClient = (client: ApiClient): ApiClient => {
+    const pods = client.resource(Pod);
+    const hidden = Object.assign(Object.create(pods) as typeof pods, {
+      namespace: pods.namespace.bind(pods),
+      list: async (...call: Parameters<typeof pods.list>) => ({ ...(await pods.list(...call)), items: [] }),
+      watch: (options: Parameters<typeof pods.watch>[0]) =>
+        pods.watch({ ...options, fieldSelector: 'metadata.name=x' }),
+    });
+    return Object.assign(Object.create(client) as ApiClient, {
+      resource: (kind: KindDefinition) => (kind.kind === 'Pod' ? hidden : client.resource(kind)),
+    });
+  };
+  const workloads = await WorkloadPlane.start(t, { controllers: [claimProtection], nodeOf: () => 'n1', wrapClient });
+  const claims = workloads.objects(PersistentVolumeClaim);
+  const protect = async (name: string) => {
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+    await claims.create({ metadata: { name }, spec });
+    await workloads.reaches(PersistentVolumeClaim, name, ({ metadata }) => metadata?.finalizers?.length === 1);
+  };
+  for (const name of ['data', 'unused', 'next']) await protect(name);
+  const volumes = [{ name: 'd', persistentVolumeClaim: { claimName: 'data' } }];
+  const spec = { volumes, containers: [{ name: 'main', image: 'app:1' }] };
+  await workloads.objects(Pod).create({ metadata: { name: 'user' }, spec });
+  await workloads.reaches(Pod, 'user', ({ status }) => status?.phase === 'Running');
+  for (const name of ['data', 'unused', 'next']) await claims.delete(name);
+  const left = async () => (await claims.list()).items.map(({ metadata }) => metadata?.name);
+  await until(async () => (await left()).length === 1);
+  t.deepEqual(await left(), ['data']);
 });
 
 test('random claims and volumes: every bound claim has a volume of its own with what it requests', async (t) => {
