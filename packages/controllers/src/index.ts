@@ -23,4 +23,5 @@ export {
   ServiceAddressRepair,
   type ServiceAddressRepairOptions,
 } from './service-addresses/service-address-repair.ts';
+export { storageProtection } from './volumes/storage-protection.ts';
 export { workloadControllers } from './workload-controllers.ts';

@@ -14,7 +14,6 @@ import { replicaSetController, replicationController } from './replicaset/replic
 import { statefulSetController } from './statefulset/stateful-set-controller.ts';
 import { claimBinder } from './volumes/claim-binder.ts';
 import { ephemeralClaims } from './volumes/ephemeral-claims.ts';
-import { claimProtection, volumeProtection } from './volumes/storage-protection.ts';
 import { volumePhases } from './volumes/volume-phases.ts';
 
 /** Controllers of workloads, services and nodes, in the order of their names. */
@@ -33,8 +32,6 @@ export const workloadControllers: readonly ControllerDefinition<any>[] = [
   nodeLifecycleController,
   claimBinder,
   volumePhases,
-  volumeProtection,
-  claimProtection,
   replicaSetController,
   replicationController,
   statefulSetController,

@@ -1,4 +1,5 @@
 import {
+  type AnyController,
   addFinalizer,
   type ControllerDefinition,
   type ObjectReader,
@@ -27,6 +28,7 @@ const pageSize = 500;
 export const claimProtection: ControllerDefinition<PersistentVolumeClaim> = {
   name: 'persistentvolumeclaim-protection-controller',
   kind: PersistentVolumeClaim,
+  needsObjects: true,
   related: [relatedKind(Pod, (pod) => claimKeys(pod))],
   reconcile: async (claim, run) => {
     if (claim.metadata?.deletionTimestamp === undefined) {
@@ -83,6 +85,12 @@ export const volumeProtection: ControllerDefinition<PersistentVolume> = {
     return undefined;
   },
 };
+
+/** The controllers that keep storage in use, and the finalizers by which they do. */
+export const storageProtection: readonly { readonly controller: AnyController; readonly finalizer: string }[] = [
+  { controller: volumeProtection, finalizer: volumeFinalizer },
+  { controller: claimProtection, finalizer: claimFinalizer },
+];
 
 /** Keys of the claims of a pod. */
 function claimKeys({ metadata, spec }: Pod): readonly string[] {

@@ -9,6 +9,7 @@ export const admissionPluginNames = [
   'Priority',
   'RuntimeClass',
   'DefaultStorageClass',
+  'StorageObjectInUseProtection',
   'CertificateApproval',
   'CertificateSigning',
   'CertificateSubjectRestriction',

@@ -6,6 +6,7 @@ import type { CachedObjects } from '../admission/cached-objects.ts';
 import { certificateAdmission } from '../admission/certificate-requests.ts';
 import { defaultAdmission } from '../admission/default-admission.ts';
 import { limitRanger } from '../admission/limit-ranger.ts';
+import { storageProtectionAdmission } from '../admission/storage-admission.ts';
 import { checkPluginNames } from '../config/admission-plugins.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 
@@ -15,19 +16,22 @@ export interface BuiltinAdmissionOptions {
   readonly accounts: ServiceAccounts | undefined;
   readonly cached: CachedObjects;
   readonly authorizer: Authorizer;
+  /** Names of the controllers of this process. */
+  readonly controllers: readonly string[];
   /** Names of plugins that are left out. */
   readonly disabled?: readonly string[] | undefined;
 }
 
 /** The plugins that kube-apiserver enables by default. @throws UsageError for a name that is no built-in plugin */
 export function builtinAdmission(options: BuiltinAdmissionOptions): AdmissionPlugin[] {
-  const { stores, accounts, cached, authorizer, disabled = [] } = options;
+  const { stores, accounts, cached, authorizer, controllers, disabled = [] } = options;
   checkPluginNames(disabled, 'disabledAdmissionPlugins');
   return [
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
     ...(accounts ? [accounts.admission] : []),
     limitRanger(cached),
     ...defaultAdmission(cached),
+    ...storageProtectionAdmission(controllers),
     ...certificateAdmission(authorizer),
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ].filter(({ name }) => !disabled.includes(name));

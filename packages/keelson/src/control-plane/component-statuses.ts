@@ -8,13 +8,15 @@ import { controllerLeases } from './controllers.ts';
 
 /** What this process runs besides the API. */
 export interface ProcessControllers {
+  /** Names of the controllers. */
+  readonly names: readonly string[];
   readonly workloads: boolean;
   readonly scheduler: boolean;
 }
 
 /** Returns what a process with these controllers runs. */
-export function processControllers({ workloads, scheduler }: ControllerChoice): ProcessControllers {
-  return { workloads: workloads.length > 0, scheduler };
+export function processControllers({ api, workloads, scheduler }: ControllerChoice): ProcessControllers {
+  return { names: [...api, ...workloads.map(({ name }) => name)], workloads: workloads.length > 0, scheduler };
 }
 
 export interface ComponentStatusOptions {

@@ -19,6 +19,8 @@ const apiControllers = [
   'disruption-controller',
   'garbage-collector-controller',
   'namespace-controller',
+  'persistentvolume-protection-controller',
+  'persistentvolumeclaim-protection-controller',
   'pod-garbage-collector-controller',
   'resourcequota-controller',
   'serviceaccount-controller',

@@ -20,6 +20,7 @@ import {
   namespaceDefaults,
   podGarbageCollector,
   resourceQuotaController,
+  storageProtection,
   type TokenSecretsOptions,
   tokenSecrets,
 } from '@keelson/controllers';
@@ -76,6 +77,7 @@ function apiControllers(
     namespaceController(client, clock),
     podGarbageCollector(),
     resourceQuotaController(),
+    ...storageProtection.map(({ controller }) => controller),
     ...(serviceAccounts === undefined ? [] : accountControllers(serviceAccounts)),
     bootstrapTokenCleaner,
     ...(registry === undefined ? [] : [policyTypeChecking(registry)]),

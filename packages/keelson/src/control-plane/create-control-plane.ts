@@ -131,7 +131,10 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
   const cached = new CachedObjects(stores);
   const plugins = [
     ...(withBuiltin
-      ? builtinAdmission({ stores, accounts, cached, authorizer, disabled: options.disabledAdmissionPlugins })
+      ? builtinAdmission({
+          ...{ stores, accounts, cached, authorizer, controllers: runs.names },
+          disabled: options.disabledAdmissionPlugins,
+        })
       : []),
     ...admission,
     ...(options.admission ?? []),
