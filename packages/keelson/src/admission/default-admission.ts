@@ -178,7 +178,8 @@ async function newestDefault<T extends StorageClass | IngressClass>(
   return newest && nameOf(newest);
 }
 
-const storageClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
+/** Names the class of a claim, and takes precedence over `spec.storageClassName`. */
+export const storageClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
 
 function claimClass(objects: CachedObjects): AdmissionPlugin {
   return {

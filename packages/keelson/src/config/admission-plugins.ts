@@ -10,6 +10,7 @@ export const admissionPluginNames = [
   'RuntimeClass',
   'DefaultStorageClass',
   'StorageObjectInUseProtection',
+  'PersistentVolumeClaimResize',
   'CertificateApproval',
   'CertificateSigning',
   'CertificateSubjectRestriction',

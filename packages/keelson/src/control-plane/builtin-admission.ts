@@ -6,7 +6,7 @@ import type { CachedObjects } from '../admission/cached-objects.ts';
 import { certificateAdmission } from '../admission/certificate-requests.ts';
 import { defaultAdmission } from '../admission/default-admission.ts';
 import { limitRanger } from '../admission/limit-ranger.ts';
-import { storageProtectionAdmission } from '../admission/storage-admission.ts';
+import { claimResizeAdmission, storageProtectionAdmission } from '../admission/storage-admission.ts';
 import { checkPluginNames } from '../config/admission-plugins.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 
@@ -32,6 +32,7 @@ export function builtinAdmission(options: BuiltinAdmissionOptions): AdmissionPlu
     limitRanger(cached),
     ...defaultAdmission(cached),
     ...storageProtectionAdmission(controllers),
+    claimResizeAdmission(cached),
     ...certificateAdmission(authorizer),
     nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
   ].filter(({ name }) => !disabled.includes(name));

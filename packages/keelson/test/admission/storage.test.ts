@@ -1,4 +1,5 @@
-import { Namespace, PersistentVolume, PersistentVolumeClaim, Pod } from '@keelson/kinds';
+import type { KubeObject } from '@keelson/core';
+import { Namespace, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test from 'ava';
 import { processControllers } from '../../src/control-plane/component-statuses.ts';
@@ -7,7 +8,8 @@ import { createPlane } from '../../src/control-plane/create-control-plane.ts';
 import { type ControlPlane, createControlPlane } from '../../src/index.ts';
 
 const namespace = 'default';
-const resources = { requests: { storage: '1Gi' } };
+const resourcesOf = (storage: string) => ({ requests: { storage } });
+const resources = resourcesOf('1Gi');
 const claimsOf = (plane: ControlPlane, of = namespace) => plane.client(PersistentVolumeClaim).namespace(of);
 const claim = (name: string, finalizers?: string[]): PersistentVolumeClaim => ({
   metadata: { name, ...(finalizers && { finalizers }) },
@@ -72,4 +74,41 @@ test('a server without the controllers that end the protection adds no finalizer
   const controllers = processControllers(chooseControllers(true));
   await using worker = await createPlane({ controllers: false }, { controllers });
   t.deepEqual(await finalizersOf(worker), [[claimFinalizer], ['kubernetes.io/pv-protection']]);
+});
+
+test('a bound claim grows only if its class allows it', async (t) => {
+  await using plane = await createControlPlane({ controllers: false });
+  const claims = claimsOf(plane);
+  const classes = plane.client(StorageClass);
+  const provisioner = 'example.com/disks';
+  await classes.create({ metadata: { name: 'fixed' }, provisioner });
+  await classes.create({ metadata: { name: 'elastic' }, provisioner, allowVolumeExpansion: true });
+  const add = async (name: string, storageClassName: string, annotations = {}) => {
+    const made = claim(name);
+    const spec = { ...made.spec, storageClassName, volumeName: 'v' };
+    const stored = await claims.create({ ...made, metadata: { name, annotations }, spec });
+    const status = { phase: 'Bound', capacity: { storage: '1Gi' } };
+    await claims.updateSubresource(name, 'status', { ...stored, status } as KubeObject);
+  };
+  const resize = (name: string, storage: string) =>
+    claims.patch(name, 'merge', { spec: { resources: { requests: { storage } } } });
+  const byAnnotation = { 'volume.beta.kubernetes.io/storage-class': 'elastic' };
+  await add('fixed', 'fixed');
+  await add('none', '');
+  await add('gone', 'missing');
+  await add('elastic', 'elastic');
+  await add('annotated', 'fixed', byAnnotation);
+  for (const name of ['fixed', 'none', 'gone']) {
+    const error = await t.throwsAsync(resize(name, '2Gi'), {
+      message: /is forbidden: only dynamically provisioned pvc/,
+    });
+    t.is(
+      error?.message,
+      `persistentvolumeclaims "${name}" is forbidden: only dynamically provisioned pvc can be resized and the ` +
+        'storageclass that provisions the pvc must support resize',
+    );
+    t.is((await resize(name, '1024Mi')).metadata?.name, name, 'the same amount in other units');
+  }
+  for (const name of ['elastic', 'annotated'])
+    t.deepEqual((await resize(name, '2Gi')).spec.resources, resourcesOf('2Gi'));
 });
