@@ -66,7 +66,9 @@ export function withTaints(
 
 export async function writeTaints(node: Node, taints: readonly Taint[], run: ReconcileRun): Promise<void> {
   const { name = '', resourceVersion } = node.metadata ?? {};
-  await run.client.resource(Node).patch(name, 'merge', { metadata: { resourceVersion }, spec: { taints } });
+  await run.client
+    .resource(Node)
+    .patch(name, 'merge', { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } });
 }
 
 export function evictingTaints({ spec }: Node): Taint[] {

@@ -4,6 +4,7 @@ import {
   IngressClass,
   isDefaultStorageClass,
   type NetworkingV1Ingress,
+  type Node,
   type PersistentVolumeClaim,
   type Pod,
   PriorityClass,
@@ -22,9 +23,13 @@ const isNew = ({ operation, subresource }: AdmissionRequest) => operation === 'c
 
 /**
  * The plugins that complete new objects: DefaultTolerationSeconds, Priority, RuntimeClass, DefaultStorageClass and
- * DefaultIngressClass, of which the latter four apply the classes that the objects name, or the default class.
+ * DefaultIngressClass, of which the latter four apply the classes that the objects name, or the default class; and
+ * TaintNodesByCondition, if a controller removes the taint: see
+ * docs/adr/0093-admission-that-a-controller-ends-follows-the-controllers-of-the-process.md.
+ *
+ * @param runs names of the controllers of this process
  */
-export function defaultAdmission(objects: CachedObjects): AdmissionPlugin[] {
+export function defaultAdmission(objects: CachedObjects, runs: readonly string[]): AdmissionPlugin[] {
   return [
     defaultTolerations,
     podPriority(objects),
@@ -32,10 +37,12 @@ export function defaultAdmission(objects: CachedObjects): AdmissionPlugin[] {
     podRuntime(objects),
     claimClass(objects),
     ingressClass(objects),
+    ...(runs.includes('node-lifecycle-controller') ? [newNodeTaint] : []),
   ];
 }
 
-const missedNodeKeys = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+const notReadyKey = 'node.kubernetes.io/not-ready';
+const missedNodeKeys = [notReadyKey, 'node.kubernetes.io/unreachable'];
 /** Time in which a node may come back before its pods are evicted. */
 const tolerationSeconds = 300;
 
@@ -56,6 +63,19 @@ const defaultTolerations: AdmissionPlugin = {
     if (missing.length === 0) return;
     const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
     spec.tolerations = [...given, ...added];
+  },
+};
+
+/** A new node gets no pods until the node lifecycle controller has seen its conditions. */
+const newNodeTaint: AdmissionPlugin = {
+  name: 'TaintNodesByCondition',
+  resources: ['nodes'],
+  handles: isNew,
+  mutate: ({ object }) => {
+    const node = object as Node;
+    const given = node.spec?.taints ?? [];
+    if (given.some(({ key, effect }) => key === notReadyKey && effect === 'NoSchedule')) return;
+    node.spec = { ...node.spec, taints: [...given, { key: notReadyKey, effect: 'NoSchedule' }] };
   },
 };
 

@@ -15,6 +15,7 @@ export const admissionPluginNames = [
   'CertificateSigning',
   'CertificateSubjectRestriction',
   'DefaultIngressClass',
+  'TaintNodesByCondition',
   'NodeRestriction',
 ] as const;
 

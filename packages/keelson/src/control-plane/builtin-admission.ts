@@ -30,7 +30,7 @@ export function builtinAdmission(options: BuiltinAdmissionOptions): AdmissionPlu
     namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
     ...(accounts ? [accounts.admission] : []),
     limitRanger(cached),
-    ...defaultAdmission(cached),
+    ...defaultAdmission(cached, controllers),
     ...storageProtectionAdmission(controllers),
     claimResizeAdmission(cached),
     ...certificateAdmission(authorizer),

@@ -10,6 +10,7 @@ import {
   LimitRange,
   Namespace,
   NetworkingV1Ingress,
+  Node,
   PersistentVolumeClaim,
   Pod,
   PriorityClass,
@@ -154,6 +155,34 @@ test('ingresses without a class get the newest default class, of equally old one
   const old = plane.client(Ingress).namespace(namespace);
   const backend = { serviceName: 'web', servicePort: 80 };
   t.is((await old.create({ metadata: { name: 'old', namespace }, spec: { backend } })).spec?.ingressClassName, 'b');
+});
+
+test('a new node gets no pods until it is ready, if the controller that finds this out runs', async (t) => {
+  const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+  const own = { key: 'own', effect: 'NoExecute' };
+  const plane = await start(t, { controllers: ['*'] });
+  const nodes = plane.client(Node);
+  const made = async (spec: object) =>
+    (await nodes.create({ metadata: { name: 'dry' }, spec }, { dryRun: true })).spec?.taints;
+  t.deepEqual(await made({}), [notReady]);
+  t.deepEqual(await made({ taints: [own] }), [own, notReady]);
+  t.deepEqual(await made({ taints: [notReady, own] }), [notReady, own]);
+  const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
+  const status = (state: string) => ({ allocatable, conditions: [{ type: 'Ready', status: state }] });
+  t.deepEqual((await nodes.create({ metadata: { name: 'n' }, status: status('False') })).spec?.taints, [notReady]);
+  const pods = plane.client(Pod).namespace(namespace);
+  await pods.create(pod('early'));
+  await until(async () =>
+    (await pods.get('early')).status?.conditions?.some(({ reason }) => reason === 'Unschedulable'),
+  );
+  await nodes.patchSubresource('n', 'status', 'strategic', { status: status('True') });
+  await until(async () => (await nodes.get('n')).spec?.taints === undefined);
+  await until(async () => (await pods.get('early')).spec.nodeName === 'n');
+  for (const controllers of [false, ['api'], ['*', '-node-lifecycle-controller']]) {
+    const other = await start(t, { controllers });
+    const { spec } = await other.client(Node).create({ metadata: { name: 'n' } });
+    t.is(spec?.taints, undefined, String(controllers));
+  }
 });
 
 test('limit ranges give defaults to containers and reject what is outside', async (t) => {
