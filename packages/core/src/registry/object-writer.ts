@@ -282,20 +282,22 @@ export function checkUid(
  * Checks the preconditions of a DELETE: see docs/reference/api-rules.md#answers-to-a-delete. @throws StatusError 409.
  */
 export function checkDeletePreconditions(
-  binding: ResourceBinding,
+  { kind }: ResourceBinding,
   name: string,
   wanted: Preconditions,
   found: ObjectMeta | undefined,
 ): void {
-  checkUid(binding, name, wanted.uid, found?.uid);
-  const version = wanted.resourceVersion;
-  if (!version || version === found?.resourceVersion) return;
-  throw statusErrors.conflict(
-    binding.resource,
-    name,
-    `Precondition failed: ResourceVersion in precondition: ${version}, ` +
-      `ResourceVersion in object meta: ${found?.resourceVersion ?? ''}`,
-  );
+  const differs = (field: string, asked: string, known: string | undefined, event: string) =>
+    statusErrors.conflict(
+      { group: kind.group, resource: kind.kind },
+      name,
+      `the ${field} in the precondition (${asked}) does not match the ${field} in record (${known ?? ''}). ` +
+        `The object might have been ${event}`,
+    );
+  const { uid, resourceVersion: version } = wanted;
+  if (uid && uid !== found?.uid) throw differs('UID', uid, found?.uid, 'deleted and then recreated');
+  if (version && version !== found?.resourceVersion)
+    throw differs('ResourceVersion', version, found?.resourceVersion, 'modified');
 }
 
 function isUnset(version: string | undefined): boolean {

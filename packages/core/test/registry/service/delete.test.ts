@@ -58,15 +58,21 @@ test('preconditions are a 409 each and leave the object alone', async (t) => {
   const { gadgets, created } = await withGadget(t);
   const uid = created.metadata?.uid ?? '';
   const version = created.metadata?.resourceVersion ?? '';
+  const other = await failure(() => gadgets.delete('a', { preconditions: { uid: 'other' } }));
   t.is(
-    (await failure(() => gadgets.delete('a', { preconditions: { uid: 'other' } }))).message,
-    `Operation cannot be fulfilled on gadgets.toys.example.com "a": Precondition failed: UID in precondition: other, UID in object meta: ${uid}`,
+    other.message,
+    'Operation cannot be fulfilled on Gadget.toys.example.com "a": the UID in the precondition (other) does not match ' +
+      `the UID in record (${uid}). The object might have been deleted and then recreated`,
   );
+  t.deepEqual(other.details, { name: 'a', group: 'toys.example.com', kind: 'Gadget' });
   const stale = await failure(() => gadgets.delete('a', { preconditions: { uid, resourceVersion: '1' } }));
   t.is(stale.code, 409);
   t.regex(
     stale.message ?? '',
-    new RegExp(`ResourceVersion in precondition: 1, ResourceVersion in object meta: ${version}$`),
+    new RegExp(
+      `the ResourceVersion in the precondition \\(1\\) does not match the ResourceVersion in record \\(${version}\\)\\. ` +
+        'The object might have been modified$',
+    ),
   );
   t.deepEqual(await gadgets.get('a'), created);
   t.like(await gadgets.delete('a', { preconditions: { uid, resourceVersion: version } }), { kind: 'Status' });
