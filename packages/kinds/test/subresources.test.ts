@@ -91,14 +91,21 @@ for (const [title, spec, metadata] of [
   test(`a binding of a pod that ${title} is a conflict`, async (t) => {
     const object = pod(spec);
     Object.assign(object.metadata!, metadata);
-    const error = await refusal(t, run(Pod, 'binding', new MemoryParent(object), { target: { name: 'n1' } }));
+    const { name } = object.metadata!;
+    const error = await refusal(
+      t,
+      run(Pod, 'binding', new MemoryParent(object), { metadata: { name }, target: { name: 'n1' } }),
+    );
     t.is(error.code, 409);
     t.is(error.status.details?.kind, 'pods/binding');
   });
 }
 
 test('a binding requires a node', async (t) => {
-  const error = await refusal(t, run(Pod, 'binding', new MemoryParent(pod()), { target: { kind: 'Pod' } }));
+  const error = await refusal(
+    t,
+    run(Pod, 'binding', new MemoryParent(pod()), { metadata: { name: 'p' }, target: { kind: 'Pod' } }),
+  );
   t.is(error.code, 422);
   t.deepEqual(
     error.status.details?.causes?.map(({ field }) => field),
@@ -114,8 +121,18 @@ test('an eviction deletes the pod with the given options', async (t) => {
   });
   t.is(answer.code, 201);
   t.deepEqual(parent.deletes, [{ dryRun: true, gracePeriodSeconds: 0, uid: 'u', resourceVersion: '7' }]);
-  const error = await refusal(t, run(Pod, 'eviction', parent, { metadata: { name: 'other' } }));
-  t.is(error.code, 400);
+});
+
+test('the body of a binding or an eviction has the name of the pod', async (t) => {
+  const parent = new MemoryParent(pod());
+  for (const metadata of [{ name: 'other' }, {}, undefined]) {
+    const body = metadata && { metadata };
+    const refused = await refusal(t, run(Pod, 'eviction', parent, { ...body }));
+    t.deepEqual([refused.code, refused.message], [400, 'name in URL does not match name in Eviction object']);
+    const unbound = await refusal(t, run(Pod, 'binding', parent, { ...body, target: { name: 'n1' } }));
+    t.deepEqual([unbound.code, unbound.message], [400, 'name in URL does not match name in Binding object']);
+  }
+  t.deepEqual([parent.deletes, parent.updates], [[], []]);
 });
 
 const old = (spec: Record<string, unknown> = {}) =>

@@ -50,7 +50,10 @@ test('resources assumed for a pod are released when another scheduler has assign
   await cluster.addNode('n2', { spec: { unschedulable: true } });
   const client = interceptBindings(cluster.client, async (pod, _node, bind) => {
     if (pod === 'first')
-      await cluster.pods.createSubresource('first', 'binding', { target: { name: 'n2' } } as KubeObject);
+      await cluster.pods.createSubresource('first', 'binding', {
+        metadata: { name: 'first' },
+        target: { name: 'n2' },
+      } as KubeObject);
     return bind();
   });
   await cluster.startScheduler({ client });

@@ -42,10 +42,8 @@ export function withDisruptionBudgets(kind: KindDefinition, storages: StorageOfK
  */
 async function evict(call: Call, storages: StorageOfKind) {
   const { parent, body } = call;
-  const named = body.metadata?.name;
-  if (named && named !== parent.name) {
+  if (body.metadata?.name !== parent.name)
     throw statusErrors.badRequest('name in URL does not match name in Eviction object');
-  }
   const { gracePeriodSeconds, preconditions, dryRun } = body.deleteOptions ?? {};
   const options: DeleteOptions = {
     dryRun: call.dryRun || (dryRun?.includes('All') ?? false),

@@ -237,18 +237,18 @@ test('a node reports on, evicts and deletes the pods that are bound to it, and n
   const report = { status: { phase: 'Running' } };
   t.like(await own.patchSubresource('here', 'status', 'merge', report), report);
   await own.delete('here', { gracePeriodSeconds: 0 });
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', deleteOptions: { gracePeriodSeconds: 0 } };
-  await own.createSubresource('evicted', 'eviction', eviction);
+  const evict = (name: string) => {
+    const deleteOptions = { gracePeriodSeconds: 0 };
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, deleteOptions };
+    return own.createSubresource(name, 'eviction', eviction);
+  };
+  await evict('evicted');
   await forbidden(
     t,
     own.patchSubresource('there', 'status', 'merge', report),
     'node "n1" can only update pod status for pods with spec.nodeName set to itself',
   );
-  await forbidden(
-    t,
-    own.createSubresource('there', 'eviction', eviction),
-    'node n1 can only evict pods with spec.nodeName set to itself',
-  );
+  await forbidden(t, evict('there'), 'node n1 can only evict pods with spec.nodeName set to itself');
   await forbidden(
     t,
     own.delete('there', { gracePeriodSeconds: 0 }),

@@ -1,5 +1,5 @@
 import { isStatusError, type KubeObject } from '@keelson/core';
-import { Pod, PodDisruptionBudget, ReplicaSet } from '@keelson/kinds';
+import { Binding, Pod, PodDisruptionBudget, ReplicaSet } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, createControlPlane } from '../../src/index.ts';
@@ -136,6 +136,37 @@ test('pods that do not run need no budget; the policy decides about pods that ar
   await budgetsOf(plane).update({ ...found, spec: { ...found.spec, unhealthyPodEvictionPolicy: 'AlwaysAllow' } });
   await evict(plane, 'unready');
   t.is((await podsOf(plane).list()).items.length, 0);
+});
+
+test('evictions and bindings name the pod of their path, and a failed precondition says what differs', async (t) => {
+  const plane = await start(t);
+  await running(plane, 'a');
+  const pods = podsOf(plane);
+  for (const metadata of [{ name: 'b' }, {}]) {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata };
+    t.deepEqual(await refused(t, pods.createSubresource('a', 'eviction', eviction)), [
+      400,
+      'name in URL does not match name in Eviction object',
+    ]);
+  }
+  const binding = { metadata: { namespace }, target: { name: 'n' } } as Binding;
+  t.deepEqual(await refused(t, plane.client(Binding).namespace(namespace).create(binding)), [
+    400,
+    'Name parameter required.',
+  ]);
+  const { uid, resourceVersion } = (await pods.get('a')).metadata ?? {};
+  const conflict = async (preconditions: object, dryRun: string[] = []) =>
+    (await refused(t, evict(plane, 'a', { preconditions, dryRun }))).join(' ');
+  const uidDiffers =
+    '409 Operation cannot be fulfilled on Pod "a": the UID in the precondition (1) does not match the UID in record ' +
+    `(${uid}). The object might have been deleted and then recreated`;
+  t.is(await conflict({ uid: '1' }), uidDiffers);
+  t.is(await conflict({ uid: '1', resourceVersion }, ['All']), uidDiffers);
+  t.is(
+    await conflict({ uid, resourceVersion: '1' }),
+    '409 Operation cannot be fulfilled on Pod "a": the ResourceVersion in the precondition (1) does not match the ' +
+      `ResourceVersion in record (${resourceVersion}). The object might have been modified`,
+  );
 });
 
 test('the controller states how many evictions a budget permits, from the scale of the owners of the pods', async (t) => {

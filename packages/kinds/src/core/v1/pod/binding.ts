@@ -4,6 +4,7 @@ import {
   fieldError,
   formatTime,
   type KindDefinition,
+  type KubeObject,
   type ParentAccess,
   type Status,
   type SubresourceCall,
@@ -21,13 +22,12 @@ export const Binding: KindDefinition<BindingBody> = defineKind({
   kind: 'Binding',
   schema: BindingSchema,
   virtual: {
-    create: (binding, call) =>
-      call.createSubresource(
-        { group: '', version: 'v1', resource: 'pods' },
-        binding.metadata?.name ?? '',
-        'binding',
-        binding,
-      ) as Promise<BindingBody | Status>,
+    create: (binding, call) => {
+      const name = binding.metadata?.name;
+      if (!name) throw statusErrors.badRequest('Name parameter required.');
+      const pods = { group: '', version: 'v1', resource: 'pods' };
+      return call.createSubresource(pods, name, 'binding', binding) as Promise<BindingBody | Status>;
+    },
   },
 });
 export type Binding = BindingBody;
@@ -39,6 +39,7 @@ export const bindingSubresource: SubresourceDefinition = {
   bodyKind: { group: '', version: 'v1', kind: 'Binding' },
   schema: Binding.schema,
   async run({ parent, body, dryRun, now }: SubresourceCall<Pod, BindingBody>) {
+    requireSameName(body, parent.name, 'Binding');
     const errors = targetErrors(body);
     if (errors.length > 0)
       throw statusErrors.invalid({ group: '', kind: 'Binding' }, body.metadata?.name ?? parent.name, errors);
@@ -52,6 +53,11 @@ export const bindingSubresource: SubresourceDefinition = {
     return { code: 201, object: success };
   },
 };
+
+/** @throws StatusError 400 unless the body of an action has the name of the pod */
+export function requireSameName({ metadata }: KubeObject, name: string, kind: string): void {
+  if (metadata?.name !== name) throw statusErrors.badRequest(`name in URL does not match name in ${kind} object`);
+}
 
 function targetErrors(binding: BindingBody): FieldError[] {
   const { kind, name } = binding.target ?? {};

@@ -1,6 +1,7 @@
-import { type Status, type SubresourceCall, type SubresourceDefinition, statusErrors } from '@keelson/core';
+import type { Status, SubresourceCall, SubresourceDefinition } from '@keelson/core';
 import { type Eviction, EvictionSchema } from '../../../policy/v1/schema/index.ts';
 import type { Pod } from '../schema/index.ts';
+import { requireSameName } from './binding.ts';
 
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
@@ -12,10 +13,7 @@ export const evictionSubresource: SubresourceDefinition = {
   otherVersions: ['v1beta1'],
   schema: EvictionSchema,
   async run({ parent, body, dryRun }: SubresourceCall<Pod, Eviction>) {
-    const named = body.metadata?.name;
-    if (named && named !== parent.name) {
-      throw statusErrors.badRequest('name in URL does not match name in Eviction object');
-    }
+    requireSameName(body, parent.name, 'Eviction');
     const { gracePeriodSeconds, preconditions, dryRun: dry } = body.deleteOptions ?? {};
     await parent.delete({
       dryRun: dryRun || (dry?.includes('All') ?? false),
