@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Endpoints, Ingress, Service } from '../src/index.ts';
 import { serviceManifest } from './helpers/manifests.ts';
-import { create, defaulted, row, update } from './helpers/writes.ts';
+import { create, defaulted, row, update, updateStatus } from './helpers/writes.ts';
 
 type Case = readonly [title: string, spec: Record<string, unknown>, causes: readonly string[]];
 
@@ -171,6 +171,39 @@ test('omitted node ports are kept, and removed when the type no longer has them'
   });
   t.deepEqual(alias.causes, []);
   t.is(alias.object.spec.clusterIP, undefined);
+});
+
+test('the status of a service has valid load balancer addresses, only with type LoadBalancer', (t) => {
+  const written = (spec: Record<string, unknown>, ingress: Record<string, string>[]) =>
+    updateStatus(Service, create(Service, serviceManifest(spec)).object, (service) => {
+      service.status = { loadBalancer: { ingress } };
+    });
+  t.deepEqual(written({}, [{ ip: '1.2.3.4' }]).messages, [
+    "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is 'LoadBalancer'",
+  ]);
+  const balanced = { type: 'LoadBalancer' };
+  t.deepEqual(
+    written(balanced, [
+      { ip: 'x', ipMode: 'x' },
+      { hostname: 'A_b', ipMode: 'VIP' },
+    ]).causes,
+    [
+      'status.loadBalancer.ingress[0].ip Invalid',
+      'status.loadBalancer.ingress[0].ipMode NotSupported',
+      'status.loadBalancer.ingress[1].ipMode Forbidden',
+      'status.loadBalancer.ingress[1].hostname Invalid',
+    ],
+  );
+  const valid = written(balanced, [{ ip: '1.2.3.4' }, { hostname: 'a.example' }]);
+  t.deepEqual(valid.messages, []);
+  const ingress = [{ ip: '1.2.3.4', ipMode: 'VIP' }, { hostname: 'a.example' }];
+  t.deepEqual(valid.object.status, { loadBalancer: { ingress } });
+  const moved = update(Service, valid.object, ({ spec }) => {
+    spec.type = 'ClusterIP';
+  });
+  t.deepEqual(moved.messages, []);
+  t.deepEqual(moved.object.status, { loadBalancer: {} });
+  t.deepEqual(valid.object.status, { loadBalancer: { ingress } });
 });
 
 test('export omits addresses and ports that the cluster assigned', (t) => {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { fieldError } from '@keelson/core';
+import { checkBalancerHostname } from '../validation/addresses.ts';
 import type { Errors } from '../validation/checks.ts';
 import { checkIp, checkName, checkOneOf, checkText } from '../validation/checks.ts';
 
@@ -96,9 +97,6 @@ export function checkIngressStatus(status: StatusShape | undefined, errors: Erro
   status?.loadBalancer?.ingress?.forEach((point, i) => {
     const path = `status.loadBalancer.ingress[${i}]`;
     if (point.ip) checkIp(point.ip, `${path}.ip`, errors);
-    if (!point.hostname) return;
-    if (isIP(point.hostname)) {
-      errors.push(fieldError.invalid(`${path}.hostname`, point.hostname, 'must be a DNS name, not an IP address'));
-    } else checkName(point.hostname, 'dns1123Subdomain', `${path}.hostname`, errors);
+    checkBalancerHostname(point.hostname, `${path}.hostname`, errors);
   });
 }

@@ -1,6 +1,6 @@
-import { BlockList, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 import { fieldError } from '@keelson/core';
-import { checkIp, type Errors } from './checks.ts';
+import { checkIp, checkName, type Errors } from './checks.ts';
 
 function listOf(...ranges: [address: string, bits: number][]): BlockList {
   const list = new BlockList();
@@ -19,6 +19,12 @@ const reserved: readonly (readonly [BlockList, string])[] = [
 export function checkPublicAddress(ip: string, path: string, errors: Errors): void {
   const family = isIPv4(ip) ? 'ipv4' : 'ipv6';
   for (const [list, detail] of reserved) if (list.check(ip, family)) errors.push(fieldError.invalid(path, ip, detail));
+}
+
+/** Requires a DNS name that is no address, as the host name of a load balancer; an absent or empty one is valid. */
+export function checkBalancerHostname(name: string | undefined, path: string, errors: Errors): void {
+  checkName(name, 'dns1123Subdomain', path, errors);
+  if (name && isIP(name)) errors.push(fieldError.invalid(path, name, 'must be a DNS name, not an IP address'));
 }
 
 /** Requires an IPv4 or IPv6 address in its canonical form. */

@@ -90,6 +90,7 @@ export function updateStatus<T extends KubeObject>(
   change(body);
   const { object: decoded, errors } = decode(kind, body);
   if (errors.length > 0) return written(decoded, errors);
+  kind.strategy.default?.(decoded);
   const { metadata, status } = decoded as T & { status?: unknown };
   const object = { ...structuredClone(old), metadata, status } as T;
   kind.strategy.prepareForStatusUpdate?.(object, old, context);

@@ -5,7 +5,7 @@ import { ServiceSchema, type Service as ServiceType } from './schema/index.ts';
 import { defaultService } from './service/default-service.ts';
 import { serviceProxySubresource } from './service/proxy.ts';
 import { dropForeign, keepAllocated } from './service/service-update.ts';
-import { validateService, validateServiceUpdate } from './service/validate-service.ts';
+import { validateService, validateServiceStatus, validateServiceUpdate } from './service/validate-service.ts';
 
 const columns: readonly Column<ServiceType>[] = [
   nameColumn(),
@@ -44,6 +44,7 @@ export const Service: KindDefinition<ServiceType> = defineKind({
     },
     validate: validateService,
     validateUpdate: validateServiceUpdate,
+    validateStatusUpdate: validateServiceStatus,
     export: exportService,
   },
   subresources: [{ type: 'status', name: 'status' }, serviceProxySubresource],

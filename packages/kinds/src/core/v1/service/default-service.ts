@@ -8,7 +8,7 @@ const stickySeconds = 10800;
  * Sets the defaults of a service, which depend on its type: see docs/reference/api-rules.md#defaults-of-kinds.
  * Idempotent.
  */
-export function defaultService({ spec }: Service): void {
+export function defaultService({ spec, status }: Service): void {
   spec.type ||= 'ClusterIP';
   spec.sessionAffinity ||= 'None';
   for (const port of spec.ports ?? []) {
@@ -21,7 +21,10 @@ export function defaultService({ spec }: Service): void {
     spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: config?.timeoutSeconds ?? stickySeconds } };
   }
   if (spec.type === 'NodePort' || spec.type === 'LoadBalancer') spec.externalTrafficPolicy ||= 'Cluster';
-  if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
+  if (spec.type === 'LoadBalancer') {
+    spec.allocateLoadBalancerNodePorts ??= true;
+    for (const point of status?.loadBalancer?.ingress ?? []) if (point.ip) point.ipMode ??= 'VIP';
+  }
   if (spec.type === 'ExternalName') return;
   spec.internalTrafficPolicy ||= 'Cluster';
   defaultAddresses(spec);

@@ -32,8 +32,12 @@ export function keepAllocated({ spec }: Service, { spec: old }: Service): void {
   }
 }
 
-/** Removes fields of the old type that the client sent unchanged. */
-export function dropForeign({ spec }: Service, { spec: old }: Service): void {
+/** Removes fields of the old type that the client sent unchanged, and the addresses of a former load balancer. */
+export function dropForeign(service: Service, { spec: old }: Service): void {
+  const { spec, status } = service;
+  if (spec.type !== 'LoadBalancer' && status?.loadBalancer?.ingress?.length) {
+    service.status = { ...status, loadBalancer: {} };
+  }
   const carried = (field: keyof ServiceSpec) => spec[field] !== undefined && sameJson(spec[field], old[field]);
   if (!hasClusterIp(spec) && hasClusterIp(old) && carried('clusterIP')) {
     delete spec.clusterIP;

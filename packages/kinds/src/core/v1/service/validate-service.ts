@@ -1,5 +1,5 @@
 import { type FieldError, fieldError, qualifiedNameErrors } from '@keelson/core';
-import { checkPublicAddress } from '../../../validation/addresses.ts';
+import { checkBalancerHostname, checkPublicAddress } from '../../../validation/addresses.ts';
 import {
   checkCidr,
   checkIp,
@@ -21,6 +21,7 @@ import { needsHealthCheckPort } from './service-update.ts';
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const trafficPolicies = ['Cluster', 'Local'];
+const ipModes = ['Proxy', 'VIP'];
 const maxStickySeconds = 86400;
 
 /** Validates a whole service: see docs/reference/api-rules.md#validation-of-kinds. */
@@ -94,6 +95,30 @@ function checkLoadBalancer(spec: ServiceSpec, errors: Errors): void {
   if (spec.loadBalancerClass === undefined) return;
   if (!balanced) errors.push(fieldError.forbidden('spec.loadBalancerClass', only));
   pushInvalid(qualifiedNameErrors(spec.loadBalancerClass), spec.loadBalancerClass, 'spec.loadBalancerClass', errors);
+}
+
+/** Validates the addresses of the load balancer, which only a service of type LoadBalancer has. */
+export function validateServiceStatus({ spec, status }: Service): FieldError[] {
+  const errors = newErrors();
+  const points = status?.loadBalancer?.ingress ?? [];
+  const path = 'status.loadBalancer.ingress';
+  if (spec.type !== 'LoadBalancer') {
+    if (points.length === 0) return errors;
+    return [fieldError.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")];
+  }
+  points.forEach(({ hostname, ip, ipMode }, i) => {
+    const at = `${path}[${i}]`;
+    if (ip) checkIp(ip, `${at}.ip`, errors);
+    if (ip && ipMode === undefined) {
+      errors.push(fieldError.required(`${at}.ipMode`, 'must be specified when `ip` is set'));
+    } else if (!ip && ipMode !== undefined) {
+      errors.push(fieldError.forbidden(`${at}.ipMode`, 'may not be specified when `ip` is not set'));
+    } else if (ipMode !== undefined && !ipModes.includes(ipMode)) {
+      errors.push(fieldError.notSupported(`${at}.ipMode`, ipMode, ipModes));
+    }
+    checkBalancerHostname(hostname, `${at}.hostname`, errors);
+  });
+  return errors;
 }
 
 /** Cluster IPs and load balancer class are immutable while the type requires them. */
