@@ -139,6 +139,15 @@ test('a new namespace is Active, has its finalizer and is labelled with its name
   t.true(Namespace.strategy.heldBack?.(namespace));
 });
 
+test('a status of a namespace without a phase is Active', (t) => {
+  const { object } = create(Namespace, { metadata: { name: 'a' } });
+  const written = updateStatus(Namespace, object, (namespace) => {
+    delete namespace.status;
+  });
+  t.deepEqual(written.messages, []);
+  t.deepEqual(written.object.status, { phase: 'Active' });
+});
+
 test('only finalize changes the finalizers of a namespace', (t) => {
   const old = create(Namespace, { metadata: { name: 'a' } }).object;
   const written = update(Namespace, old, (namespace) => {

@@ -97,6 +97,16 @@ test('source and volume mode of a PersistentVolume are immutable, and the time o
   t.is(kept.object.status?.lastPhaseTransitionTime, '2025-01-01T00:00:00Z');
 });
 
+test('a status of a volume or claim without a phase is Pending', (t) => {
+  const withoutStatus = (one: { status?: unknown }) => {
+    delete one.status;
+  };
+  const { object: stored } = create(PersistentVolume, { metadata, spec: volume });
+  t.is(updateStatus(PersistentVolume, stored, withoutStatus).object.status?.phase, 'Pending');
+  const { object: bound } = create(PersistentVolumeClaim, { metadata, spec: claim });
+  t.is(updateStatus(PersistentVolumeClaim, bound, withoutStatus).object.status?.phase, 'Pending');
+});
+
 const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
 
 table(PersistentVolumeClaim, [

@@ -66,6 +66,9 @@ export const PersistentVolumeClaim: KindDefinition<PersistentVolumeClaimType> = 
   strategy: {
     generation: 'none',
     deleteReturnsObject: true,
+    default(claim) {
+      claim.status = { ...claim.status, phase: claim.status?.phase || 'Pending' };
+    },
     prepareForCreate(claim) {
       claim.status = { phase: 'Pending' };
       completeDataSource(claim.spec);

@@ -39,6 +39,9 @@ export const PersistentVolume: KindDefinition<PersistentVolumeType> = defineKind
   strategy: {
     generation: 'none',
     deleteReturnsObject: true,
+    default(volume) {
+      volume.status = { ...volume.status, phase: volume.status?.phase || 'Pending' };
+    },
     prepareForCreate(volume, { now }) {
       volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(now) };
     },

@@ -14,7 +14,10 @@ export const namespaceStrategy: Strategy<Namespace> = {
   nameRule: 'dns1123Label',
   generation: 'none',
   deleteReturnsObject: true,
-  default: labelWithName,
+  default(namespace) {
+    labelWithName(namespace);
+    namespace.status = { ...namespace.status, phase: namespace.status?.phase || 'Active' };
+  },
   prepareForCreate(namespace) {
     labelWithName(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
