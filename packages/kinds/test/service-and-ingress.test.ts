@@ -53,11 +53,11 @@ const serviceCases: readonly Case[] = [
         { port: 2, name: 'b', nodePort: 30000 },
       ],
     },
-    ['spec.ports[1].nodePort Duplicate'],
+    ['spec.ports[1].nodePort Invalid'],
   ],
   ['an unknown type', { type: 'Public' }, ['spec.type NotSupported']],
   ['an address', { clusterIP: '10.0.0.1' }, []],
-  ['no address', { clusterIP: 'ten' }, ['spec.clusterIP Invalid']],
+  ['no address', { clusterIP: 'ten' }, ['spec.clusterIPs[0] Invalid']],
   ['node ports without address', { type: 'NodePort', clusterIP: 'None' }, ['spec.clusterIPs[0] Invalid']],
   ['addresses that disagree', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }, ['spec.clusterIPs Invalid']],
   ['an alias', { type: 'ExternalName', externalName: 'a.example.', ports: [] }, []],
@@ -65,7 +65,7 @@ const serviceCases: readonly Case[] = [
   [
     'an alias with an address',
     { type: 'ExternalName', externalName: 'a', clusterIP: '10.0.0.1' },
-    ['spec.clusterIP Forbidden'],
+    ['spec.clusterIPs Forbidden'],
   ],
   ['unknown affinity', { sessionAffinity: 'Cookie' }, ['spec.sessionAffinity NotSupported']],
   [
@@ -88,9 +88,12 @@ const serviceCases: readonly Case[] = [
   [
     'source ranges',
     { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/33'] },
-    ['spec.loadBalancerSourceRanges[0] Invalid'],
+    ['spec.LoadBalancerSourceRanges[0] Invalid'],
   ],
   ['a balancer class without a balancer', { loadBalancerClass: 'x.io/y' }, ['spec.loadBalancerClass Forbidden']],
+  ['only the newer field of addresses', { clusterIPs: ['None'] }, ['spec.clusterIPs Invalid']],
+  ['an address of the other family', { clusterIP: '10.0.0.1', ipFamilies: ['IPv6'] }, ['spec.clusterIPs[0] Invalid']],
+  ['two families without a policy', { ipFamilies: ['IPv4', 'IPv6'] }, ['spec.ipFamilyPolicy Invalid']],
   ['a bad selector', { selector: { 'a b': 'c' } }, ['spec.selector Invalid']],
 ];
 for (const [title, spec, causes] of serviceCases) {
@@ -100,7 +103,7 @@ for (const [title, spec, causes] of serviceCases) {
 }
 
 test('defaults of a service depend on its type', (t) => {
-  t.deepEqual(defaulted(Service, serviceManifest()).spec, {
+  t.deepEqual(create(Service, serviceManifest()).object.spec, {
     ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     selector: { app: 'web' },
     type: 'ClusterIP',
@@ -110,8 +113,8 @@ test('defaults of a service depend on its type', (t) => {
     ipFamilies: ['IPv4'],
   });
   t.like(
-    defaulted(Service, serviceManifest({ type: 'LoadBalancer', clusterIP: '2001:db8::1', sessionAffinity: 'ClientIP' }))
-      .spec,
+    create(Service, serviceManifest({ type: 'LoadBalancer', clusterIP: '2001:db8::1', sessionAffinity: 'ClientIP' }))
+      .object.spec,
     {
       externalTrafficPolicy: 'Cluster',
       allocateLoadBalancerNodePorts: true,
@@ -120,7 +123,7 @@ test('defaults of a service depend on its type', (t) => {
       sessionAffinityConfig: { clientIP: { timeoutSeconds: 10800 } },
     },
   );
-  const alias = defaulted(Service, serviceManifest({ type: 'ExternalName', externalName: 'a.b' })).spec;
+  const alias = create(Service, serviceManifest({ type: 'ExternalName', externalName: 'a.b' })).object.spec;
   t.is(alias.internalTrafficPolicy, undefined);
   t.is(alias.ipFamilies, undefined);
 });
@@ -138,11 +141,96 @@ test('an update keeps an omitted cluster IP and rejects a different one', (t) =>
     spec.clusterIP = '10.0.0.2';
     spec.clusterIPs = ['10.0.0.2'];
   });
-  t.deepEqual(moved.causes, ['spec.clusterIP Invalid']);
+  t.deepEqual(moved.messages, ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set']);
   const half = update(Service, old, ({ spec }) => {
     spec.clusterIP = '10.0.0.3';
   });
-  t.deepEqual(half.causes, ['spec.clusterIP Invalid']);
+  t.deepEqual(half.causes, ['spec.clusterIPs[0] Invalid']);
+});
+
+test('a headless service without a selector has both address families, unless its policy is SingleStack', (t) => {
+  const familiesOf = (spec: Record<string, unknown>) => {
+    const { object } = create(Service, serviceManifest({ clusterIP: 'None', ...spec }));
+    return [object.spec.ipFamilyPolicy, ...(object.spec.ipFamilies ?? [])];
+  };
+  t.deepEqual(familiesOf({ selector: undefined }), ['RequireDualStack', 'IPv4', 'IPv6']);
+  t.deepEqual(familiesOf({ selector: undefined, ipFamilies: ['IPv6'] }), ['RequireDualStack', 'IPv6', 'IPv4']);
+  const prefers = { ipFamilyPolicy: 'PreferDualStack' };
+  t.deepEqual(familiesOf({ selector: undefined, ...prefers }), ['PreferDualStack', 'IPv4', 'IPv6']);
+  t.deepEqual(familiesOf(prefers), ['PreferDualStack', 'IPv4']);
+  t.deepEqual(familiesOf({ selector: undefined, ipFamilyPolicy: 'SingleStack' }), ['SingleStack', 'IPv4']);
+  t.deepEqual(familiesOf({}), ['SingleStack', 'IPv4']);
+});
+
+test('the second address and family of a service are released by the policy SingleStack only', (t) => {
+  const clusterIPs = ['10.0.0.1', 'fd00::1'];
+  const dual = { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv4', 'IPv6'], clusterIP: '10.0.0.1', clusterIPs };
+  const { object: old, causes } = create(Service, serviceManifest(dual));
+  t.deepEqual(causes, []);
+  const reduced = update(Service, old, ({ spec }) => {
+    spec.clusterIPs = ['10.0.0.1'];
+    spec.ipFamilies = ['IPv4'];
+  });
+  t.deepEqual(reduced.messages, [
+    'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be \'SingleStack\' to release the secondary cluster IP',
+    'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be \'SingleStack\' to release the secondary IP family',
+  ]);
+  const single = update(Service, old, ({ spec }) => {
+    spec.ipFamilyPolicy = 'SingleStack';
+  });
+  t.deepEqual(
+    [single.causes, single.object.spec.clusterIPs, single.object.spec.ipFamilies],
+    [[], ['10.0.0.1'], ['IPv4']],
+  );
+  const older = update(Service, old, ({ spec }) => {
+    delete spec.clusterIPs;
+    delete spec.ipFamilies;
+    delete spec.ipFamilyPolicy;
+  });
+  t.deepEqual(older.object.spec, old.spec);
+});
+
+test('class and health check port of a load balancer cannot be changed', (t) => {
+  const spec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31000 };
+  const old = create(Service, serviceManifest({ ...spec, loadBalancerClass: 'a.io/b' })).object;
+  const moved = update(Service, old, (service) => {
+    Object.assign(service.spec, { loadBalancerClass: 'a.io/c', healthCheckNodePort: 31001 });
+  });
+  t.deepEqual(moved.messages, [
+    'spec.loadBalancerClass: Invalid value: "a.io/c": may not change once set',
+    'spec.healthCheckNodePort: Forbidden: field is immutable',
+  ]);
+});
+
+test('a service with external addresses has a policy for external traffic, and loses it with them', (t) => {
+  const { object: old } = create(Service, serviceManifest({ externalIPs: ['1.2.3.4'] }));
+  t.is(old.spec.externalTrafficPolicy, 'Cluster');
+  const inner = update(Service, old, ({ spec }) => {
+    delete spec.externalIPs;
+  });
+  t.deepEqual([inner.causes, inner.object.spec.externalTrafficPolicy], [[], undefined]);
+});
+
+test('annotations of a service for topology and source ranges are validated', (t) => {
+  const causes = (annotations: Record<string, string>, spec = {}) =>
+    create(Service, { ...serviceManifest(spec), metadata: { name: 'web', namespace: 'default', annotations } })
+      .messages;
+  const topology = 'service.kubernetes.io/topology-';
+  t.deepEqual(causes({ [`${topology}mode`]: 'Auto', [`${topology}aware-hints`]: 'Auto' }), []);
+  t.deepEqual(causes({ [`${topology}mode`]: 'Auto', [`${topology}aware-hints`]: 'Disabled' }), [
+    `metadata.annotations[${topology}mode]: Invalid value: "Auto": ` +
+      `must match annotations[${topology}aware-hints] when both are specified`,
+  ]);
+  const ranges = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+  const balanced = { type: 'LoadBalancer' };
+  t.deepEqual(causes({ [ranges]: ' 10.0.0.0/8, fd00::/8 ' }, balanced), []);
+  t.deepEqual(causes({ [ranges]: 'x' }, balanced), [
+    `metadata.annotations[${ranges}]: Invalid value: "x": ` +
+      'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
+  ]);
+  t.deepEqual(causes({ [ranges]: '10.0.0.0/8' }), [
+    `metadata.annotations[${ranges}]: Forbidden: may only be used when \`type\` is 'LoadBalancer'`,
+  ]);
 });
 
 test('a cluster IP can be assigned to a service that has none', (t) => {
@@ -171,6 +259,18 @@ test('omitted node ports are kept, and removed when the type no longer has them'
   });
   t.deepEqual(alias.causes, []);
   t.is(alias.object.spec.clusterIP, undefined);
+  const emptied = update(Service, create(Service, serviceManifest({ clusterIP: '10.0.0.1' })).object, ({ spec }) => {
+    Object.assign(spec, { type: 'ExternalName', externalName: 'a.b', clusterIP: '' });
+  });
+  t.deepEqual([emptied.causes, emptied.object.spec.clusterIPs], [[], undefined]);
+});
+
+test('the node port of a port is kept by its name when its number changes', (t) => {
+  const old = create(Service, serviceManifest({ type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] })).object;
+  const { object } = update(Service, old, ({ spec }) => {
+    spec.ports = [{ port: 81 }];
+  });
+  t.is(object.spec.ports?.[0]?.nodePort, 30080);
 });
 
 test('the status of a service has valid load balancer addresses, only with type LoadBalancer', (t) => {

@@ -4,7 +4,7 @@ import { addressesText } from '../../columns/load-balancer.ts';
 import { ServiceSchema, type Service as ServiceType } from './schema/index.ts';
 import { defaultService } from './service/default-service.ts';
 import { serviceProxySubresource } from './service/proxy.ts';
-import { dropForeign, keepAllocated } from './service/service-update.ts';
+import { completeAddresses, dropForeign, keepAllocated } from './service/service-update.ts';
 import { validateService, validateServiceStatus, validateServiceUpdate } from './service/validate-service.ts';
 
 const columns: readonly Column<ServiceType>[] = [
@@ -38,8 +38,10 @@ export const Service: KindDefinition<ServiceType> = defineKind({
     allowCreateOnUpdate: true,
     deleteReturnsObject: true,
     default: defaultService,
+    prepareForCreate: ({ spec }) => completeAddresses(spec),
     prepareForUpdate(service, old) {
       keepAllocated(service, old);
+      completeAddresses(service.spec, old.spec);
       dropForeign(service, old);
     },
     validate: validateService,

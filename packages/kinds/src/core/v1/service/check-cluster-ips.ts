@@ -9,9 +9,9 @@ const policies = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 
 /** Validates cluster IPs: absent, `None`, or one of each family; `clusterIP` is the first. */
 export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
-  const { clusterIP = '', clusterIPs = [] } = spec;
+  const { clusterIP = '', clusterIPs = [], ipFamilies = [] } = spec;
   if (spec.type === 'ExternalName') {
-    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
+    for (const field of ['clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
       if (spec[field]?.length)
         errors.push(fieldError.forbidden(`spec.${field}`, 'may not be set for ExternalName services'));
     }
@@ -21,42 +21,78 @@ export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
     errors.push(
       fieldError.invalid('spec.clusterIPs[0]', clusterIP, `may not be set to 'None' for ${spec.type} services`),
     );
-  } else if (clusterIP && clusterIP !== 'None') checkIp(clusterIP, 'spec.clusterIP', errors);
-  if (clusterIPs.length > 0 && clusterIP !== clusterIPs[0]) {
-    errors.push(fieldError.invalid('spec.clusterIPs', clusterIPs, 'first value must match `clusterIP`'));
   }
-  checkList(clusterIPs, errors);
+  if (clusterIPs.length > 0 && clusterIP !== clusterIPs[0]) {
+    const detail = clusterIP ? 'first value must match `clusterIP`' : 'must be empty when `clusterIP` is not specified';
+    errors.push(fieldError.invalid('spec.clusterIPs', clusterIPs, detail));
+  }
   const seenFamilies = new Set<string>();
-  spec.ipFamilies?.forEach((family, i) => {
+  ipFamilies.forEach((family, i) => {
     checkOneOf(family, families, `spec.ipFamilies[${i}]`, errors);
     checkUnique(family, seenFamilies, `spec.ipFamilies[${i}]`, errors);
   });
   checkOneOf(spec.ipFamilyPolicy, policies, 'spec.ipFamilyPolicy', errors);
-  if (spec.ipFamilyPolicy === 'SingleStack' && Math.max(clusterIPs.length, spec.ipFamilies?.length ?? 0) > 1) {
-    const detail = 'must be RequireDualStack or PreferDualStack when multiple addresses or families are specified';
-    errors.push(fieldError.invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, detail));
+  if (!checkList(clusterIPs, errors) || clusterIP === 'None') return;
+  clusterIPs.forEach((address, i) => {
+    const family = ipFamilies[i];
+    if (family === undefined || isIPv6(address) === (family === 'IPv6')) return;
+    const detail = `expected an ${family} value as indicated by \`ipFamilies[${i}]\``;
+    errors.push(fieldError.invalid(`spec.clusterIPs[${i}]`, address, detail));
+  });
+  if (spec.ipFamilyPolicy !== 'SingleStack') return;
+  const several = (what: string) =>
+    `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;
+  for (const [count, what] of [
+    [clusterIPs.length, 'cluster IPs'],
+    [ipFamilies.length, 'IP families'],
+  ] as const) {
+    if (count === 2) errors.push(fieldError.invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, several(what)));
   }
 }
 
-function checkList(addresses: readonly string[], errors: Errors): void {
+/** Returns whether the addresses are valid, so that they can be compared with other fields. */
+function checkList(addresses: readonly string[], errors: Errors): boolean {
+  const before = errors.length;
+  if (addresses[0] === 'None') {
+    if (addresses.length === 1) return true;
+    errors.push(fieldError.invalid('spec.clusterIPs', addresses, "'None' must be the first and only value"));
+  }
   if (addresses.length > 2) {
     errors.push(fieldError.invalid('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
-    return;
+    return false;
   }
-  const seen = new Set<boolean>();
   addresses.forEach((address, i) => {
-    const path = `spec.clusterIPs[${i}]`;
-    if (address === 'None') {
-      if (addresses.length > 1)
-        errors.push(fieldError.invalid(path, address, "'None' must be the first and only value"));
-      return;
-    }
-    // The first address equals `clusterIP`, whose validation reports its errors.
-    if (i > 0 && !checkIp(address, path, errors)) return;
-    if (seen.has(isIPv6(address)))
-      errors.push(
-        fieldError.invalid('spec.clusterIPs', addresses, 'may specify no more than one IP for each IP family'),
-      );
-    seen.add(isIPv6(address));
+    if (i > 0 || address !== 'None') checkIp(address, `spec.clusterIPs[${i}]`, errors);
+  });
+  if (errors.length > before) return false;
+  const [first = '', second = ''] = addresses;
+  if (addresses.length === 2 && isIPv6(first) === isIPv6(second)) {
+    const detail = 'may specify no more than one IP for each IP family';
+    errors.push(fieldError.invalid('spec.clusterIPs', addresses, detail));
+  }
+  return true;
+}
+
+/** Validates a change of cluster IPs and families. The first ones stay, and the second ones need a policy to go. */
+export function checkClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec, errors: Errors): void {
+  if (spec.type === 'ExternalName' || old.type === 'ExternalName') return;
+  const isHeadless = spec.clusterIP === 'None';
+  const wasHeadless = old.clusterIP === 'None';
+  if (isHeadless && wasHeadless) return;
+  const { clusterIPs = [], ipFamilies = [], ipFamilyPolicy = '' } = spec;
+  const { clusterIPs: oldIPs = [], ipFamilies: oldFamilies = [] } = old;
+  const reportRelease = (what: string) => {
+    const detail = `must be 'SingleStack' to release the secondary ${what}`;
+    errors.push(fieldError.invalid('spec.ipFamilyPolicy', ipFamilyPolicy, detail));
+  };
+  if (ipFamilyPolicy !== 'SingleStack') {
+    if (clusterIPs.length < oldIPs.length) reportRelease('cluster IP');
+    // That the families fit the addresses, which stay, is checked in every service.
+    if (isHeadless === wasHeadless && ipFamilies.length < oldFamilies.length) reportRelease('IP family');
+  }
+  const fixed = clusterIPs.length === oldIPs.length ? oldIPs : oldIPs.slice(0, 1);
+  fixed.forEach((address, i) => {
+    if (address === clusterIPs[i]) return;
+    errors.push(fieldError.invalid(`spec.clusterIPs[${i}]`, clusterIPs, 'may not change once set'));
   });
 }

@@ -30,8 +30,8 @@ export function checkServicePorts(spec: ServiceSpec, path: string, errors: Error
 
 function checkNodePort(port: ServicePort, spec: ServiceSpec, path: string, errors: Errors): void {
   if (!port.nodePort) return;
-  if (spec.type !== 'NodePort' && spec.type !== 'LoadBalancer') {
-    errors.push(fieldError.forbidden(`${path}.nodePort`, `may not be used when \`type\` is '${spec.type}'`));
+  if (spec.type === 'ClusterIP') {
+    errors.push(fieldError.forbidden(`${path}.nodePort`, "may not be used when `type` is 'ClusterIP'"));
   }
   checkPortNumber(port.nodePort, `${path}.nodePort`, errors);
 }
@@ -47,7 +47,10 @@ function checkRepeated(ports: readonly ServicePort[], path: string, errors: Erro
     seen.add(key);
     if (!port.nodePort) return;
     const nodeKey = `${port.protocol}/${port.nodePort}`;
-    if (seenNodePorts.has(nodeKey)) errors.push(fieldError.duplicate(`${at}.nodePort`, port.nodePort));
+    if (seenNodePorts.has(nodeKey)) {
+      const detail = 'provided port is already allocated';
+      errors.push(fieldError.invalid(`${at}.nodePort`, port.nodePort, detail));
+    }
     seenNodePorts.add(nodeKey);
   });
 }

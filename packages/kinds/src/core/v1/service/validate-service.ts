@@ -6,27 +6,32 @@ import {
   checkLabels,
   checkName,
   checkOneOf,
-  checkRange,
   checkRequiredOneOf,
   checkText,
-  checkUnchanged,
   type Errors,
+  isFull,
   newErrors,
   pushInvalid,
 } from '../../../validation/checks.ts';
+import { checkPortNumber } from '../../../validation/ports.ts';
 import type { Service, ServiceSpec } from '../schema/index.ts';
-import { checkClusterIps } from './check-cluster-ips.ts';
+import { checkClusterIps, checkClusterIpsUpdate } from './check-cluster-ips.ts';
 import { checkServicePorts } from './check-service-ports.ts';
-import { needsHealthCheckPort } from './service-update.ts';
+import { isExternallyAccessible, needsHealthCheckPort } from './service-update.ts';
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const trafficPolicies = ['Cluster', 'Local'];
 const ipModes = ['Proxy', 'VIP'];
+const only = "may only be used when `type` is 'LoadBalancer'";
+const topologyHints = 'service.kubernetes.io/topology-aware-hints';
+const topologyMode = 'service.kubernetes.io/topology-mode';
+const sourceRanges = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 const maxStickySeconds = 86400;
 
 /** Validates a whole service: see docs/reference/api-rules.md#validation-of-kinds. */
-export function validateService({ spec }: Service): FieldError[] {
+export function validateService({ metadata, spec }: Service): FieldError[] {
   const errors = newErrors();
+  checkTopologyAnnotations(metadata?.annotations, errors);
   checkServicePorts(spec, 'spec.ports', errors);
   checkRequiredOneOf(spec.type, types, 'spec.type', errors);
   checkLabels(spec.selector, 'spec.selector', errors);
@@ -38,6 +43,7 @@ export function validateService({ spec }: Service): FieldError[] {
     if (checkIp(address, path, errors)) checkPublicAddress(address, path, errors);
   });
   checkTrafficPolicies(spec, errors);
+  if (!spec.loadBalancerSourceRanges?.length) checkSourceRangesAnnotation(metadata?.annotations, spec, errors);
   checkLoadBalancer(spec, errors);
   return errors;
 }
@@ -66,28 +72,49 @@ function checkTrafficPolicies(spec: ServiceSpec, errors: Errors): void {
     errors,
   );
   const external = spec.externalTrafficPolicy;
-  const reachable = spec.type === 'NodePort' || spec.type === 'LoadBalancer' || (spec.externalIPs?.length ?? 0) > 0;
-  if (external && !reachable) {
+  if (external && !isExternallyAccessible(spec)) {
     const detail = 'may only be set for externally-accessible services';
     errors.push(fieldError.invalid('spec.externalTrafficPolicy', external, detail));
   } else checkOneOf(external, trafficPolicies, 'spec.externalTrafficPolicy', errors);
   const port = spec.healthCheckNodePort;
   if (!port) return;
-  checkRange(port, 0, 65535, 'spec.healthCheckNodePort', errors);
-  if (!needsHealthCheckPort(spec)) {
+  if (needsHealthCheckPort(spec)) checkPortNumber(port, 'spec.healthCheckNodePort', errors);
+  else {
     const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     errors.push(fieldError.invalid('spec.healthCheckNodePort', port, detail));
   }
 }
 
+type Annotations = Readonly<Record<string, string>> | undefined;
+
+function checkTopologyAnnotations(annotations: Annotations, errors: Errors): void {
+  const hints = annotations?.[topologyHints];
+  const mode = annotations?.[topologyMode];
+  if (hints === undefined || mode === undefined || hints === mode) return;
+  const detail = `must match annotations[${topologyHints}] when both are specified`;
+  errors.push(fieldError.invalid(`metadata.annotations[${topologyMode}]`, mode, detail));
+}
+
+/** The annotation that clients used before the field. */
+function checkSourceRangesAnnotation(annotations: Annotations, spec: ServiceSpec, errors: Errors): void {
+  const ranges = annotations?.[sourceRanges];
+  if (ranges === undefined) return;
+  const path = `metadata.annotations[${sourceRanges}]`;
+  if (spec.type !== 'LoadBalancer') errors.push(fieldError.forbidden(path, only));
+  if (ranges.trim() === '') return;
+  for (const range of ranges.split(',')) {
+    if (isFull(errors)) return;
+    checkCidr(range.trim(), path, errors);
+  }
+}
+
 function checkLoadBalancer(spec: ServiceSpec, errors: Errors): void {
-  const only = "may only be used when `type` is 'LoadBalancer'";
   const balanced = spec.type === 'LoadBalancer';
   if (spec.loadBalancerSourceRanges?.length && !balanced) {
-    errors.push(fieldError.forbidden('spec.loadBalancerSourceRanges', only));
+    errors.push(fieldError.forbidden('spec.LoadBalancerSourceRanges', only));
   }
   spec.loadBalancerSourceRanges?.forEach((range, i) => {
-    checkCidr(range.trim(), `spec.loadBalancerSourceRanges[${i}]`, errors);
+    checkCidr(range.trim(), `spec.LoadBalancerSourceRanges[${i}]`, errors);
   });
   if (spec.allocateLoadBalancerNodePorts !== undefined && !balanced) {
     errors.push(fieldError.forbidden('spec.allocateLoadBalancerNodePorts', only));
@@ -121,14 +148,18 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
   return errors;
 }
 
-/** Cluster IPs and load balancer class are immutable while the type requires them. */
+/** Cluster IPs, load balancer class and health check port are immutable while the type requires them. */
 export function validateServiceUpdate({ spec }: Service, { spec: old }: Service): FieldError[] {
   const errors = newErrors();
-  if (old.type !== 'ExternalName' && spec.type !== 'ExternalName' && old.clusterIP) {
-    checkUnchanged(spec.clusterIP, old.clusterIP, 'spec.clusterIP', errors);
+  checkClusterIpsUpdate(spec, old, errors);
+  const isBalanced = old.type === 'LoadBalancer' && spec.type === 'LoadBalancer';
+  if (isBalanced && spec.loadBalancerClass !== old.loadBalancerClass) {
+    const value = spec.loadBalancerClass ?? null;
+    errors.push(fieldError.invalid('spec.loadBalancerClass', value, 'may not change once set'));
   }
-  if (old.type === 'LoadBalancer' && spec.type === 'LoadBalancer') {
-    checkUnchanged(spec.loadBalancerClass, old.loadBalancerClass, 'spec.loadBalancerClass', errors);
+  const isChecked = needsHealthCheckPort(old) && needsHealthCheckPort(spec);
+  if (isChecked && spec.healthCheckNodePort !== old.healthCheckNodePort) {
+    errors.push(fieldError.forbidden('spec.healthCheckNodePort', 'field is immutable'));
   }
   return errors;
 }
