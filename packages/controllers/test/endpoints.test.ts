@@ -199,7 +199,7 @@ test('Endpoints of services without a selector are mirrored until they are skipp
   await endpoints.create({
     metadata: { name: 'db' },
     subsets: [
-      { addresses: [{ ip: '192.0.2.1' }, { ip: '2001:db8::1' }], notReadyAddresses: [{ ip: '192.0.2.2' }], ports },
+      { addresses: [{ ip: '192.000.2.1' }, { ip: '2001:db8::1' }], notReadyAddresses: [{ ip: '192.0.2.2' }], ports },
     ],
   });
   await plane

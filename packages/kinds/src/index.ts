@@ -137,6 +137,7 @@ export type * as rbacV1 from './rbac/v1/schema/index.ts';
 export type { PolicyRule, RoleRef, Subject } from './rbac/v1/schema/index.ts';
 export type * as schedulingV1 from './scheduling/v1/schema.ts';
 export type * as storageV1 from './storage/v1/schema.ts';
+export { standardAddress } from './validation/parse-address.ts';
 export { isExtendedResource } from './validation/resource-names.ts';
 export { autoscalingScale, autoscalingScaleOf, scaleMetadata } from './workload/scale.ts';
 export type { CustomResourceDefinitionVersion };

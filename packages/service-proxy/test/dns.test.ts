@@ -85,7 +85,12 @@ test('services, endpoints and pods have the DNS records of the specification', a
   await addService(
     here,
     'web',
-    { clusterIP: '127.97.0.1', clusterIPs: ['127.97.0.1', 'fd00::1'], ports: [{ name: 'http', port: 80 }] },
+    {
+      ipFamilyPolicy: 'RequireDualStack',
+      clusterIP: '127.97.0.1',
+      clusterIPs: ['127.97.0.1', 'fd00::1'],
+      ports: [{ name: 'http', port: 80 }],
+    },
     [],
   );
   await addService(here, 'db', { clusterIP: 'None', ports: [{ name: 'pg', port: 5432 }] }, [

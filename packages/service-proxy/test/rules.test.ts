@@ -28,13 +28,13 @@ async function addServices(here: Cluster): Promise<void> {
     'web',
     {
       clusterIP: '10.96.0.5',
-      externalIPs: ['198.51.100.7'],
+      externalIPs: ['198.051.100.7'],
       type: 'NodePort',
       sessionAffinity: 'ClientIP',
       ports: [{ port: 80, nodePort: 30_080 }],
     },
     [
-      { port: 8080, addresses: ['192.0.2.1'], nodeName: 'here' },
+      { port: 8080, addresses: ['192.0.02.1'], nodeName: 'here' },
       { port: 8080, addresses: ['192.0.2.2'], nodeName: 'there' },
     ],
   );

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { type ControllerDefinition, ownerReference, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
-import { EndpointSlice, Endpoints, Service } from '@keelson/kinds';
+import { EndpointSlice, Endpoints, Service, standardAddress } from '@keelson/kinds';
 import { type Endpoint, EndpointGroups, writeSlices } from './endpoint-slices.ts';
 import { hasSelector, type PortOfEndpoints, triggerTime } from './pod-endpoints.ts';
 
@@ -46,7 +46,8 @@ async function reconcile(endpoints: Endpoints, run: ReconcileRun): Promise<undef
       }),
     );
     for (const { address, ready } of all) {
-      const { ip, hostname, nodeName, targetRef } = address;
+      const { hostname, nodeName, targetRef } = address;
+      const ip = standardAddress(address.ip) ?? address.ip;
       const endpoint: Endpoint = {
         addresses: [ip],
         conditions: { ready },

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { BlockList, SocketAddress } from 'node:net';
 import { isIP, isIPv6 } from '@keelson/core';
 import { UsageError } from '@keelson/core/internal';
+import { standardAddress } from '@keelson/kinds';
 
 /** The options about addresses of services, with the names of kube-apiserver. */
 export interface ServiceServerOptions {
@@ -98,7 +99,8 @@ export function parsePortRange(text: string, option: string): NumberRange {
 
 /** The usual text of an address, by which it is compared. */
 export function canonicalAddress(address: string): string {
-  return isIP(address) ? addressText(numberOf(address), familyOf(address)) : address;
+  const standard = standardAddress(address);
+  return standard === undefined ? address : addressText(numberOf(standard), familyOf(standard));
 }
 
 function numberOf(address: string): bigint {

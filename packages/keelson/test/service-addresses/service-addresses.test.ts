@@ -53,6 +53,10 @@ test('requested addresses and ports are given once, and rejections have the mess
       '422 Service "b" is invalid: spec.clusterIPs: Invalid value: ["127.96.0.10"]: failed to allocate IP 127.96.0.10: provided IP is already allocated',
     ],
     [
+      { clusterIP: '127.96.00.10' },
+      '422 Service "b" is invalid: spec.clusterIPs: Invalid value: ["127.96.00.10"]: failed to allocate IP 127.96.00.10: provided IP is already allocated',
+    ],
+    [
       { clusterIP: '10.0.0.1' },
       '422 Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: the provided IP (10.0.0.1) is not in the valid range. The range of valid IPs is 127.96.0.0/16',
     ],

@@ -1,6 +1,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { fieldError } from '@keelson/core';
 import { checkIp, checkName, type Errors } from './checks.ts';
+import { standardAddress } from './parse-address.ts';
 
 function listOf(...ranges: [address: string, bits: number][]): BlockList {
   const list = new BlockList();
@@ -17,8 +18,10 @@ const reserved: readonly (readonly [BlockList, string])[] = [
 
 /** Rejects unspecified, loopback and link-local addresses. `ip` must be a valid address. */
 export function checkPublicAddress(ip: string, path: string, errors: Errors): void {
-  const family = isIPv4(ip) ? 'ipv4' : 'ipv6';
-  for (const [list, detail] of reserved) if (list.check(ip, family)) errors.push(fieldError.invalid(path, ip, detail));
+  const standard = standardAddress(ip) ?? '';
+  const family = isIPv4(standard) ? 'ipv4' : 'ipv6';
+  for (const [list, detail] of reserved)
+    if (list.check(standard, family)) errors.push(fieldError.invalid(path, ip, detail));
 }
 
 /** Requires a DNS name that is no address, as the host name of a load balancer; an absent or empty one is valid. */
@@ -31,8 +34,9 @@ export function checkBalancerHostname(name: string | undefined, path: string, er
 export function checkCanonicalIp(value: string, path: string, errors: Errors): boolean {
   if (!checkIp(value, path, errors)) return false;
   if (isIPv4(value)) return true;
-  const canonical = new URL(`http://[${value}]`).hostname.slice(1, -1);
-  if (canonical.startsWith('::ffff:')) {
+  const canonical = standardAddress(value) ?? '';
+  if (isIP(value) === 0) errors.push(fieldError.invalid(path, value, 'must not have leading 0s'));
+  else if (isIPv4(canonical)) {
     errors.push(fieldError.invalid(path, value, 'must not be an IPv4-mapped IPv6 address'));
   } else if (canonical !== value) {
     errors.push(fieldError.invalid(path, value, `must be in canonical form (${JSON.stringify(canonical)})`));

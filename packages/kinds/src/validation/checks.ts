@@ -1,4 +1,3 @@
-import { isIP, isIPv4 } from 'node:net';
 import {
   configMapKeyErrors,
   dns1035LabelErrors,
@@ -14,6 +13,7 @@ import {
   labelValueErrors,
   qualifiedNameErrors,
 } from '@keelson/core';
+import { type Cidr, parseCidr, standardAddress } from './parse-address.ts';
 
 export { isFull };
 
@@ -159,21 +159,19 @@ export function checkUnchanged(value: unknown, old: unknown, path: string, error
   if (!sameJson(value, old)) errors.push(fieldError.invalid(path, value ?? null, 'field is immutable'));
 }
 
-/** Requires an IPv4 or IPv6 address. */
+/** Requires an IPv4 or IPv6 address. Leading zeros are accepted; the kinds warn about them. */
 export function checkIp(value: string, path: string, errors: Errors): boolean {
-  if (isIP(value) !== 0 && !value.includes('%')) return true;
+  if (standardAddress(value) !== undefined) return true;
   errors.push(fieldError.invalid(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
   return false;
 }
 
-/** Requires `address/prefix length`. */
-export function checkCidr(value: string, path: string, errors: Errors): void {
-  const slash = value.indexOf('/');
-  const address = value.slice(0, slash);
-  const bits = value.slice(slash + 1);
-  const maximum = isIPv4(address) ? 32 : 128;
-  if (slash > 0 && isIP(address) !== 0 && /^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= maximum) return;
+/** Requires `address/prefix length`; returns the range. Leading zeros and host bits are accepted. */
+export function checkCidr(value: string, path: string, errors: Errors): Cidr | undefined {
+  const cidr = parseCidr(value);
+  if (cidr) return cidr;
   errors.push(fieldError.invalid(path, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'));
+  return undefined;
 }
 
 /**

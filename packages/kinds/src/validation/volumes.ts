@@ -54,6 +54,9 @@ interface WithClass {
 
 /** The annotation that named the class before there was a field. */
 export const betaClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
+export const betaClassAdvice = 'deprecated since v1.8; use "storageClassName" attribute instead';
+/** The annotation that named mount options before there was a field. */
+export const mountOptionsAnnotation = 'volume.beta.kubernetes.io/mount-options';
 
 /** The class of a volume or a claim. */
 export function storageClassOf({ metadata, spec }: WithClass): string {

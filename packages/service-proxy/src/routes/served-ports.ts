@@ -1,3 +1,4 @@
+import { standardAddress } from '@keelson/kinds';
 import { type KnownService, type ServiceTable, serviceKey, type Target } from './service-table.ts';
 import { usableTargets } from './target-choice.ts';
 
@@ -37,13 +38,13 @@ export function* servedPorts(
     const onlyLocal = spec.internalTrafficPolicy === 'Local';
     const inside = usableTargets(all, onlyLocal ? isLocal : undefined);
     const common = { service, protocol, affinityMs } as const;
-    for (const address of spec.clusterIPs ?? [spec.clusterIP])
+    for (const address of standard(spec.clusterIPs ?? [spec.clusterIP]))
       yield { ...common, address, port, isNodePort: false, isExternal: false, onlyLocal, targets: inside };
     local = Math.max(local, usableTargets(all, isLocal).length);
     const localOutside = spec.externalTrafficPolicy === 'Local';
     const outside = usableTargets(all, localOutside ? isLocal : undefined);
     const external = { ...common, isExternal: true, onlyLocal: localOutside, targets: outside };
-    for (const address of spec.externalIPs ?? []) yield { ...external, address, port, isNodePort: false };
+    for (const address of standard(spec.externalIPs ?? [])) yield { ...external, address, port, isNodePort: false };
     if (!nodePort) continue;
     for (const address of nodePortAddresses) yield { ...external, address, port: nodePort, isNodePort: true };
   }
@@ -52,6 +53,11 @@ export function* servedPorts(
   const place = { isNodePort: true, isExternal: true, onlyLocal: true } as const;
   const health = { service, protocol: 'health', ...place, affinityMs: undefined } as const;
   for (const address of nodePortAddresses) yield { ...health, address, port: spec.healthCheckNodePort, targets };
+}
+
+/** Addresses may have leading zeros, which the system would read as octal numbers. */
+function standard(addresses: readonly string[]): string[] {
+  return addresses.map((address) => standardAddress(address) ?? address);
 }
 
 /** Placeholder for a target of a health check port, which reports only the number of targets. */

@@ -1,7 +1,7 @@
 import { Informer, keyOf } from '@keelson/client';
 import type { ApiClient } from '@keelson/core';
 import type { Clock, Logger, Service as RunningService } from '@keelson/core/runtime';
-import { EndpointSlice, Service } from '@keelson/kinds';
+import { EndpointSlice, Service, standardAddress } from '@keelson/kinds';
 
 /** Options of a {@link ServiceTable}. */
 export interface ServiceTableOptions {
@@ -135,8 +135,9 @@ export class ServiceTable implements RunningService {
 }
 
 function targetOf(endpoint: EndpointSlice['endpoints'][number], port: number): Target[] {
-  const [address] = endpoint.addresses;
-  if (address === undefined) return [];
+  const [written] = endpoint.addresses;
+  if (written === undefined) return [];
+  const address = standardAddress(written) ?? written;
   const { ready = true, serving = ready, terminating = false } = endpoint.conditions ?? {};
   return [{ address, port, nodeName: endpoint.nodeName, hostname: endpoint.hostname, ready, serving, terminating }];
 }

@@ -1,8 +1,17 @@
 import { isIPv4 } from 'node:net';
-import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
+import { defineKind, type FieldError, fieldError, type KindDefinition, qualifiedNameErrors } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { addressWarnings } from '../../validation/address-warnings.ts';
 import { checkPublicAddress } from '../../validation/addresses.ts';
-import { checkIp, checkName, checkRequiredOneOf, checkText, type Errors, newErrors } from '../../validation/checks.ts';
+import {
+  checkIp,
+  checkName,
+  checkRequiredOneOf,
+  checkText,
+  type Errors,
+  newErrors,
+  pushInvalid,
+} from '../../validation/checks.ts';
 import { checkPortNumber, protocols } from '../../validation/ports.ts';
 import {
   type EndpointAddress,
@@ -19,6 +28,7 @@ export const Endpoints: KindDefinition<EndpointsType> = defineKind({
   group: '',
   version: 'v1',
   kind: 'Endpoints',
+  deprecated: { since: '1.33', replacement: 'discovery.k8s.io/v1 EndpointSlice' },
   names: { plural: 'endpoints', singular: 'endpoints', shortNames: ['ep'] },
   schema: EndpointsSchema,
   strategy: {
@@ -27,6 +37,12 @@ export const Endpoints: KindDefinition<EndpointsType> = defineKind({
       for (const subset of endpoints.subsets ?? []) for (const port of subset.ports ?? []) port.protocol ||= 'TCP';
     },
     validate: validateEndpoints,
+    warnings: ({ subsets = [] }) =>
+      subsets.flatMap((subset, i) =>
+        (['addresses', 'notReadyAddresses'] as const).flatMap((field) =>
+          (subset[field] ?? []).flatMap(({ ip }, j) => addressWarnings(ip, `subsets[${i}].${field}[${j}].ip`)),
+        ),
+      ),
   },
   columns: [nameColumn(), column('Endpoints', 'string', 'The first addresses.', endpointsText), ageColumn],
 });
@@ -62,6 +78,9 @@ function checkPort(port: EndpointPort, named: boolean, path: string, errors: Err
   checkName(port.name, 'dns1123Label', `${path}.name`, errors);
   checkPortNumber(port.port, `${path}.port`, errors);
   checkRequiredOneOf(port.protocol, protocols, `${path}.protocol`, errors);
+  const { appProtocol } = port;
+  if (appProtocol !== undefined)
+    pushInvalid(qualifiedNameErrors(appProtocol), appProtocol, `${path}.appProtocol`, errors);
 }
 
 /** Formats the first pairs of address and port and counts the others. The full product may be very large. */

@@ -1,6 +1,6 @@
 import { type Column, defineKind, type FieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
-import { checkNode, checkNodeUpdate } from './node/check-node.ts';
+import { checkNode, checkNodeUpdate, nodeWarnings } from './node/check-node.ts';
 import { nodeProxySubresource } from './node/proxy.ts';
 import { NodeSchema, type Node as NodeType } from './schema/index.ts';
 
@@ -43,6 +43,7 @@ export const Node: KindDefinition<NodeType> = defineKind({
     },
     validate: (node): FieldError[] => checkNode(node),
     validateUpdate: checkNodeUpdate,
+    warnings: nodeWarnings,
     validateStatusUpdate: (node): FieldError[] => checkNode(node),
   },
   subresources: [{ type: 'status', name: 'status' }, nodeProxySubresource],

@@ -17,9 +17,10 @@ import {
   pushInvalid,
   sameJson,
 } from '../../validation/checks.ts';
-import { compareAmounts, isNegativeAmount } from '../../validation/quantities.ts';
+import { compareAmounts, isNegativeAmount, isWholeQuantity } from '../../validation/quantities.ts';
 import {
   accessModesText,
+  betaClassAdvice,
   betaClassAnnotation,
   checkAccessModes,
   checkClassAndMode,
@@ -75,6 +76,7 @@ export const PersistentVolumeClaim: KindDefinition<PersistentVolumeClaimType> = 
     },
     validate: validateClaim,
     validateUpdate,
+    warnings: claimWarnings,
     validateStatusUpdate({ status }) {
       const errors = newErrors();
       for (const field of ['capacity', 'allocatedResources'] as const) {
@@ -129,6 +131,20 @@ function validateClaim({ spec }: PersistentVolumeClaimType): FieldError[] {
   }
   checkName(spec.volumeAttributesClassName, 'dns1123Subdomain', 'spec.volumeAttributesClassName', errors);
   return errors;
+}
+
+function claimWarnings({ metadata, spec }: PersistentVolumeClaimType): string[] {
+  const warnings: string[] = [];
+  if (metadata?.annotations?.[betaClassAnnotation] !== undefined) {
+    warnings.push(`metadata.annotations[${betaClassAnnotation}]: ${betaClassAdvice}`);
+  }
+  for (const field of ['requests', 'limits'] as const) {
+    const amount = spec.resources?.[field]?.['storage'];
+    if (amount === undefined || isWholeQuantity(amount)) continue;
+    const detail = `fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`;
+    warnings.push(`spec.resources.${field}[storage]: ${detail}`);
+  }
+  return warnings;
 }
 
 function isSameSource(a: TypedObjectReference, b: TypedObjectReference): boolean {

@@ -1,7 +1,14 @@
 import { type Column, defineKind, type FieldError, fieldError, formatTime, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
 import { newErrors, sameJson } from '../../validation/checks.ts';
-import { accessModesText, storageClassOf } from '../../validation/volumes.ts';
+import { expressionWarnings } from '../../validation/deprecated-labels.ts';
+import {
+  accessModesText,
+  betaClassAdvice,
+  betaClassAnnotation,
+  mountOptionsAnnotation,
+  storageClassOf,
+} from '../../validation/volumes.ts';
 import { checkVolumeSpec, sourceOfVolume } from './persistent-volume/check-volume-spec.ts';
 import { PersistentVolumeSchema, type PersistentVolume as PersistentVolumeType } from './schema/index.ts';
 
@@ -60,11 +67,42 @@ export const PersistentVolume: KindDefinition<PersistentVolumeType> = defineKind
       return errors;
     },
     validateUpdate,
+    warnings: volumeWarnings,
   },
   subresources: [{ type: 'status', name: 'status' }],
   columns,
 });
 export type PersistentVolume = PersistentVolumeType;
+
+/** Source fields of removed volume plugins, and when these were removed. */
+const removedSources = [
+  ['cephfs', 'deprecated in v1.28, non-functional in v1.31+'],
+  ['photonPersistentDisk', 'deprecated in v1.11, non-functional in v1.16+'],
+  ['scaleIO', 'deprecated in v1.16, non-functional in v1.22+'],
+  ['storageos', 'deprecated in v1.22, non-functional in v1.25+', 'storageOS'],
+  ['glusterfs', 'deprecated in v1.25, non-functional in v1.26+'],
+  ['rbd', 'deprecated in v1.28, non-functional in v1.31+'],
+] as const;
+
+function volumeWarnings({ metadata, spec }: PersistentVolumeType): string[] {
+  const warnings: string[] = [];
+  for (const [key, text] of [
+    [betaClassAnnotation, betaClassAdvice],
+    [mountOptionsAnnotation, 'deprecated since v1.31; use "mountOptions" attribute instead'],
+  ] as const) {
+    if (metadata?.annotations?.[key] !== undefined) warnings.push(`metadata.annotations[${key}]: ${text}`);
+  }
+  if (spec.persistentVolumeReclaimPolicy === 'Recycle') {
+    const advice = 'Instead, the recommended approach is to use dynamic provisioning.';
+    warnings.push(`spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. ${advice}`);
+  }
+  spec.nodeAffinity?.required?.nodeSelectorTerms.forEach(({ matchExpressions }, i) => {
+    const path = `spec.nodeAffinity.required.nodeSelectorTerms[${i}]`;
+    warnings.push(...expressionWarnings(matchExpressions, path));
+  });
+  for (const [field, text, name = field] of removedSources) if (spec[field]) warnings.push(`spec.${name}: ${text}`);
+  return warnings;
+}
 
 function validateUpdate({ spec }: PersistentVolumeType, { spec: old }: PersistentVolumeType): FieldError[] {
   const errors = newErrors();

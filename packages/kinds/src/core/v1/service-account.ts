@@ -11,8 +11,14 @@ export const ServiceAccount: KindDefinition<ServiceAccountType> = defineKind({
   schema: ServiceAccountSchema,
   strategy: {
     deleteReturnsObject: true,
-    prepareForCreate: keepNamesOnly,
-    prepareForUpdate: keepNamesOnly,
+    prepareForCreate(account, { warn }) {
+      keepNamesOnly(account);
+      warnOfMountableSecrets(account, undefined, warn);
+    },
+    prepareForUpdate(account, old, { warn }) {
+      keepNamesOnly(account);
+      warnOfMountableSecrets(account, old, warn);
+    },
     export: dropTokens,
   },
   columns: [
@@ -22,6 +28,20 @@ export const ServiceAccount: KindDefinition<ServiceAccountType> = defineKind({
   ],
 });
 export type ServiceAccount = ServiceAccountType;
+
+const mountableSecrets = 'kubernetes.io/enforce-mountable-secrets';
+
+/** Warns when a write adds the annotation. */
+function warnOfMountableSecrets(
+  { metadata }: ServiceAccountType,
+  old: ServiceAccountType | undefined,
+  warn: (text: string) => void,
+): void {
+  if (metadata?.annotations?.[mountableSecrets] === undefined) return;
+  if (old?.metadata?.annotations?.[mountableSecrets] !== undefined) return;
+  const advice = 'prefer separate namespaces to isolate access to mounted secrets';
+  warn(`metadata.annotations[${mountableSecrets}]: deprecated in v1.32+; ${advice}`);
+}
 
 /** Removes all fields but the name from references to secrets. */
 function keepNamesOnly(account: ServiceAccountType): void {

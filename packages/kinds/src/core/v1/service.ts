@@ -1,10 +1,12 @@
 import { type Column, defineKind, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, labelsText, nameColumn, wide } from '../../columns/columns.ts';
 import { addressesText } from '../../columns/load-balancer.ts';
+import { warnOfBalancerAddresses } from '../../validation/address-warnings.ts';
 import { ServiceSchema, type Service as ServiceType } from './schema/index.ts';
 import { defaultService } from './service/default-service.ts';
 import { serviceProxySubresource } from './service/proxy.ts';
 import { completeAddresses, dropForeign, keepAllocated } from './service/service-update.ts';
+import { serviceWarnings } from './service/service-warnings.ts';
 import { validateService, validateServiceStatus, validateServiceUpdate } from './service/validate-service.ts';
 
 const columns: readonly Column<ServiceType>[] = [
@@ -44,9 +46,13 @@ export const Service: KindDefinition<ServiceType> = defineKind({
       completeAddresses(service.spec, old.spec);
       dropForeign(service, old);
     },
+    prepareForStatusUpdate({ status }, _old, { warn }) {
+      warnOfBalancerAddresses(status?.loadBalancer, warn);
+    },
     validate: validateService,
     validateUpdate: validateServiceUpdate,
     validateStatusUpdate: validateServiceStatus,
+    warnings: serviceWarnings,
     export: exportService,
   },
   subresources: [{ type: 'status', name: 'status' }, serviceProxySubresource],

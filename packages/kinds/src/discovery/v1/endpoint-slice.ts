@@ -11,6 +11,7 @@ import {
   qualifiedNameErrors,
 } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { addressWarnings } from '../../validation/address-warnings.ts';
 import { checkCanonicalIp, checkPublicAddress } from '../../validation/addresses.ts';
 import {
   checkIp,
@@ -22,6 +23,7 @@ import {
   pushInvalid,
   sameJson,
 } from '../../validation/checks.ts';
+import { standardAddress } from '../../validation/parse-address.ts';
 import { protocols } from '../../validation/ports.ts';
 import {
   type Endpoint,
@@ -79,7 +81,12 @@ export const EndpointSlice: KindDefinition<EndpointSliceType> = defineKind({
       checkUnchanged(slice.addressType, old.addressType, 'addressType', errors);
       return errors;
     },
-    warnings: ({ addressType }) => (addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
+    warnings: ({ addressType, endpoints }) =>
+      addressType === 'FQDN'
+        ? ['spec.addressType: FQDN endpoints are deprecated']
+        : endpoints.flatMap(({ addresses }, i) =>
+            addresses.flatMap((address, j) => addressWarnings(address, `endpoints[${i}].addresses[${j}]`)),
+          ),
   },
   columns,
 });
@@ -138,7 +145,8 @@ function checkAddress(address: string, type: string, list: string, path: string,
   switch (type) {
     case 'IPv4':
       if (!checkIp(address, path, errors)) return;
-      if (!isIPv4(address)) errors.push(fieldError.invalid(list, address, 'must be an IPv4 address'));
+      if (!isIPv4(standardAddress(address) ?? ''))
+        errors.push(fieldError.invalid(list, address, 'must be an IPv4 address'));
       checkPublicAddress(address, path, errors);
       return;
     case 'IPv6':

@@ -1,10 +1,13 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { checkIngressSpec, checkIngressStatus, checkResourceBackend } from '../../ingress/check-ingress.ts';
 import { ingressColumns } from '../../ingress/ingress-columns.ts';
+import { warnOfBalancerAddresses } from '../../validation/address-warnings.ts';
 import { checkRequiredName, checkText, type Errors, newErrors } from '../../validation/checks.ts';
 import { checkPortNumber, checkPortNumberOrName } from '../../validation/ports.ts';
 import { ingressConversion } from './ingress-conversion.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
+
+const classAnnotation = 'kubernetes.io/ingress.class';
 
 /** Routes external HTTP requests to services by host and path. Stored as extensions/v1beta1. */
 export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
@@ -17,6 +20,14 @@ export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
   strategy: {
     generation: 'spec',
     default: dropEmptyPorts,
+    prepareForCreate({ metadata, spec }, { warn }) {
+      const isAnnotated = metadata?.annotations?.[classAnnotation] !== undefined;
+      if (!isAnnotated || spec.ingressClassName !== undefined) return;
+      warn(`annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`);
+    },
+    prepareForStatusUpdate({ status }, _old, { warn }) {
+      warnOfBalancerAddresses(status?.loadBalancer, warn);
+    },
     validate: validateIngress,
     validateStatusUpdate({ status }) {
       const errors = newErrors();

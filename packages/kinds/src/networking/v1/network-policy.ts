@@ -1,6 +1,6 @@
-import { BlockList, isIPv4 } from 'node:net';
 import { defineKind, type FieldError, fieldError, type KindDefinition, portNameErrors } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { cidrWarnings } from '../../validation/address-warnings.ts';
 import {
   checkCidr,
   checkLabelSelector,
@@ -9,6 +9,7 @@ import {
   type Errors,
   newErrors,
 } from '../../validation/checks.ts';
+import { isStrictSubset } from '../../validation/parse-address.ts';
 import { checkPortNumber } from '../../validation/ports.ts';
 import { selectorText } from '../../workload/workload-columns.ts';
 import {
@@ -35,6 +36,10 @@ export const NetworkPolicy: KindDefinition<NetworkPolicyType> = defineKind({
       if (!spec.policyTypes?.length) spec.policyTypes = spec.egress?.length ? ['Ingress', 'Egress'] : ['Ingress'];
     },
     validate: validatePolicy,
+    warnings: ({ spec }) => [
+      ...(spec.ingress ?? []).flatMap(({ from }, i) => blockWarnings(from, `spec.ingress[${i}].from`)),
+      ...(spec.egress ?? []).flatMap(({ to }, i) => blockWarnings(to, `spec.egress[${i}].to`)),
+    ],
   },
   columns: [
     nameColumn(),
@@ -45,6 +50,18 @@ export const NetworkPolicy: KindDefinition<NetworkPolicyType> = defineKind({
   ],
 });
 export type NetworkPolicy = NetworkPolicyType;
+
+function blockWarnings(peers: readonly NetworkPolicyPeer[] = [], path: string): string[] {
+  return peers.flatMap(({ ipBlock }, i) => {
+    if (!ipBlock) return [];
+    const at = `${path}[${i}].ipBlock`;
+    const { cidr, except = [] } = ipBlock;
+    return [
+      ...cidrWarnings(cidr, `${at}.cidr`),
+      ...except.flatMap((one, j) => cidrWarnings(one, `${at}.except[${j}]`)),
+    ];
+  });
+}
 
 function validatePolicy({ spec }: NetworkPolicyType): FieldError[] {
   const errors = newErrors();
@@ -108,24 +125,12 @@ function checkPeers(peers: readonly NetworkPolicyPeer[] | undefined, path: strin
 
 function checkBlock({ cidr, except = [] }: IPBlock, path: string, errors: Errors): void {
   if (!checkText(cidr, `${path}.cidr`, errors)) return;
-  const before = errors.length;
-  checkCidr(cidr, `${path}.cidr`, errors);
-  if (errors.length > before) return;
-  const [address = '', bits] = cidr.split('/');
-  const range = new BlockList();
-  range.addSubnet(address, Number(bits), familyOf(address));
+  const range = checkCidr(cidr, `${path}.cidr`, errors);
+  if (!range) return;
   except.forEach((one, i) => {
     const at = `${path}.except[${i}]`;
-    const known = errors.length;
-    checkCidr(one, at, errors);
-    if (errors.length > known) return;
-    const [inner = '', innerBits] = one.split('/');
-    const isInside = familyOf(inner) === familyOf(address) && range.check(inner, familyOf(inner));
-    if (isInside && Number(innerBits) > Number(bits)) return;
+    const inner = checkCidr(one, at, errors);
+    if (!inner || isStrictSubset(inner, range)) return;
     errors.push(fieldError.invalid(at, one, 'must be a strict subset of `cidr`'));
   });
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv4(address) ? 'ipv4' : 'ipv6';
 }

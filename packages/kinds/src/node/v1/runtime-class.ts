@@ -3,6 +3,7 @@ import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { checkResources } from '../../core/v1/pod/check-containers.ts';
 import { checkTolerations } from '../../core/v1/pod/check-scheduling.ts';
 import { checkLabels, checkUnchanged, newErrors, pushInvalid } from '../../validation/checks.ts';
+import { labelWarnings } from '../../validation/deprecated-labels.ts';
 import { RuntimeClassSchema, type RuntimeClass as RuntimeClassType } from './schema.ts';
 
 /** Names a way to run containers; a pod chooses it with `runtimeClassName`. */
@@ -18,6 +19,8 @@ export const RuntimeClass: KindDefinition<RuntimeClassType> = defineKind({
     allowCreateOnUpdate: true,
     allowUnconditionalUpdate: false,
     validate: validateClass,
+    warnings: ({ scheduling }) =>
+      Object.keys(scheduling?.nodeSelector ?? {}).flatMap((key) => labelWarnings(key, 'scheduling.nodeSelector')),
     validateUpdate(object, old) {
       const errors = newErrors();
       checkUnchanged(object.handler, old.handler, 'handler', errors);

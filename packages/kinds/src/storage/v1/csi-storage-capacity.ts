@@ -1,6 +1,7 @@
 import { defineKind, dns1123SubdomainErrors, fieldError, type KindDefinition } from '@keelson/core';
 import { column, nameColumn } from '../../columns/columns.ts';
 import { checkLabelSelector, checkUnchanged, newErrors, pushInvalid } from '../../validation/checks.ts';
+import { expressionWarnings, labelWarnings } from '../../validation/deprecated-labels.ts';
 import { isNegativeAmount } from '../../validation/quantities.ts';
 import { CSIStorageCapacitySchema, type CSIStorageCapacity as CSIStorageCapacityType } from './schema.ts';
 
@@ -23,6 +24,12 @@ export const CSIStorageCapacity: KindDefinition<CSIStorageCapacityType> = define
       }
       return errors;
     },
+    warnings: ({ nodeTopology }) => [
+      ...expressionWarnings(nodeTopology?.matchExpressions, 'nodeTopology'),
+      ...Object.keys(nodeTopology?.matchLabels ?? {}).flatMap((key) =>
+        labelWarnings(key, `nodeTopology.matchLabels.${key}`),
+      ),
+    ],
     validateUpdate(object, old) {
       const errors = newErrors();
       checkUnchanged(object.nodeTopology, old.nodeTopology, 'nodeTopology', errors);

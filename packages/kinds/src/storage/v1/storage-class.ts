@@ -18,6 +18,7 @@ import {
   pushInvalid,
   sameJson,
 } from '../../validation/checks.ts';
+import { labelWarnings } from '../../validation/deprecated-labels.ts';
 import { StorageClassSchema, type StorageClass as StorageClassType } from './schema.ts';
 
 const maxParameters = 512;
@@ -71,6 +72,12 @@ export const StorageClass: KindDefinition<StorageClassType> = defineKind({
       object.volumeBindingMode ??= 'Immediate';
     },
     validate: validateClass,
+    warnings: ({ allowedTopologies = [] }) =>
+      allowedTopologies.flatMap(({ matchLabelExpressions = [] }, i) =>
+        matchLabelExpressions.flatMap(({ key }, j) =>
+          labelWarnings(key, `allowedTopologies[${i}].matchLabelExpressions[${j}].key`),
+        ),
+      ),
     validateUpdate(object, old) {
       const errors = newErrors();
       if (!sameJson(object.parameters ?? {}, old.parameters ?? {})) {

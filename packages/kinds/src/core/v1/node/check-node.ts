@@ -1,4 +1,5 @@
 import { type FieldError, fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
+import { cidrWarnings } from '../../../validation/address-warnings.ts';
 import {
   checkCidr,
   checkRequiredOneOf,
@@ -69,4 +70,13 @@ export function checkNodeUpdate(node: Node, old: Node): FieldError[] {
     );
   }
   return errors;
+}
+
+/** Warnings about removed fields and unusual forms of pod CIDRs. */
+export function nodeWarnings({ spec }: Node): string[] {
+  return [
+    ...(spec?.configSource ? ['spec.configSource: the feature is removed'] : []),
+    ...(spec?.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
+    ...(spec?.podCIDRs ?? []).flatMap((range, i) => cidrWarnings(range, `spec.podCIDRs[${i}]`)),
+  ];
 }

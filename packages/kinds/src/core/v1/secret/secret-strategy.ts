@@ -1,6 +1,7 @@
 import { type Strategy, statusErrors } from '@keelson/core';
 import { checkImmutableData, checkUnchanged, newErrors } from '../../../validation/checks.ts';
 import type { Secret } from '../schema/index.ts';
+import { tlsWarnings } from './tls-warnings.ts';
 import { tokenSecretType, validateSecret } from './validate-secret.ts';
 
 /** Strategy of secrets: `stringData` is write-only, the type is immutable. */
@@ -10,6 +11,7 @@ export const secretStrategy: Strategy<Secret> = {
     mergeStringData(secret);
   },
   validate: validateSecret,
+  warnings: tlsWarnings,
   validateUpdate(secret, old) {
     const errors = newErrors();
     checkUnchanged(secret.type, old.type, 'type', errors);

@@ -23,8 +23,8 @@ const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const trafficPolicies = ['Cluster', 'Local'];
 const ipModes = ['Proxy', 'VIP'];
 const only = "may only be used when `type` is 'LoadBalancer'";
-const topologyHints = 'service.kubernetes.io/topology-aware-hints';
-const topologyMode = 'service.kubernetes.io/topology-mode';
+export const topologyHints = 'service.kubernetes.io/topology-aware-hints';
+export const topologyMode = 'service.kubernetes.io/topology-mode';
 const sourceRanges = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 const maxStickySeconds = 86400;
 
