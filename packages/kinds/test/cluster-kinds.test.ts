@@ -132,6 +132,7 @@ table(PriorityClass, [
 test('the value and the policy of a PriorityClass cannot be changed; system classes cannot be deleted', (t) => {
   const { object } = create(PriorityClass, { metadata: { name: 'x' }, value: 5 });
   t.is(object.preemptionPolicy, 'PreemptLowerPriority');
+  t.is(PriorityClass.columns.find(({ name }) => name === 'PreemptionPolicy')?.priority, 0);
   t.is(object.metadata?.generation, 1);
   const change = (fields: object) => update(PriorityClass, object, (one) => Object.assign(one, fields)).messages;
   t.deepEqual(change({ value: 6, preemptionPolicy: 'Never' }), [

@@ -154,6 +154,12 @@ const bad: readonly (readonly [title: string, spec: Record<string, unknown>, cau
   ],
   ['a relative path', rule({ path: 'a', pathType: 'Prefix', backend: { service } }), [`${at}.path Invalid`]],
   ['a path with dots', rule({ path: '/a/../b', pathType: 'Exact', backend: { service } }), [`${at}.path Invalid`]],
+  ['an empty path type', rule({ path: '/', pathType: '', backend: { service } }), [`${at}.pathType NotSupported`]],
+  [
+    'a resource backend whose names cannot be in a path',
+    { defaultBackend: { resource: { apiGroup: 'A', kind: 'a/b', name: '..' } } },
+    ['apiGroup', 'kind', 'name'].map((field) => `spec.defaultBackend.resource.${field} Invalid`),
+  ],
   ['no backend at all', rule({ path: '/', pathType: 'Exact', backend: {} }), [`${at}.backend Invalid`]],
   [
     'two backends',
@@ -185,3 +191,17 @@ const bad: readonly (readonly [title: string, spec: Record<string, unknown>, cau
 ];
 for (const [title, wanted, causes] of bad)
   test(`${title} is rejected`, (t) => t.deepEqual(create(Ingress, ingress(wanted)).causes, causes));
+
+test('the class annotation of a new ingress equals its class, and a wildcard is the first label of a host', (t) => {
+  const made = create(Ingress, {
+    metadata: { name: 'x', annotations: { 'kubernetes.io/ingress.class': 'a' } },
+    spec: { ingressClassName: 'b', rules: [{ host: 'a.*.b' }, { host: '*.a.example' }] },
+  });
+  const pattern = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+  t.deepEqual(made.messages, [
+    'spec.rules[0].host: Invalid value: "a.*.b": a wildcard DNS-1123 subdomain must start with \'*.\', followed by a ' +
+      "valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an " +
+      `alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.${pattern}(\\.${pattern})*')`,
+    'annotations.kubernetes.io/ingress.class: Invalid value: "a": must match `ingressClassName` when both are specified',
+  ]);
+});

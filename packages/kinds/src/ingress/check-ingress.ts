@@ -1,8 +1,8 @@
-import { isIP } from 'node:net';
-import { fieldError } from '@keelson/core';
+import { dns1123SubdomainErrors, fieldError, pathSegmentErrors } from '@keelson/core';
 import { checkBalancerHostname } from '../validation/addresses.ts';
 import type { Errors } from '../validation/checks.ts';
-import { checkIp, checkName, checkOneOf, checkText } from '../validation/checks.ts';
+import { checkIp, checkName, checkOneOf, checkText, pushInvalid } from '../validation/checks.ts';
+import { standardAddress } from '../validation/parse-address.ts';
 
 /** The rules of an ingress. Only the type of backends depends on the API version. */
 interface RuleShape<B> {
@@ -25,6 +25,7 @@ interface StatusShape {
 type BackendCheck<B> = (backend: B, path: string, errors: Errors) => void;
 
 /** Invalid sequences in paths, because proxies interpret them differently. */
+export const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix'];
 const ambiguous = ['//', '/./', '/../', '%2f', '%2F'];
 const ambiguousEnds = ['/..', '/.'];
 
@@ -44,9 +45,9 @@ export function checkIngressSpec<B>(spec: SpecShape<B>, checkBackend: BackendChe
 
 function checkRule<B>(rule: RuleShape<B>, path: string, checkBackend: BackendCheck<B>, errors: Errors): void {
   if (rule.host) {
-    if (isIP(rule.host))
+    if (standardAddress(rule.host) !== undefined)
       errors.push(fieldError.invalid(`${path}.host`, rule.host, 'must be a DNS name, not an IP address'));
-    else checkHostName(rule.host, `${path}.host`, errors);
+    checkHostName(rule.host, `${path}.host`, errors);
   }
   if (!rule.http) return;
   if (!rule.http.paths?.length) errors.push(fieldError.required(`${path}.http.paths`));
@@ -57,15 +58,26 @@ function checkRule<B>(rule: RuleShape<B>, path: string, checkBackend: BackendChe
   });
 }
 
+const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const wildcardSource = `\\*\\.${label}(\\.${label})*`;
+const wildcard = new RegExp(`^${wildcardSource}$`);
+const wildcardText =
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower " +
+  "case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used " +
+  `for validation is '${wildcardSource}')`;
+
 /** A DNS name, the first label of which may be `*`. */
 function checkHostName(host: string, path: string, errors: Errors): void {
-  const name = host.startsWith('*.') ? host.slice(2) : host;
-  if (name === '') errors.push(fieldError.invalid(path, host, 'must be a DNS name, optionally with a leading `*.`'));
-  else checkName(name, 'dns1123Subdomain', path, errors);
+  if (!host.includes('*')) {
+    pushInvalid(dns1123SubdomainErrors(host), host, path, errors);
+    return;
+  }
+  if (Buffer.byteLength(host) > 253) errors.push(fieldError.invalid(path, host, 'must be no more than 253 characters'));
+  else if (!wildcard.test(host)) errors.push(fieldError.invalid(path, host, wildcardText));
 }
 
 function checkPath(entry: PathShape<unknown>, path: string, errors: Errors): void {
-  checkOneOf(entry.pathType, ['Exact', 'ImplementationSpecific', 'Prefix'], `${path}.pathType`, errors);
+  checkOneOf(entry.pathType, pathTypes, `${path}.pathType`, errors);
   const value = entry.path ?? '';
   const exact = entry.pathType === 'Exact' || entry.pathType === 'Prefix';
   if ((value !== '' || exact) && !value.startsWith('/')) {
@@ -84,12 +96,18 @@ function checkPath(entry: PathShape<unknown>, path: string, errors: Errors): voi
 
 /** Validates a backend that is a reference to an object instead of a service. */
 export function checkResourceBackend(
-  resource: { readonly kind: string; readonly name: string },
+  resource: { readonly apiGroup?: string; readonly kind: string; readonly name: string },
   path: string,
   errors: Errors,
 ): void {
-  checkText(resource.kind, `${path}.resource.kind`, errors);
-  checkText(resource.name, `${path}.resource.name`, errors);
+  const { apiGroup } = resource;
+  if (apiGroup !== undefined)
+    pushInvalid(dns1123SubdomainErrors(apiGroup), apiGroup, `${path}.resource.apiGroup`, errors);
+  for (const field of ['kind', 'name'] as const) {
+    const at = `${path}.resource.${field}`;
+    if (checkText(resource[field], at, errors))
+      pushInvalid(pathSegmentErrors(resource[field]), resource[field], at, errors);
+  }
 }
 
 /** Validates the addresses of the load balancer. */

@@ -1,8 +1,8 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
-import { checkIngressSpec, checkIngressStatus, checkResourceBackend } from '../../ingress/check-ingress.ts';
+import { checkIngressSpec, checkIngressStatus, checkResourceBackend, pathTypes } from '../../ingress/check-ingress.ts';
 import { ingressColumns } from '../../ingress/ingress-columns.ts';
 import { warnOfBalancerAddresses } from '../../validation/address-warnings.ts';
-import { checkRequiredName, checkText, type Errors, newErrors } from '../../validation/checks.ts';
+import { checkRequiredName, type Errors, newErrors } from '../../validation/checks.ts';
 import { checkPortNumber, checkPortNumberOrName } from '../../validation/ports.ts';
 import { ingressConversion } from './ingress-conversion.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
@@ -29,6 +29,12 @@ export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
       warnOfBalancerAddresses(status?.loadBalancer, warn);
     },
     validate: validateIngress,
+    validateCreate({ metadata, spec }) {
+      const value = metadata?.annotations?.[classAnnotation];
+      if (value === undefined || spec.ingressClassName === undefined || value === spec.ingressClassName) return [];
+      const detail = 'must match `ingressClassName` when both are specified';
+      return [fieldError.invalid(`annotations.${classAnnotation}`, value, detail)];
+    },
     validateStatusUpdate({ status }) {
       const errors = newErrors();
       checkIngressStatus(status, errors);
@@ -56,12 +62,14 @@ function dropEmptyPorts(ingress: IngressType): void {
 function validateIngress({ spec }: IngressType): FieldError[] {
   const errors = newErrors();
   if (!spec.defaultBackend && !spec.rules?.length) {
-    errors.push(fieldError.invalid('spec', spec, 'either `defaultBackend` or `rules` must be specified'));
+    const detail = 'either `defaultBackend` or `rules` must be specified';
+    errors.push(fieldError.invalid('spec', spec.rules ?? null, detail));
   }
   if (spec.defaultBackend) checkBackend(spec.defaultBackend, 'spec.defaultBackend', errors);
   spec.rules?.forEach(({ http }, i) => {
     http?.paths.forEach(({ pathType }, j) => {
-      checkText(pathType, `spec.rules[${i}].http.paths[${j}].pathType`, errors);
+      if (pathType) return;
+      errors.push(fieldError.notSupported(`spec.rules[${i}].http.paths[${j}].pathType`, pathType, pathTypes));
     });
   });
   checkIngressSpec(spec, checkBackend, errors);

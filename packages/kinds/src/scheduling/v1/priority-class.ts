@@ -1,5 +1,5 @@
 import { type Column, defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
-import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
+import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { checkRequiredOneOf, checkUnchanged, newErrors } from '../../validation/checks.ts';
 import { PriorityClassSchema, type PriorityClass as PriorityClassType } from './schema.ts';
 
@@ -30,7 +30,7 @@ const columns: readonly Column<PriorityClassType>[] = [
     ({ globalDefault }) => globalDefault ?? false,
   ),
   ageColumn,
-  wide('PreemptionPolicy', 'string', 'Whether its pods displace others.', (object) => object.preemptionPolicy ?? ''),
+  column('PreemptionPolicy', 'string', 'Whether its pods displace others.', (object) => object.preemptionPolicy ?? ''),
 ];
 
 /** Assigns a priority to pods by name. */

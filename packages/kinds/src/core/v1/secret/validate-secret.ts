@@ -39,7 +39,7 @@ function checkType(secret: Secret, errors: Errors): void {
       if (!has('username') && !has('password')) need('username', 'password');
       break;
     case 'kubernetes.io/ssh-auth':
-      need('ssh-privatekey');
+      if (!secret.data?.['ssh-privatekey']) errors.push(fieldError.required('data[ssh-privatekey]'));
       break;
     case 'kubernetes.io/tls':
       need('tls.crt', 'tls.key');
@@ -54,15 +54,18 @@ function checkDockerConfig(secret: Secret, key: string, errors: Errors): void {
     return;
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
-  if (!isJson(text))
-    errors.push(fieldError.invalid(`data[${key}]`, '<secret contents redacted>', 'must be valid JSON'));
+  const problem = objectProblem(text);
+  if (problem !== undefined) errors.push(fieldError.invalid(`data[${key}]`, '<secret contents redacted>', problem));
 }
 
-function isJson(text: string): boolean {
+/** Why a text is no JSON object, as far as possible in the words of the JSON library of Go; null is an object there. */
+function objectProblem(text: string): string | undefined {
   try {
-    JSON.parse(text);
-    return true;
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && !Array.isArray(value)) return undefined;
+    const kind = typeof value === 'boolean' ? 'bool' : Array.isArray(value) ? 'array' : typeof value;
+    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
   } catch {
-    return false;
+    return text.trim() === '' ? 'unexpected end of JSON input' : 'must be valid JSON';
   }
 }
