@@ -84,6 +84,16 @@ table(Secret, [
     { type: 'kubernetes.io/basic-auth' },
     ['data[username] Required', 'data[password] Required'],
   ],
+  [
+    'an empty SSH key',
+    { type: 'kubernetes.io/ssh-auth', data: { 'ssh-privatekey': '' } },
+    ['data[ssh-privatekey] Required'],
+  ],
+  [
+    'a docker config that is no object',
+    { type: 'kubernetes.io/dockercfg', stringData: { '.dockercfg': '[]' } },
+    ['data[.dockercfg] Invalid'],
+  ],
   ['no SSH key', { type: 'kubernetes.io/ssh-auth' }, ['data[ssh-privatekey] Required']],
   ['half of TLS', { type: 'kubernetes.io/tls', stringData: { 'tls.crt': 'x' } }, ['data[tls.key] Required']],
   ['a type of its own', { type: 'example.com/mine' }, []],
@@ -257,17 +267,28 @@ table(Node, [
         ],
       },
     },
-    ['spec.taints[1] Duplicate'],
+    ['metadata.taints[1] Duplicate'],
   ],
-  ['an unknown effect', { spec: { taints: [{ key: 'a', effect: 'Evict' }] } }, ['spec.taints[0].effect NotSupported']],
+  [
+    'an unknown effect',
+    { spec: { taints: [{ key: 'a', effect: 'Evict' }] } },
+    ['metadata.taints[0].effect NotSupported'],
+  ],
+  ['two ranges of one family', { spec: { podCIDRs: ['10.0.0.0/8', '11.0.0.0/8'] } }, ['spec.podCIDRs Invalid']],
+  ['a range of each family', { spec: { podCIDRs: ['10.0.0.0/8', 'fd00::/8'] } }, []],
+  [
+    'half a device',
+    { status: { capacity: { 'a.example/gpu': '500m' }, allocatable: { cpu: '500m' } } },
+    ['status.capacity.a.example/gpu Invalid'],
+  ],
   ['a bad range', { spec: { podCIDR: '10.0.0.0' } }, ['spec.podCIDRs[0] Invalid']],
   [
     'a negative amount',
     { status: { capacity: { cpu: '-1' } } },
-    ['status.capacity[cpu] Invalid', 'status.allocatable[cpu] Invalid'],
+    ['status.capacity.cpu Invalid', 'status.allocatable.cpu Invalid'],
   ],
   [
-    'an address twice',
+    'an address twice, which only an update rejects',
     {
       status: {
         addresses: [
@@ -276,7 +297,7 @@ table(Node, [
         ],
       },
     },
-    ['status.addresses[1] Duplicate'],
+    [],
   ],
 ]);
 
@@ -298,6 +319,17 @@ test('a node is created with its status; its allocatable resources are its capac
     it.spec = { podCIDR: '10.0.1.0/24' };
   });
   t.deepEqual(moved.causes, ['spec.podCIDRs Forbidden']);
+});
+
+test('addresses and the external id of a node are checked when it is changed, and podCIDR is the first range', (t) => {
+  const address = { type: 'InternalIP', address: '192.0.2.1' };
+  const spec = { externalID: 'a', podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.1.0/24'] };
+  const { object, causes } = create(Node, { metadata: { name: 'n' }, spec, status: { addresses: [address, address] } });
+  t.deepEqual([causes, object.spec?.podCIDRs], [[], ['10.0.0.0/24']]);
+  const moved = update(Node, object, (node) => {
+    node.spec = { ...node.spec, externalID: 'b' };
+  });
+  t.deepEqual(moved.causes, ['status.addresses[1] Duplicate', 'spec.externalID Forbidden']);
 });
 
 test('the table row of a node', (t) => {

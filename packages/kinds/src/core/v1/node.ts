@@ -1,6 +1,6 @@
 import { type Column, defineKind, type FieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
-import { checkNode, checkNodeUpdate, nodeWarnings } from './node/check-node.ts';
+import { checkNode, checkNodeStatus, checkNodeUpdate, nodeWarnings } from './node/check-node.ts';
 import { nodeProxySubresource } from './node/proxy.ts';
 import { NodeSchema, type Node as NodeType } from './schema/index.ts';
 
@@ -44,7 +44,7 @@ export const Node: KindDefinition<NodeType> = defineKind({
     validate: (node): FieldError[] => checkNode(node),
     validateUpdate: checkNodeUpdate,
     warnings: nodeWarnings,
-    validateStatusUpdate: (node): FieldError[] => checkNode(node),
+    validateStatusUpdate: (node): FieldError[] => checkNodeStatus(node),
   },
   subresources: [{ type: 'status', name: 'status' }, nodeProxySubresource],
   selectableFields: [['spec.unschedulable', (node) => String(node.spec?.unschedulable ?? false)]],
@@ -57,7 +57,8 @@ function defaultNode(node: NodeType): void {
   if (status?.capacity && Object.keys(status.allocatable ?? {}).length === 0)
     status.allocatable = { ...status.capacity };
   if (!spec) return;
-  if (spec.podCIDR && !spec.podCIDRs?.length) spec.podCIDRs = [spec.podCIDR];
+  // The older field wins when a client changed only it.
+  if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR];
   const [first] = spec.podCIDRs ?? [];
   if (first && !spec.podCIDR) spec.podCIDR = first;
 }
