@@ -1,44 +1,32 @@
 // One file: the roles and bindings that every server creates, which refer to each other by name.
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '@keelson/kinds';
+import { controllerRules, events, named, rbacGroup, read, rule, signers } from './controller-roles.ts';
 
 // The roles and bindings that Kubernetes 1.34 creates (plugin/pkg/auth/authorizer/rbac/bootstrappolicy), without those
-// of components that do not exist here. Additions: paths may also be requested by HEAD, which load balancers use;
-// discovery includes the documents of old clients; bootstrap credentials may request the certificate of a node; nodes
-// may read the endpoints of services.
+// of Heapster and of controllers whose kinds are not served. Additions: paths may also be requested by HEAD, which load
+// balancers use; discovery includes the documents of old clients; bootstrap credentials may request the certificate of
+// a node; nodes may read the endpoints of services.
 
-const group = 'rbac.authorization.k8s.io';
-const apiVersion = 'rbac.authorization.k8s.io/v1';
+const apiVersion = `${rbacGroup}/v1`;
 
 /** Annotation that disables the reconciliation of a role or binding when its value is `false`. */
 export const autoupdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
 
 const write = ['create', 'update', 'patch', 'delete', 'deletecollection'];
-const read = ['get', 'list', 'watch'];
 const readWrite = [...read, ...write];
+const readUpdate = [...read, 'update'];
+const readChange = [...readUpdate, 'patch'];
 
-const rule = (verbs: readonly string[], apiGroup: string | readonly string[], ...resources: string[]): PolicyRule => ({
-  verbs: [...verbs],
-  apiGroups: typeof apiGroup === 'string' ? [apiGroup] : [...apiGroup],
-  resources,
+const paths = (...nonResourceURLs: string[]): PolicyRule => ({
+  verbs: ['get', 'head'],
+  nonResourceURLs: nonResourceURLs.sort(),
 });
-const named = (names: readonly string[], restricted: PolicyRule): PolicyRule => ({
-  ...restricted,
-  resourceNames: [...names],
-});
-const paths = (...nonResourceURLs: string[]): PolicyRule => ({ verbs: ['get', 'head'], nonResourceURLs });
 
-const events = rule(['create', 'update', 'patch'], ['', 'events.k8s.io'], 'events');
 const reviews = [
   rule(['create'], 'authentication.k8s.io', 'tokenreviews'),
   rule(['create'], 'authorization.k8s.io', 'subjectaccessreviews'),
 ];
 const health = ['/livez', '/readyz', '/healthz'];
-const signers = {
-  legacy: 'kubernetes.io/legacy-unknown',
-  client: 'kubernetes.io/kube-apiserver-client',
-  node: 'kubernetes.io/kube-apiserver-client-kubelet',
-  serving: 'kubernetes.io/kubelet-serving',
-};
 
 const viewRules: readonly PolicyRule[] = [
   rule(
@@ -73,6 +61,7 @@ const viewRules: readonly PolicyRule[] = [
   ),
   rule(read, 'policy', 'poddisruptionbudgets', 'poddisruptionbudgets/status'),
   rule(read, 'networking.k8s.io', 'networkpolicies', 'ingresses', 'ingresses/status'),
+  rule(read, 'resource.k8s.io', 'resourceclaims', 'resourceclaims/status', 'resourceclaimtemplates'),
 ];
 
 const editRules: readonly PolicyRule[] = [
@@ -104,11 +93,12 @@ const editRules: readonly PolicyRule[] = [
   rule(write, 'policy', 'poddisruptionbudgets'),
   rule(write, 'networking.k8s.io', 'networkpolicies', 'ingresses'),
   rule(readWrite, 'coordination.k8s.io', 'leases'),
+  rule(write, 'resource.k8s.io', 'resourceclaims', 'resourceclaimtemplates'),
 ];
 
 const adminRules: readonly PolicyRule[] = [
   rule(['create'], 'authorization.k8s.io', 'localsubjectaccessreviews'),
-  rule(readWrite, group, 'roles', 'rolebindings'),
+  rule(readWrite, rbacGroup, 'roles', 'rolebindings'),
 ];
 
 /**
@@ -154,7 +144,7 @@ const clusterRole = (
   labels: Readonly<Record<string, string>> = {},
 ): ClusterRole => ({ apiVersion, kind: 'ClusterRole', metadata: metadata(name, labels), rules: [...rules] });
 
-const aggregate = (name: string) => ({ [`${group}/aggregate-to-${name}`]: 'true' });
+const aggregate = (name: string) => ({ [`${rbacGroup}/aggregate-to-${name}`]: 'true' });
 
 /**
  * An aggregated ClusterRole. Its rules are those that the controller of aggregated ClusterRoles computes, so that the
@@ -169,34 +159,6 @@ const approver = (name: string, signer: string): ClusterRole =>
   clusterRole(`system:certificates.k8s.io:${name}-approver`, [
     named([signer], rule(['approve'], 'certificates.k8s.io', 'signers')),
   ]);
-
-/**
- * Roles of the controllers, for programs that run a controller remotely. Each has a service account of the same name.
- */
-const controllers: Readonly<Record<string, readonly PolicyRule[]>> = {
-  'certificate-controller': [
-    rule([...read, 'delete'], 'certificates.k8s.io', 'certificatesigningrequests'),
-    rule(['update'], 'certificates.k8s.io', 'certificatesigningrequests/status', 'certificatesigningrequests/approval'),
-    named([signers.node], rule(['approve'], 'certificates.k8s.io', 'signers')),
-    named(Object.values(signers), rule(['sign'], 'certificates.k8s.io', 'signers')),
-    rule(['create'], 'authorization.k8s.io', 'subjectaccessreviews'),
-    events,
-  ],
-  'clusterrole-aggregation-controller': [rule(['escalate', ...read, 'update', 'patch'], group, 'clusterroles')],
-  'generic-garbage-collector': [rule([...read, 'patch', 'update', 'delete'], '*', '*'), events],
-  'namespace-controller': [
-    rule([...read, 'delete'], '', 'namespaces'),
-    rule(['update'], '', 'namespaces/finalize', 'namespaces/status'),
-    rule([...read, 'delete', 'deletecollection'], '*', '*'),
-  ],
-  'pod-garbage-collector': [
-    rule(['list', 'watch', 'delete'], '', 'pods'),
-    rule(read, '', 'nodes'),
-    rule(['patch'], '', 'pods/status'),
-  ],
-  'root-ca-cert-publisher': [rule(['create', 'update'], '', 'configmaps'), events],
-  'service-account-controller': [rule(['create'], '', 'serviceaccounts'), events],
-};
 
 const clusterRoles: readonly ClusterRole[] = [
   clusterRole('cluster-admin', [rule(['*'], '*', '*'), { verbs: ['*'], nonResourceURLs: ['*'] }]),
@@ -227,6 +189,7 @@ const clusterRoles: readonly ClusterRole[] = [
     rule(['list', 'watch'], '', 'services', 'endpoints'),
     rule(read, '', 'nodes'),
     events,
+    rule(['list', 'watch'], 'networking.k8s.io', 'servicecidrs'),
     rule(['list', 'watch'], 'discovery.k8s.io', 'endpointslices'),
   ]),
   clusterRole('system:node-problem-detector', [
@@ -244,10 +207,25 @@ const clusterRoles: readonly ClusterRole[] = [
     rule(['*'], '', 'nodes/proxy', 'nodes/metrics', 'nodes/stats', 'nodes/log'),
     rule(['*'], '', 'nodes/pods', 'nodes/healthz', 'nodes/configz'),
   ]),
+  clusterRole('system:kube-aggregator', [rule(read, '', 'endpoints', 'services')]),
+  clusterRole('system:kube-controller-manager', [
+    events,
+    rule(['create'], 'coordination.k8s.io', 'leases'),
+    named(['kube-controller-manager'], rule(['get', 'update'], 'coordination.k8s.io', 'leases')),
+    rule(['create'], '', 'secrets', 'serviceaccounts'),
+    rule(['delete'], '', 'secrets'),
+    rule(['get'], '', 'configmaps', 'namespaces', 'secrets', 'serviceaccounts'),
+    rule(['update'], '', 'secrets', 'serviceaccounts'),
+    ...reviews,
+    rule(['list', 'watch'], '*', '*'),
+    rule(['create'], '', 'serviceaccounts/token'),
+  ]),
+  clusterRole('system:kube-dns', [rule(['list', 'watch'], '', 'endpoints', 'services')]),
   clusterRole('system:kube-scheduler', [
     events,
     rule(['create'], 'coordination.k8s.io', 'leases'),
-    named(['kube-scheduler'], rule(['get', 'update', 'list', 'watch'], 'coordination.k8s.io', 'leases')),
+    named(['kube-scheduler'], rule(readUpdate, 'coordination.k8s.io', 'leases')),
+    rule(readWrite, 'coordination.k8s.io', 'leasecandidates'),
     rule(read, '', 'nodes'),
     rule([...read, 'delete'], '', 'pods'),
     rule(['create'], '', 'pods/binding', 'bindings'),
@@ -258,7 +236,25 @@ const clusterRoles: readonly ClusterRole[] = [
     rule(read, 'policy', 'poddisruptionbudgets'),
     rule(read, '', 'persistentvolumeclaims', 'persistentvolumes'),
     ...reviews,
+    ...['csinodes', 'volumeattachments'].map((resource) => rule(read, 'storage.k8s.io', resource)),
     rule(read, '', 'namespaces'),
+    ...['csidrivers', 'csistoragecapacities'].map((resource) => rule(read, 'storage.k8s.io', resource)),
+    rule(read, 'resource.k8s.io', 'deviceclasses'),
+    ...['resourceclaims', 'resourceclaims/status'].map((resource) => rule(readChange, 'resource.k8s.io', resource)),
+    rule(['update'], '', 'pods/finalizers'),
+    rule(read, 'resource.k8s.io', 'resourceslices'),
+  ]),
+  clusterRole('system:persistent-volume-provisioner', [
+    rule([...read, 'create', 'delete'], '', 'persistentvolumes'),
+    rule(readUpdate, '', 'persistentvolumeclaims'),
+    rule(read, 'storage.k8s.io', 'storageclasses'),
+    rule(['watch'], '', 'events'),
+    events,
+  ]),
+  clusterRole('system:volume-scheduler', [
+    rule(readChange, '', 'persistentvolumes'),
+    rule(read, 'storage.k8s.io', 'storageclasses'),
+    rule(readChange, '', 'persistentvolumeclaims'),
   ]),
   clusterRole('system:certificates.k8s.io:certificatesigningrequests:nodeclient', [
     rule(['create'], 'certificates.k8s.io', 'certificatesigningrequests/nodeclient'),
@@ -276,11 +272,11 @@ const clusterRoles: readonly ClusterRole[] = [
       ...['/openid/v1/jwks', '/openid/v1/jwks/'],
     ),
   ]),
-  ...Object.entries(controllers).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules)),
+  ...Object.entries(controllerRules).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules)),
 ];
 
-const groupSubject = (name: string): Subject => ({ kind: 'Group', apiGroup: group, name });
-const userSubject = (name: string): Subject => ({ kind: 'User', apiGroup: group, name });
+const groupSubject = (name: string): Subject => ({ kind: 'Group', apiGroup: rbacGroup, name });
+const userSubject = (name: string): Subject => ({ kind: 'User', apiGroup: rbacGroup, name });
 const account = (name: string): Subject => ({ kind: 'ServiceAccount', name, namespace: 'kube-system' });
 
 const clusterRoleBinding = (role: string, subjects: readonly Subject[]): ClusterRoleBinding => ({
@@ -288,7 +284,7 @@ const clusterRoleBinding = (role: string, subjects: readonly Subject[]): Cluster
   kind: 'ClusterRoleBinding',
   metadata: metadata(role),
   subjects: [...subjects],
-  roleRef: { apiGroup: group, kind: 'ClusterRole', name: role },
+  roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: role },
 });
 
 const authenticated = groupSubject('system:authenticated');
@@ -300,31 +296,77 @@ const clusterRoleBindings: readonly ClusterRoleBinding[] = [
   clusterRoleBinding('system:basic-user', [authenticated]),
   clusterRoleBinding('system:public-info-viewer', [authenticated, groupSubject('system:unauthenticated')]),
   clusterRoleBinding('system:node-proxier', [userSubject('system:kube-proxy')]),
+  clusterRoleBinding('system:kube-controller-manager', [userSubject('system:kube-controller-manager')]),
+  clusterRoleBinding('system:kube-dns', [account('kube-dns')]),
   clusterRoleBinding('system:kube-scheduler', [userSubject('system:kube-scheduler')]),
+  clusterRoleBinding('system:volume-scheduler', [userSubject('system:kube-scheduler')]),
   // Nodes are authorized by the Node authorizer. The binding is empty; an administrator may add `system:nodes` to it.
   clusterRoleBinding('system:node', []),
   clusterRoleBinding('system:node-bootstrapper', [groupSubject('system:bootstrappers')]),
   clusterRoleBinding('system:service-account-issuer-discovery', [groupSubject('system:serviceaccounts')]),
-  ...Object.keys(controllers).map((name) => clusterRoleBinding(`system:controller:${name}`, [account(name)])),
+  ...Object.keys(controllerRules).map((name) => clusterRoleBinding(`system:controller:${name}`, [account(name)])),
 ];
+
+const authenticationReader = 'extension-apiserver-authentication-reader';
+const bootstrapSigner = 'system:controller:bootstrap-signer';
+const tokenCleaner = 'system:controller:token-cleaner';
+const cloudProvider = 'system:controller:cloud-provider';
+const leaderOf = (component: string) => `system::leader-locking-${component}`;
+
+const role = (namespace: string, name: string, rules: readonly PolicyRule[]): Role => ({
+  apiVersion,
+  kind: 'Role',
+  metadata: metadata(name, {}, namespace),
+  rules: [...rules],
+});
+
+/** Permits the election of the leader of a component by a lease or a ConfigMap. */
+const leaderRole = (component: string): Role =>
+  role('kube-system', leaderOf(component), [
+    rule(['watch'], '', 'configmaps'),
+    named([component], rule(['get', 'update'], '', 'configmaps')),
+    ...['leases', 'leasecandidates'].map((kind) => rule([...readUpdate, 'create'], 'coordination.k8s.io', kind)),
+  ]);
 
 const roles: readonly Role[] = [
-  {
-    apiVersion,
-    kind: 'Role',
-    metadata: metadata('extension-apiserver-authentication-reader', {}, 'kube-system'),
-    rules: [named(['extension-apiserver-authentication'], rule(read, '', 'configmaps'))],
-  },
+  role('kube-system', authenticationReader, [
+    named(['extension-apiserver-authentication'], rule(read, '', 'configmaps')),
+  ]),
+  leaderRole('kube-controller-manager'),
+  leaderRole('kube-scheduler'),
+  role('kube-system', bootstrapSigner, [rule(read, '', 'secrets')]),
+  role('kube-system', cloudProvider, [rule([...read, 'create'], '', 'configmaps')]),
+  role('kube-system', tokenCleaner, [rule([...read, 'delete'], '', 'secrets'), events]),
+  role('kube-public', bootstrapSigner, [
+    rule(read, '', 'configmaps'),
+    named(['cluster-info'], rule(['update'], '', 'configmaps')),
+    events,
+  ]),
 ];
 
+const roleBinding = (namespace: string, name: string, subjects: readonly Subject[], to = name): RoleBinding => ({
+  apiVersion,
+  kind: 'RoleBinding',
+  metadata: metadata(name, {}, namespace),
+  subjects: [...subjects],
+  roleRef: { apiGroup: rbacGroup, kind: 'Role', name: to },
+});
+
+const manager = userSubject('system:kube-controller-manager');
+const scheduler = userSubject('system:kube-scheduler');
+
 const roleBindings: readonly RoleBinding[] = [
-  {
-    apiVersion,
-    kind: 'RoleBinding',
-    metadata: metadata('system::extension-apiserver-authentication-reader', {}, 'kube-system'),
-    subjects: [userSubject('system:kube-controller-manager'), userSubject('system:kube-scheduler')],
-    roleRef: { apiGroup: group, kind: 'Role', name: 'extension-apiserver-authentication-reader' },
-  },
+  roleBinding('kube-system', `system::${authenticationReader}`, [manager, scheduler], authenticationReader),
+  roleBinding('kube-system', leaderOf('kube-controller-manager'), [
+    manager,
+    account('kube-controller-manager'),
+    account('leader-election-controller'),
+  ]),
+  roleBinding('kube-system', leaderOf('kube-scheduler'), [scheduler, account('kube-scheduler')]),
+  roleBinding('kube-system', bootstrapSigner, [account('bootstrap-signer')]),
+  roleBinding('kube-system', cloudProvider, [account('cloud-provider')]),
+  roleBinding('kube-system', tokenCleaner, [account('token-cleaner')]),
+  roleBinding('kube-public', bootstrapSigner, [account('bootstrap-signer')]),
 ];
 
 /** Roles and bindings that exist in every control plane. */

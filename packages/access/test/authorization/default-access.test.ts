@@ -11,7 +11,10 @@ import { NodeAuthorizer } from '../../src/node/node-authorizer.ts';
 
 const index = new RbacIndex();
 for (const { metadata, rules = [] } of bootstrapPolicy.clusterRoles) index.putRole(metadata?.name ?? '', rules);
-for (const binding of bootstrapPolicy.clusterRoleBindings) index.addBinding(keepBinding(binding));
+for (const { metadata, rules = [] } of bootstrapPolicy.roles)
+  index.putRole(`${metadata?.namespace}/${metadata?.name}`, rules);
+for (const binding of [...bootstrapPolicy.clusterRoleBindings, ...bootstrapPolicy.roleBindings])
+  index.addBinding(keepBinding(binding));
 /** What `Node,RBAC` allows without any role or binding of users. */
 const nodes = new NodeAuthorizer(() => {
   throw new Error('this decision depends on pods; see joined-agent.test.ts');
@@ -118,6 +121,73 @@ for (const [method, path, asJoining, asNode] of nodeTable) {
     );
   });
 }
+
+const account = (name: string): UserInfo => ({
+  name: `system:serviceaccount:kube-system:${name}`,
+  groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'],
+});
+const component = (name: string): UserInfo => ({ name: `system:${name}`, groups: ['system:authenticated'] });
+const managerLease = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager';
+const volumes = '/api/v1/persistentvolumes';
+
+const components: readonly (readonly [user: UserInfo, allowed: readonly string[], denied: readonly string[]])[] = [
+  [
+    component('kube-controller-manager'),
+    ['GET /apis/example.com/v1/anything', `PUT ${managerLease}`, 'POST /api/v1/namespaces/a/serviceaccounts/x/token'],
+    ['DELETE /api/v1/namespaces/a/pods/p', 'PUT /api/v1/namespaces/a/configmaps/x'],
+  ],
+  [
+    component('kube-scheduler'),
+    [
+      'GET /apis/storage.k8s.io/v1/csinodes',
+      'GET /apis/storage.k8s.io/v1/csistoragecapacities',
+      'GET /apis/resource.k8s.io/v1/resourceslices',
+      `PATCH ${volumes}/x`,
+      'PUT /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler',
+    ],
+    [`DELETE ${volumes}/x`, 'POST /api/v1/namespaces/kube-system/configmaps'],
+  ],
+  [
+    account('deployment-controller'),
+    ['POST /apis/apps/v1/namespaces/a/replicasets', 'PUT /apis/apps/v1/namespaces/a/deployments/x/status'],
+    ['DELETE /apis/apps/v1/namespaces/a/deployments/x', 'GET /api/v1/namespaces/a/secrets'],
+  ],
+  [account('horizontal-pod-autoscaler'), ['PUT /apis/apps/v1/namespaces/a/deployments/x/scale'], []],
+  [account('persistent-volume-binder'), [`POST ${volumes}`], ['POST /apis/storage.k8s.io/v1/storageclasses']],
+  [account('kube-dns'), ['GET /api/v1/endpoints?watch=true'], ['GET /api/v1/pods']],
+  [
+    account('token-cleaner'),
+    ['DELETE /api/v1/namespaces/kube-system/secrets/x'],
+    ['DELETE /api/v1/namespaces/default/secrets/x'],
+  ],
+  [
+    account('bootstrap-signer'),
+    ['PUT /api/v1/namespaces/kube-public/configmaps/cluster-info', 'GET /api/v1/namespaces/kube-system/secrets'],
+    ['PUT /api/v1/namespaces/kube-public/configmaps/other'],
+  ],
+];
+
+for (const [user, allowed, denied] of components) {
+  test(`${user.name} has the permissions of its role`, async (t) => {
+    const asked = (request: string) => {
+      const [method = '', path = ''] = request.split(' ');
+      return may(parseRequestAttributes(method, path), user);
+    };
+    for (const request of allowed) t.true(await asked(request), request);
+    for (const request of denied) t.false(await asked(request), request);
+  });
+}
+
+test('each default binding grants an existing role, and the lists of rules are sorted as in Kubernetes', (t) => {
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
+  const keys = new Set([...clusterRoles, ...roles].map(({ metadata: m }) => `${m?.namespace ?? ''}/${m?.name}`));
+  t.is(keys.size, clusterRoles.length + roles.length);
+  for (const { metadata, roleRef } of [...clusterRoleBindings, ...roleBindings])
+    t.true(keys.has(`${metadata?.namespace ?? ''}/${roleRef.name}`), metadata?.name);
+  for (const { metadata, rules = [] } of [...clusterRoles, ...roles])
+    for (const { verbs, resources = [] } of rules)
+      for (const list of [verbs, resources]) t.deepEqual(list, [...list].sort(), metadata?.name);
+});
 
 test('a list of rules allows exactly what is allowed, except for nodes, whose list is incomplete', async (t) => {
   const paths = [
