@@ -183,7 +183,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
       ...(policies ? [startedInTime(policies.service, context)] : []),
       ...(withBuiltin
-        ? [systemObjects(api), customResources(stores, { client: api, ...context }, () => registry)]
+        ? [systemObjects(api, context), customResources(stores, { client: api, ...context }, () => registry)]
         : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]

@@ -1,5 +1,5 @@
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
-import { type Logger, type Service, silentLogger } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause, type Service, silentLogger } from '@keelson/core/runtime';
 import { Namespace, PriorityClass, systemPriorityClasses } from '@keelson/kinds';
 
 /** Longest interval of a timer. */
@@ -33,24 +33,49 @@ export const processWarnings: Logger = {
 
 const names = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
-/** Creates the namespaces and priority classes that clients rely on. */
-export function systemObjects(client: ApiClient): Service {
+/** Period after which missing namespaces are created again, as in Kubernetes. */
+const namespacePeriodMs = 60_000;
+
+/**
+ * Creates the namespaces and priority classes that clients rely on; the namespaces also when they are deleted later.
+ */
+export function systemObjects(
+  client: ApiClient,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): Service {
+  const stopped = new AbortController();
+  let keeping: Promise<void> | undefined;
   const ensure = async <T extends KubeObject>(kind: KindDefinition<T>, object: T) => {
-    await client
-      .resource(kind)
-      .create(object)
-      .catch((error: unknown) => {
-        if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
+    const objects = client.resource(kind);
+    try {
+      await objects.get(object.metadata?.name ?? '').catch(async (error: unknown) => {
+        if (!isStatusError(error, StatusReason.NotFound)) throw error;
+        await objects.create(object);
       });
+    } catch (error) {
+      if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
+    }
+  };
+  const namespaces = () =>
+    Promise.all(names.map((name) => ensure(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+  const keep = async (signal: AbortSignal) => {
+    for (;;) {
+      await pause(clock, namespacePeriodMs, signal);
+      if (signal.aborted) return;
+      await namespaces().catch((err: unknown) =>
+        logger.warn('a namespace of the system could not be created, will retry', { component: 'system-objects', err }),
+      );
+    }
   };
   return {
     name: 'system-objects',
     start: async () => {
-      await Promise.all([
-        ...names.map((name) => ensure(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-        ...systemPriorityClasses.map((object) => ensure(PriorityClass, object)),
-      ]);
+      await Promise.all([namespaces(), ...systemPriorityClasses.map((object) => ensure(PriorityClass, object))]);
+      keeping = keep(stopped.signal);
     },
-    stop: async () => {},
+    stop: async () => {
+      stopped.abort();
+      await keeping;
+    },
   };
 }

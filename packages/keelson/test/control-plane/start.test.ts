@@ -1,7 +1,9 @@
 import { StorageError, StorageErrorCode } from '@keelson/core';
 import { FakeClock, type LogFields, silentLogger } from '@keelson/core/runtime';
 import type { Store } from '@keelson/core/storage-adapter';
+import { Namespace } from '@keelson/kinds';
 import { MemoryStore } from '@keelson/storage-memory';
+import { until } from '@keelson/test-support';
 import test from 'ava';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import type { ControlPlaneOptions } from '../../src/control-plane/plane-options.ts';
@@ -111,4 +113,19 @@ test('errors about options name those of the API, not the flags of the command',
   t.regex(await message({ storage: 'mongo://a:b@c' }), /^storage "mongo:\/\/a:\*\*\*@c" must begin with one of/);
   for (const options of [{ controllers: ['no'] }, { audit: { policyFile: '/no' } }])
     t.notRegex(await message(options as ControlPlaneOptions), /--/);
+});
+
+test('a namespace of the system that is deleted is created again within a minute', async (t) => {
+  const clock = new FakeClock();
+  const plane = await createControlPlane({ storage: 'memory:', clock, controllers: ['namespace-controller'] });
+  t.teardown(() => plane.close());
+  const namespaces = plane.client(Namespace);
+  const { metadata: first } = await namespaces.get('kube-node-lease');
+  const uid = async () =>
+    (await namespaces.list()).items.find((one) => one.metadata?.name === first?.name)?.metadata?.uid;
+  await namespaces.delete('kube-node-lease');
+  await until(async () => (await uid()) === undefined);
+  clock.advance(60_000);
+  await until(async () => (await uid()) !== undefined);
+  t.not(await uid(), first?.uid);
 });
