@@ -15,7 +15,7 @@ import {
   RequestAuthentication,
 } from './request-authentication.ts';
 import type { RequestHeaders } from './request-credentials.ts';
-import { type TokenAuthenticator, tokenChain } from './token-chain.ts';
+import { type TokenAuthenticator, tokenChain, tokensForServer } from './token-chain.ts';
 import { parseTokenFile, tokenUsers } from './token-file.ts';
 import { type TokenWebhook, tokenWebhook } from './token-webhook.ts';
 import { WatchedFile } from './watched-file.ts';
@@ -53,6 +53,8 @@ export interface AuthenticationContext {
   readonly tokens?: readonly TokenAuthenticator[];
   /** Where bootstrap tokens are stored. Absent: no bootstrap token is valid. */
   readonly secrets?: (() => ResourceClient<Secret>) | undefined;
+  /** Audiences of the server: those of tokens that name none. Default none. */
+  readonly audiences?: readonly string[];
 }
 
 /** The authentication of the requests of one server. */
@@ -101,10 +103,12 @@ export class Authentication {
     }
   }
 
-  /** Checks a bearer token. */
-  get authenticateToken(): AuthenticateToken {
-    return this.#authenticateToken;
-  }
+  /** Checks the token of a TokenReview. One that requires no audience is answered with those of the server. */
+  readonly reviewToken: AuthenticateToken = async (token, wanted) => {
+    const { audiences = [] } = this.#context;
+    const found = await this.#authenticateToken(token, wanted);
+    return found && wanted.length === 0 ? { audiences, ...found } : found;
+  };
 
   stop(): void {
     for (const stop of this.#stops.splice(0)) stop();
@@ -184,18 +188,18 @@ export class Authentication {
 
   async #openTokens(): Promise<void> {
     const { tokenFile, webhook } = this.#options;
-    const { clock, secrets, tokens = [] } = this.#context;
+    const { clock, secrets, tokens = [], audiences = [] } = this.#context;
     const sources: TokenAuthenticator[] = [];
     if (tokenFile !== undefined) {
       const parse = (content: Buffer, source: string) => tokenUsers(parseTokenFile(content.toString('utf8'), source));
       const known = await this.#watch('--token-auth-file', tokenFile, parse, true);
-      sources.push({ name: 'token file', authenticate: (token, audiences) => known()(token, audiences) });
+      sources.push(tokensForServer({ name: 'token file', authenticate: (token) => known()(token, []) }, audiences));
     }
-    if (secrets !== undefined) sources.push(bootstrapTokenAuthenticator(secrets, clock));
+    if (secrets !== undefined) sources.push(tokensForServer(bootstrapTokenAuthenticator(secrets, clock), audiences));
     sources.push(...tokens);
-    sources.push(await this.#jwtSource());
+    sources.push(tokensForServer(await this.#jwtSource(), audiences));
     if (webhook !== undefined) {
-      const asked = await tokenWebhook(webhook, clock);
+      const asked = await tokenWebhook(webhook, clock, audiences);
       this.#stops.push(() => asked.close());
       sources.push(asked);
     }

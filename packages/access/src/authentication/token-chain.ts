@@ -81,6 +81,23 @@ export function cachedTokens(authenticate: AuthenticateToken, options: TokenCach
   };
 }
 
+/**
+ * A source whose tokens name no audience of Kubernetes: they are valid for the audiences of the server and no other.
+ */
+export function tokensForServer(source: TokenAuthenticator, own: readonly string[]): TokenAuthenticator {
+  return {
+    name: source.name,
+    authenticate: (token, wanted) => {
+      if (wanted.length === 0) return source.authenticate(token, []);
+      const audiences = wanted.filter((audience) => own.includes(audience));
+      if (audiences.length === 0) return undefined;
+      const found = source.authenticate(token, []);
+      const forThem = (known: Found) => known && { ...known, audiences };
+      return found instanceof Promise ? found.then(forThem) : forThem(found);
+    },
+  };
+}
+
 /** Minimum period between two log lines about one source, in milliseconds. */
 const logPeriodMs = 10_000;
 

@@ -47,7 +47,11 @@ function texts(value: unknown, field: string): string[] {
 }
 
 /** The result of a TokenReview; undefined when the token is not valid. @throws Error for an answer that is no result */
-function readReview(answer: unknown, audiences: readonly string[]): AuthenticatedToken | undefined {
+function readReview(
+  answer: unknown,
+  audiences: readonly string[],
+  own: readonly string[],
+): AuthenticatedToken | undefined {
   const status = isJsonObject(answer) && answer['kind'] === 'TokenReview' ? answer['status'] : undefined;
   if (!isJsonObject(status)) throw new Error('the answer of the token webhook is not a TokenReview with a status');
   if (status['authenticated'] !== true) {
@@ -62,8 +66,10 @@ function readReview(answer: unknown, audiences: readonly string[]): Authenticate
   const extraFields = Object.entries(isJsonObject(extra) ? extra : {}).map(
     ([key, values]) => [key, texts(values, `status.user.extra.${key}`)] as const,
   );
-  const valid = texts(status['audiences'], 'status.audiences').filter((audience) => audiences.includes(audience));
+  const answered = texts(status['audiences'], 'status.audiences');
   // A server that ignores audiences accepts the token for the API server only.
+  const accepted = new Set(answered.length > 0 ? answered : own);
+  const valid = audiences.filter((audience) => accepted.has(audience));
   if (audiences.length > 0 && valid.length === 0) return undefined;
   const found: UserInfo = {
     name: username,
@@ -129,11 +135,13 @@ export async function webhookTarget(
  * Authenticates tokens by posting a TokenReview to the server of a kubeconfig. An answer is cached; a server that fails
  * is asked again with increasing pauses, and the token is rejected when it does not recover.
  *
+ * @param ownAudiences audiences of this server, for which a token is valid when the answer names none
  * @throws UsageError for a kubeconfig that cannot be used
  */
 export async function tokenWebhook(
   { configFile, cluster = false, version = 'v1', cacheMs = defaultCacheMs, timeoutMs = defaultTimeoutMs }: TokenWebhook,
   clock: Clock,
+  ownAudiences: readonly string[],
 ): Promise<TokenAuthenticator & { close(): void }> {
   const { url, tls, agent, bearer } = cluster
     ? await webhookTarget(clusterOption, configFile, clock, `/apis/authentication.k8s.io/${version}/tokenreviews`)
@@ -151,7 +159,7 @@ export async function tokenWebhook(
     const deadline = clock.monotonic() + retryForMs;
     for (let left = retries; ; left -= 1) {
       try {
-        return readReview(await review(token, audiences), audiences);
+        return readReview(await review(token, audiences), audiences, ownAudiences);
       } catch (error) {
         if (left === 0 || !mayRetry(error) || closing.signal.aborted || clock.monotonic() > deadline) throw error;
         await backoff.wait(closing.signal);

@@ -33,6 +33,8 @@ export const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 /** Identities of pods and their tokens. */
 export interface ServiceAccounts {
   readonly authenticateToken: AuthenticateToken;
+  /** Audiences of this server. */
+  readonly audiences: readonly string[];
   /**
    * Signs a token that does not expire. It is valid as long as the account exists and the Secret contains the token.
    */
@@ -68,6 +70,7 @@ export function createServiceAccounts(
   const authenticate = serviceAccountTokens({ keys, issuers, audiences, objects, clock });
   const authenticateLegacy = legacyTokens({ keys, audiences, objects, clock });
   return {
+    audiences,
     authenticateToken: async (given, wanted) =>
       (await authenticate(given, wanted)) ?? (await authenticateLegacy(given, wanted)),
     signLegacyToken: (account, secretName) => legacyToken(key, account, secretName),

@@ -122,6 +122,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(accounts ? [{ name: 'service accounts', authenticate: accounts.authenticateToken }] : []),
     ],
     secrets: withBuiltin ? () => api.resource(Secret) : undefined,
+    audiences: accounts?.audiences ?? [],
   });
   const kinds = allKinds.map((kind) => completeKind(withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores)));
   const audit = options.audit && (await openAudit(options.audit, context, parts.auditLog));
@@ -155,7 +156,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     ...(addresses ? { allocatorOf: allocatorsOf(stores, cached, addresses.allocator, clock) } : {}),
     admission: tracing ? allPlugins.map((plugin) => tracedPlugin(plugin, tracing)) : allPlugins,
     authorizer,
-    authenticateToken: authentication.authenticateToken,
+    authenticateToken: authentication.reviewToken,
     clock,
     logger,
   });

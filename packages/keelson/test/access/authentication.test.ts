@@ -545,7 +545,7 @@ test('a token webhook: answers are cached, hangs and malformed answers are 401 w
       } as never)
       .then((answer) => (answer as { status?: unknown }).status);
   t.like(await review(['elsewhere', 'more']), { authenticated: true, audiences: ['elsewhere'] });
-  t.deepEqual(await review(['more']), { user: {} });
+  t.deepEqual(await review(['more']), { user: {}, error: 'invalid bearer token' });
   t.deepEqual(
     lines.filter((line) => line.includes('canary')),
     [],

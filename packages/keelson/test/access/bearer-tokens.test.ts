@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -56,8 +57,8 @@ test('over HTTPS a token authenticates its user, an unknown one is 401, and revi
     authenticated: true,
     user: { username: 'jane', uid: '7', groups: ['dev', 'system:authenticated'] },
   });
-  t.deepEqual(await review('nope'), { user: {} });
-  t.deepEqual(await review('s-jane', ['elsewhere']), { user: {} });
+  t.deepEqual(await review('nope'), { user: {}, error: 'invalid bearer token' });
+  t.deepEqual(await review('s-jane', ['elsewhere']), { user: {}, error: 'invalid bearer token' });
 
   const allowed = async (user: string, groups: string[]) =>
     (
@@ -83,7 +84,34 @@ test('on a server without tokens no token has an owner', async (t) => {
     kind: 'TokenReview',
     spec: { token: 's-jane' },
   } as TokenReview);
-  t.deepEqual(status, { user: {} });
+  t.deepEqual(status, { user: {}, error: 'invalid bearer token' });
+});
+
+test('tokens of a file are valid for the audiences of the server, and for those only', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-bearer-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const tokenFile = join(folder, 'tokens.csv');
+  await writeFile(tokenFile, 's-jane,jane,7,dev\n', { mode: 0o600 });
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const plane = await createControlPlane({
+    authentication: { tokenFile },
+    serviceAccounts: {
+      signingKey: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+      audiences: ['api', 'api.example.org'],
+    },
+  });
+  t.teardown(() => plane.close());
+  const review = async (audiences?: string[]) =>
+    (
+      await plane.client(TokenReview).create({
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenReview',
+        spec: { token: 's-jane', ...(audiences && { audiences }) },
+      } as TokenReview)
+    ).status;
+  t.like(await review(), { authenticated: true, audiences: ['api', 'api.example.org'] });
+  t.like(await review(['vault', 'api']), { authenticated: true, user: { username: 'jane' }, audiences: ['api'] });
+  t.deepEqual(await review(['vault']), { user: {}, error: 'invalid bearer token' });
 });
 
 test('keelson serve --token-auth-file accepts the tokens of the file', async (t) => {

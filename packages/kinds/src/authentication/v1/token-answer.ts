@@ -12,14 +12,14 @@ export function shownUser({ name, uid, groups, extra }: UserInfo): ShownUser {
 }
 
 /**
- * The status of a TokenReview. An unknown token is not an error; it results in an empty status.
+ * The status of a TokenReview. An unknown token is not a failure of the request; the status states it.
  *
  * @throws StatusError 400 without a token.
  */
 export async function answerToken(call: VirtualCall, spec: TokenReviewSpec): Promise<TokenReviewStatus> {
   if (!spec.token) throw statusErrors.badRequest('token is required for TokenReview in authentication');
   const found = await call.authenticateToken?.(spec.token, spec.audiences ?? []);
-  if (!found) return { user: {} };
+  if (!found) return { user: {}, error: 'invalid bearer token' };
   return {
     authenticated: true,
     user: shownUser(found.user),
