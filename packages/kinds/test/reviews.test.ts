@@ -152,6 +152,56 @@ for (const kind of [
   });
 }
 
+for (const kind of [SubjectAccessReview, SelfSubjectAccessReview] as readonly KindDefinition[]) {
+  test(`the selectors of a ${kind.kind} are checked, and its field selector is that of the request`, async (t) => {
+    const whom = kind === SelfSubjectAccessReview ? {} : { user: 'bob' };
+    const asked = (selectors: Record<string, unknown>) =>
+      ask(kind, { spec: { ...whom, resourceAttributes: { ...pods, ...selectors } } });
+    const selector = async (requirements: unknown[]) =>
+      (await asked({ fieldSelector: { requirements } })).asked[0]?.attributes.fieldSelector;
+    const onNode = { key: 'spec.nodeName', operator: 'In', values: ['n,1'] };
+    t.is(await selector([onNode, { key: 'a', operator: 'NotIn', values: ['b'] }]), 'a!=b,spec.nodeName=n\\,1');
+    const unusable = [
+      { key: 'a', operator: 'In', values: ['b', 'c'] },
+      { key: 'a', operator: 'Exists' },
+      { key: 'a', operator: 'Newer' },
+      { key: 'spec.nodeName=n1,x', operator: 'In', values: ['y'] },
+    ];
+    t.is(await selector(unusable), '', 'left out: the request is broader');
+    const raw = await asked({ fieldSelector: { rawSelector: 'spec.nodeName=n1' } });
+    t.is(raw.asked[0]?.attributes.fieldSelector, 'spec.nodeName=n1');
+    const labels = { requirements: [{ key: 'tier', operator: 'In', values: ['a'] }] };
+    t.deepEqual((await asked({ labelSelector: labels })).causes, []);
+
+    const at = 'spec.resourceAttributes';
+    const wrong: readonly (readonly [Record<string, unknown>, string])[] = [
+      [{ fieldSelector: {} }, `${at}.fieldSelector.requirements Required`],
+      [{ labelSelector: {} }, `${at}.labelSelector.requirements Required`],
+      [{ fieldSelector: { rawSelector: 'a=b', requirements: [onNode] } }, `${at}.fieldSelector.rawSelector Invalid`],
+      [{ labelSelector: { ...labels, rawSelector: 'a=b' } }, `${at}.labelSelector.rawSelector Invalid`],
+      [
+        { fieldSelector: { requirements: [{ key: '', operator: 'Exists' }] } },
+        `${at}.fieldSelector.requirements[0].key Required`,
+      ],
+      [
+        { fieldSelector: { requirements: [onNode, { key: 'a', operator: 'In' }] } },
+        `${at}.fieldSelector.requirements[1].values Required`,
+      ],
+      [
+        { fieldSelector: { requirements: [{ ...onNode, operator: 'Exists' }] } },
+        `${at}.fieldSelector.requirements[0].values Forbidden`,
+      ],
+      [
+        { labelSelector: { requirements: [{ key: 'no key', operator: 'Exists' }] } },
+        `${at}.labelSelector.requirements[0].key Invalid`,
+      ],
+    ];
+    for (const [selectors, cause] of wrong) t.deepEqual((await asked(selectors)).causes, [cause], cause);
+    const newer = { requirements: [{ key: 'a', operator: 'Newer' }] };
+    t.deepEqual((await asked({ labelSelector: newer, fieldSelector: newer })).causes, [], 'of a newer server');
+  });
+}
+
 test('a SubjectAccessReview requires a user or groups, and reviews have no metadata', async (t) => {
   t.deepEqual((await ask(SubjectAccessReview, { spec: { resourceAttributes: pods } })).causes, ['spec.user Invalid']);
   const spec = { user: 'bob', resourceAttributes: pods };

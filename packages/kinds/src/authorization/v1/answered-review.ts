@@ -4,6 +4,7 @@ import {
   checkLocalQuestion,
   checkQuestion,
   checkReviewMetadata,
+  checkSelectors,
   checkSubject,
   decide,
   listRules,
@@ -30,6 +31,7 @@ export function aboutSubject<R extends Asking<AccessQuestion & Subject>>(
       validate: (review) => [
         ...checkQuestion(review.spec),
         ...checkSubject(review.spec, groupsOf(review)),
+        ...checkSelectors(review.spec),
         ...checkReviewMetadata(review),
       ],
     },
@@ -51,6 +53,7 @@ export function aboutSubjectHere<R extends Asking<AccessQuestion & Subject>>(
       validate: (review) => [
         ...checkQuestion(review.spec),
         ...checkSubject(review.spec, groupsOf(review)),
+        ...checkSelectors(review.spec),
         ...checkReviewMetadata(review, ['namespace']),
         ...checkLocalQuestion(review.spec, review.metadata?.namespace),
       ],
@@ -62,7 +65,13 @@ export function aboutSubjectHere<R extends Asking<AccessQuestion & Subject>>(
 /** SelfSubjectAccessReview: access of the caller. */
 export function aboutCaller<R extends Asking<AccessQuestion>>(): Answered<R> {
   return {
-    strategy: { validate: (review) => [...checkQuestion(review.spec), ...checkReviewMetadata(review)] },
+    strategy: {
+      validate: (review) => [
+        ...checkQuestion(review.spec),
+        ...checkSelectors(review.spec),
+        ...checkReviewMetadata(review),
+      ],
+    },
     virtual: {
       create: async (review, call) => ({ ...review, status: await decide(call, review.spec, call.context.user) }),
     },

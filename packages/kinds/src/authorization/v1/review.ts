@@ -2,14 +2,19 @@ import {
   type AccessAttributes,
   type AccessDecision,
   type AccessRules,
+  addErrors,
   type FieldError,
   fieldError,
+  fieldSelectorOf,
+  isFull,
   type KubeObject,
   statusErrors,
   type UserInfo,
   type VirtualCall,
 } from '@keelson/core';
+import { checkExpression } from '@keelson/core/internal';
 import type {
+  FieldSelectorAttributes,
   NonResourceAttributes,
   ResourceAttributes,
   SubjectAccessReviewStatus,
@@ -48,6 +53,55 @@ export function checkQuestion({ resourceAttributes, nonResourceAttributes }: Acc
       'exactly one of nonResourceAttributes or resourceAttributes must be specified',
     ),
   ];
+}
+
+interface GivenSelector {
+  readonly rawSelector?: string;
+  readonly requirements?: readonly { readonly key: string; readonly operator: string; readonly values?: string[] }[];
+}
+
+/** Adds what is wrong with a selector. Unknown operators are permitted, because newer servers may send them. */
+function checkSelector(given: GivenSelector, path: string, errors: FieldError[], ofLabels: boolean): void {
+  const { rawSelector = '', requirements = [] } = given;
+  if (rawSelector !== '' && requirements.length > 0)
+    errors.push(
+      fieldError.invalid(`${path}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'),
+    );
+  if (rawSelector === '' && requirements.length === 0)
+    errors.push(
+      fieldError.required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`),
+    );
+  for (const [i, requirement] of requirements.entries()) {
+    if (isFull(errors)) return;
+    const at = `${path}.requirements[${i}]`;
+    const { key, operator, values = [] } = requirement;
+    if (ofLabels) {
+      const found: FieldError[] = [];
+      checkExpression(requirement, at, found);
+      addErrors(
+        errors,
+        found.filter(({ field }) => field !== `${at}.operator`),
+      );
+      continue;
+    }
+    if (!key) errors.push(fieldError.required(`${at}.key`, 'must be specified'));
+    if ((operator === 'In' || operator === 'NotIn') && values.length === 0)
+      errors.push(fieldError.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+    if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
+      errors.push(
+        fieldError.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+      );
+  }
+}
+
+/** Checks the selectors of the request. */
+export function checkSelectors({ resourceAttributes }: AccessQuestion): FieldError[] {
+  const { fieldSelector, labelSelector } = resourceAttributes ?? {};
+  const errors: FieldError[] = [];
+  const path = 'spec.resourceAttributes';
+  if (fieldSelector) checkSelector(fieldSelector, `${path}.fieldSelector`, errors, false);
+  if (labelSelector) checkSelector(labelSelector, `${path}.labelSelector`, errors, true);
+  return errors;
 }
 
 /** Requires a user or a group. */
@@ -89,8 +143,23 @@ export function checkLocalQuestion(question: AccessQuestion, namespace: string |
   return errors;
 }
 
+/**
+ * The selector as a request has it. Requirements that a request cannot express are left out, as in Kubernetes: what
+ * remains selects more objects, so that the answer never allows more than the request.
+ */
+function fieldSelectorText({ rawSelector, requirements = [] }: FieldSelectorAttributes): string {
+  if (rawSelector) return rawSelector;
+  return fieldSelectorOf(
+    requirements.flatMap(({ key, operator, values: [value, ...more] = [] }) => {
+      const known = operator === 'In' || operator === 'NotIn';
+      if (!known || value === undefined || more.length > 0 || /[\\,=!]/.test(key)) return [];
+      return [{ field: key, operator: operator === 'In' ? ('=' as const) : ('!=' as const), value }];
+    }),
+  ).toString();
+}
+
 function attributesOf({ resourceAttributes, nonResourceAttributes }: AccessQuestion): AccessAttributes {
-  const { namespace, verb, group, version, resource, subresource, name } = resourceAttributes ?? {};
+  const { namespace, verb, group, version, resource, subresource, name, fieldSelector } = resourceAttributes ?? {};
   return {
     verb: verb ?? nonResourceAttributes?.verb ?? '',
     isResourceRequest: resourceAttributes !== undefined,
@@ -101,6 +170,7 @@ function attributesOf({ resourceAttributes, nonResourceAttributes }: AccessQuest
     subresource: subresource ?? '',
     name: name ?? '',
     path: nonResourceAttributes?.path ?? '',
+    ...(fieldSelector ? { fieldSelector: fieldSelectorText(fieldSelector) } : {}),
   };
 }
 

@@ -42,11 +42,7 @@ const resourceAttributes = s.message('k8s.io.api.authorization.v1.ResourceAttrib
   resource: optional(5, s.string(), 'Plural name of the resource; `*` means every resource.'),
   subresource: optional(6, s.string(), 'Subresource; empty for the resource itself.'),
   name: optional(7, s.string(), 'Name of the object; empty means every object.'),
-  fieldSelector: optional(
-    8,
-    FieldSelectorAttributesSchema,
-    'Restricts the request to selected objects. Ignored by the authorizer.',
-  ),
+  fieldSelector: optional(8, FieldSelectorAttributesSchema, 'Restricts the request to selected objects.'),
   labelSelector: optional(
     9,
     LabelSelectorAttributesSchema,
