@@ -67,6 +67,9 @@ function eventOf(event: CorrelatedEvent, source: EventSource) {
     reason,
     message: message.length > maxMessage ? `${message.slice(0, maxMessage - 3)}...` : message,
     source,
+    // Clients of events.k8s.io and field selectors find the events of a program by these fields.
+    reportingComponent: source.component,
+    reportingInstance: source.host ?? '',
     firstTimestamp: formatTime(new Date(firstMs)),
     lastTimestamp: formatTime(new Date(lastMs)),
     count,

@@ -65,6 +65,8 @@ test('an event contains its reason, message, object, source and times', async (t
     body: {
       involvedObject: { kind: 'Pod', name: 'web', uid: 'uid-web', fieldPath: 'spec.containers{main}' },
       source: { component: 'tester', host: 'n1' },
+      reportingComponent: 'tester',
+      reportingInstance: 'n1',
       type: 'Warning',
       reason: 'BackOff',
       message: 'again',
