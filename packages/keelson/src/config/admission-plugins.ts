@@ -5,6 +5,7 @@ export const admissionPluginNames = [
   'NamespaceLifecycle',
   'ServiceAccount',
   'LimitRanger',
+  'PodSecurity',
   'DefaultTolerationSeconds',
   'Priority',
   'RuntimeClass',

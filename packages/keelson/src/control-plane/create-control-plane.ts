@@ -133,7 +133,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
   const plugins = [
     ...(withBuiltin
       ? builtinAdmission({
-          ...{ stores, accounts, cached, authorizer, controllers: runs.names },
+          ...{ stores, accounts, cached, authorizer, clock, controllers: runs.names },
           disabled: options.disabledAdmissionPlugins,
         })
       : []),

@@ -86,7 +86,7 @@ test('kube-apiserver creates its certificate, reports flags without effect, and 
       '--etcd-servers=http://127.0.0.1:1',
       '--allow-privileged=true',
     ],
-    ...['--disable-admission-plugins=ServiceAccount,PodSecurity', '--feature-gates', 'A=true', '--profiling'],
+    ...['--disable-admission-plugins=ServiceAccount,AlwaysPullImages', '--feature-gates', 'A=true', '--profiling'],
   ]);
   const url = await readyUrl(child);
   t.is(await httpsStatus(`${url}/healthz`), 200);
@@ -99,7 +99,7 @@ test('kube-apiserver creates its certificate, reports flags without effect, and 
   t.deepEqual(errors().trim().split('\n'), [
     'keelson: --feature-gates has no effect in Keelson',
     'keelson: --profiling has no effect in Keelson',
-    'keelson: --disable-admission-plugins: Keelson has no plugin PodSecurity',
+    'keelson: --disable-admission-plugins: Keelson has no plugin AlwaysPullImages',
   ]);
 });
 
