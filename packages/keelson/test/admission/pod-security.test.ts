@@ -87,6 +87,12 @@ test('a namespace enforces a level on pods and warns of what violates another on
   t.deepEqual(more, []);
   await pods.create(pod('q', safe));
   t.deepEqual(warnings(), []);
+  const annotation = 'container.apparmor.security.beta.kubernetes.io/c';
+  t.is(
+    await rejected(t, pods.create(pod('r', safe, { annotations: { [annotation]: 'unconfined' } }))),
+    '403 pods "r" is forbidden: violates PodSecurity "baseline:latest": forbidden AppArmor profiles (container "c" and ' +
+      `annotation must not set AppArmor profile type to "Unconfined", "${annotation}="unconfined"")`,
+  );
   const versioned = api.resource(Pod).namespace('v');
   t.is(
     await rejected(t, versioned.create(pod('p', privileged))),

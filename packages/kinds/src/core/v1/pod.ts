@@ -16,6 +16,7 @@ import { ephemeralContainersSubresource } from './pod/ephemeral-containers.ts';
 import { evictionSubresource } from './pod/eviction.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
+import { applyAppArmorAnnotations, checkAppArmorUpdate, checkProfileAnnotations } from './pod/profile-annotations.ts';
 import { attachSubresource, execSubresource, podProxySubresource, portForwardSubresource } from './pod/streams.ts';
 import { type Container, type Pod as PodObject, PodSchema, type PodSpec, type Toleration } from './schema/index.ts';
 
@@ -40,7 +41,8 @@ const podStrategy: Strategy<PodObject> = {
     defaultPodSpec(pod.spec);
     defaultPodOnly(pod.spec);
   },
-  prepareForCreate(pod) {
+  prepareForCreate(pod, { warn }) {
+    applyAppArmorAnnotations(pod, warn);
     pod.status = { phase: 'Pending', qosClass: qosClassOf(pod.spec) };
     if (!pod.spec.schedulingGates?.length) return;
     pod.status.conditions = [
@@ -59,12 +61,17 @@ const podStrategy: Strategy<PodObject> = {
     if (pod.status && !pod.status.qosClass && old.status?.qosClass) pod.status.qosClass = old.status.qosClass;
   },
   validate: validatePod,
-  validateCreate: ({ spec }) =>
-    spec.ephemeralContainers?.length
-      ? [fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create')]
-      : [],
+  validateCreate({ metadata, spec }) {
+    const errors = newErrors();
+    if (spec.ephemeralContainers?.length) {
+      errors.push(fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create'));
+    }
+    checkProfileAnnotations(metadata?.annotations, spec, 'metadata.annotations', 'spec', errors);
+    return errors;
+  },
   validateUpdate(pod, old) {
     const errors = newErrors();
+    checkAppArmorUpdate(pod, old, errors);
     checkPodUpdate(pod, old, errors);
     return errors;
   },

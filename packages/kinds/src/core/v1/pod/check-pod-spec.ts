@@ -19,6 +19,7 @@ import { checkContainers } from './check-containers.ts';
 import { checkAffinity, checkGates, checkTolerations, checkTopologySpread } from './check-scheduling.ts';
 import { checkPodSecurity } from './check-security-context.ts';
 import { checkVolumes } from './check-volumes.ts';
+import { checkProfileAnnotations } from './profile-annotations.ts';
 
 const maxInt32 = 2147483647;
 
@@ -82,6 +83,8 @@ export function checkPodTemplate(
   checkLabels(template.metadata?.labels, `${path}.labels`, errors);
   checkAnnotations(template.metadata?.annotations, `${path}.annotations`, errors);
   checkPodSpec(template.spec, `${path}.spec`, errors);
+  const { metadata, spec } = template;
+  checkProfileAnnotations(metadata?.annotations, spec, `${path}.annotations`, `${path}.spec`, errors);
   if (template.spec.ephemeralContainers?.length) {
     errors.push(
       fieldError.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'),
