@@ -1,5 +1,5 @@
 import type { KindDefinition, KubeObject } from '@keelson/core';
-import { storageKindOf } from '@keelson/core/internal';
+import { equalJson, storageKindOf } from '@keelson/core/internal';
 import {
   builtinKinds,
   type coreV1,
@@ -103,9 +103,16 @@ function podUsage(count: Amounts): UsageOfKind {
       return { ...count, ...computeUsage(podAmounts(pod, 'requests', true), podAmounts(pod, 'limits', true)) };
     },
     missing: (object, resources) => missingAmounts(object as Pod, resources),
-    charges: (object, old) => isTerminating(object as Pod) !== isTerminating(old as Pod),
+    charges: (object, old) =>
+      isTerminating(object as Pod) !== isTerminating(old as Pod) || isResized(object as Pod, old as Pod),
     inScope: (object, scope) => podInScope(object as Pod, scope),
   };
+}
+
+function isResized({ spec }: Pod, { spec: old }: Pod): boolean {
+  return (['containers', 'initContainers'] as const).some((list) =>
+    spec[list]?.some(({ resources }, i) => !equalJson(resources, old[list]?.[i]?.resources)),
+  );
 }
 
 /** Ended pods, and pods whose deletion is overdue, use no resources. */

@@ -183,7 +183,7 @@ export class ObjectWriter {
     if (validating) await validating;
     if (isReleased(object, kind.strategy)) return { object, allocation: undefined, decision: { do: 'delete' } };
     if (object.metadata?.managedFields !== undefined) keepTimes(object, old);
-    const allocation = write.mode === 'spec' ? await binding.allocator?.allocate(object, old, write.dryRun) : undefined;
+    const allocation = changesIntent(write) ? await binding.allocator?.allocate(object, old, write.dryRun) : undefined;
     return { object, allocation, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
   }
 
@@ -208,7 +208,7 @@ export class ObjectWriter {
     } else if (mode === 'status') {
       strategy.prepareForStatusUpdate?.(object, old, context);
     }
-    if (mode === 'spec' || (mode === 'raw' && !write.byAction)) raiseGeneration(kind, object, old);
+    if (changesIntent(write)) raiseGeneration(kind, object, old);
     return object;
   }
 
@@ -234,6 +234,11 @@ export class ObjectWriter {
       ? { stored: written.stored, kind: this.#binding.kind, code }
       : { object: written.object, code };
   }
+}
+
+/** True for a main write and for a client's write of a part of the object, such as `resize` of a pod. */
+function changesIntent({ mode, byAction }: ObjectWrite): boolean {
+  return mode === 'spec' || (mode === 'raw' && !byAction);
 }
 
 /** The proposal without errors of fields that a status write restores from the stored object. */

@@ -24,11 +24,13 @@ export function limitRanger(objects: CachedObjects): AdmissionPlugin {
     name: 'LimitRanger',
     resources: ['pods', 'persistentvolumeclaims'],
     handles: ({ kind, operation, subresource, oldObject }) =>
-      subresource === undefined &&
-      (operation === 'create' || (operation === 'update' && kind.names.plural === 'persistentvolumeclaims')) &&
+      (operation === 'create'
+        ? subresource === undefined
+        : operation === 'update' &&
+          subresource === (kind.names.plural === 'persistentvolumeclaims' ? undefined : 'resize')) &&
       oldObject?.metadata?.deletionTimestamp === undefined,
     async mutate(request) {
-      if (request.kind.names.plural !== 'pods') return;
+      if (request.kind.names.plural !== 'pods' || request.subresource !== undefined) return;
       for (const { spec } of await limitsOf(request)) setDefaults(request.object as Pod, spec.limits);
     },
     async validate(request) {

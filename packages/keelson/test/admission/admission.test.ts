@@ -290,6 +290,35 @@ test('a quota rejects with the messages of Kubernetes, and a rejected or failed 
   t.deepEqual(await usedOf(plane), { pods: '2', 'requests.cpu': '800m', 'count/configmaps': '1' });
 });
 
+test('a resize of a pod is charged to quotas and checked against limit ranges', async (t) => {
+  const plane = await start(t);
+  const pods = plane.client(Pod).namespace(namespace);
+  await quota(plane, { 'requests.cpu': '1' });
+  await pods.create(withResources('a', { requests: { cpu: '400m' } }));
+  const resize = (cpu: string) =>
+    pods.patchSubresource('a', 'resize', 'strategic', {
+      spec: { containers: [{ name: 'app', resources: { requests: { cpu } } }] },
+    });
+  await until(async () => isStatusError(await resize('2').catch((why: unknown) => why)));
+  await resize('900m');
+  t.deepEqual(await usedOf(plane), { 'requests.cpu': '900m' });
+  t.is(
+    await rejected(t, resize('1100m')),
+    '403 pods "a" is forbidden: exceeded quota: q, requested: requests.cpu=200m, used: requests.cpu=900m, ' +
+      'limited: requests.cpu=1',
+  );
+  const limits = [{ type: 'Container', min: { cpu: '300m' } }];
+  await plane
+    .client(LimitRange)
+    .namespace(namespace)
+    .create({ metadata: { name: 'l', namespace }, spec: { limits } });
+  const below = /^403 pods "a" is forbidden: minimum cpu usage per Container is 300m, but request is 200m/;
+  await until(async () => {
+    const answer: unknown = await resize('200m').catch((why: unknown) => why);
+    return isStatusError(answer) && below.test(`${answer.status.code} ${answer.message}`);
+  });
+});
+
 test('scopes restrict what a quota counts; changes of services are charged', async (t) => {
   const plane = await start(t);
   const pods = plane.client(Pod).namespace(namespace);

@@ -7,7 +7,6 @@ import {
   type Strategy,
 } from '@keelson/core';
 import { checkName, type Errors, newErrors, sameJson } from '../../validation/checks.ts';
-import { compareAmounts } from '../../validation/quantities.ts';
 import { bindingSubresource } from './pod/binding.ts';
 import { checkGatedPodUpdate } from './pod/check-gated-pod-update.ts';
 import { checkPodSpec } from './pod/check-pod-spec.ts';
@@ -17,6 +16,8 @@ import { evictionSubresource } from './pod/eviction.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
 import { applyAppArmorAnnotations, checkAppArmorUpdate, checkProfileAnnotations } from './pod/profile-annotations.ts';
+import { qosClassOf } from './pod/qos-class.ts';
+import { resizeSubresource } from './pod/resize.ts';
 import { attachSubresource, execSubresource, podProxySubresource, portForwardSubresource } from './pod/streams.ts';
 import { type Container, type Pod as PodObject, PodSchema, type PodSpec, type Toleration } from './schema/index.ts';
 
@@ -100,34 +101,6 @@ export function podGracePeriod(pod: PodObject, requested: number | undefined): n
   const seconds = Number(requested ?? pod.spec.terminationGracePeriodSeconds ?? 30);
   if (seconds === 0) return undefined;
   return Math.max(seconds, 1);
-}
-
-/** Quality of service class of a pod, which determines the order of eviction. */
-export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
-
-const counted = ['cpu', 'memory'] as const;
-
-/**
- * Guaranteed: every container has limits for cpu and memory, and equal requests. BestEffort: no container has requests
- * or limits. Burstable: all other pods. Zero amounts count as absent.
- */
-export function qosClassOf(spec: PodSpec): QosClass {
-  let asks = false;
-  let guaranteed = true;
-  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
-    for (const name of counted) {
-      const request = positive(container.resources?.requests?.[name]);
-      const limit = positive(container.resources?.limits?.[name]);
-      if (request !== undefined || limit !== undefined) asks = true;
-      if (limit === undefined || compareAmounts(request ?? limit, limit) !== 0) guaranteed = false;
-    }
-  }
-  if (!asks) return 'BestEffort';
-  return guaranteed ? 'Guaranteed' : 'Burstable';
-}
-
-function positive(amount: string | undefined): string | undefined {
-  return amount !== undefined && (compareAmounts(amount, '0') ?? 0) > 0 ? amount : undefined;
 }
 
 const mutable = [
@@ -241,6 +214,7 @@ export const Pod: KindDefinition<PodObject> = defineKind({
     attachSubresource,
     portForwardSubresource,
     podProxySubresource,
+    resizeSubresource,
   ],
   columns: podColumns,
   rowConditions: podRowConditions,

@@ -3,7 +3,8 @@ import { sameJson } from '../../../validation/checks.ts';
 import type { Pod } from '../schema/index.ts';
 import { defaultContainer } from './default-pod-spec.ts';
 
-const mirrorAnnotation = 'kubernetes.io/config.mirror';
+/** Marks the object that shows a static pod of a node. */
+export const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
 /** Adds containers to a running pod, as `kubectl debug` does. They cannot be changed or removed afterwards. */
 export const ephemeralContainersSubresource: SubresourceDefinition = {
@@ -25,7 +26,7 @@ function updateErrors(
   containers: NonNullable<Pod['spec']['ephemeralContainers']>,
 ): FieldError[] {
   if (metadata?.annotations?.[mirrorAnnotation] !== undefined) {
-    return [fieldError.forbidden('', 'static pods do not support ephemeral containers')];
+    return [fieldError.forbidden('[]', 'static pods do not support ephemeral containers')];
   }
   const byName = new Map(containers.map((container) => [container.name, container]));
   return (spec.ephemeralContainers ?? []).flatMap((old) => {
