@@ -66,6 +66,25 @@ test('the server generates labels and selector of a Job', (t) => {
   ]);
 });
 
+test('a new Job without labels has those of its template, the generated ones included; a Job with labels keeps them', (t) => {
+  const labels = (own: Record<string, string> | undefined, template: Record<string, string> | undefined, spec = {}) => {
+    const manifest = job({ ...spec, template: { ...pods(), ...(template ? { metadata: { labels: template } } : {}) } });
+    const metadata = { ...manifest.metadata, ...(own ? { labels: own } : {}) };
+    return create(Job, { ...manifest, metadata }).object.metadata?.labels;
+  };
+  const generated = {
+    'controller-uid': 'u1',
+    'job-name': 'pi',
+    'batch.kubernetes.io/controller-uid': 'u1',
+    'batch.kubernetes.io/job-name': 'pi',
+  };
+  t.deepEqual(labels(undefined, undefined), generated);
+  t.deepEqual(labels(undefined, { app: 'a' }), { ...generated, app: 'a' });
+  t.deepEqual(labels({ app: 'a' }, { app: 'a' }), { app: 'a' });
+  const manual = { manualSelector: true, selector: { matchLabels: { app: 'a' } } };
+  t.deepEqual(labels(undefined, { app: 'a' }, manual), { app: 'a' });
+});
+
 const requires = 'requires indexed completion mode';
 for (const [title, spec, messages] of [
   [

@@ -78,7 +78,8 @@ function defaultJob(job: JobType): void {
   spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2147483647;
   const labels = spec.template.metadata?.labels;
   if (labels && Object.keys(job.metadata?.labels ?? {}).length === 0) {
-    job.metadata = { ...job.metadata, labels: { ...labels } };
+    // The same object as in the template: so generateLabels recognizes labels that the client did not set.
+    job.metadata = { ...job.metadata, labels };
   }
   spec.completionMode ??= 'NonIndexed';
   spec.suspend ??= false;
@@ -96,13 +97,17 @@ export function defaultJobSpec(spec: JobSpec): void {
 }
 
 /**
- * Generates labels for the pods and a selector for one of these labels. Values of the client are kept and validated.
+ * Generates labels for the pods, which a job without labels of its own has too, and a selector for one of these labels.
+ * Values of the client are kept and validated.
  */
-function generateLabels({ metadata, spec }: JobType): void {
+function generateLabels(job: JobType): void {
+  const { metadata, spec } = job;
   if (spec.manualSelector) return;
-  const generated = jobLabels(metadata?.name ?? '', metadata?.uid ?? '');
-  spec.template.metadata ??= {};
-  spec.template.metadata.labels = { ...generated, ...spec.template.metadata.labels };
+  const labels = { ...jobLabels(metadata?.name ?? '', metadata?.uid ?? ''), ...spec.template.metadata?.labels };
+  const inherits =
+    Object.keys(metadata?.labels ?? {}).length === 0 || metadata?.labels === spec.template.metadata?.labels;
+  if (inherits) job.metadata = { ...metadata, labels: { ...labels } };
+  spec.template.metadata = { ...spec.template.metadata, labels };
   const key = 'batch.kubernetes.io/controller-uid';
   spec.selector ??= {};
   spec.selector.matchLabels = { [key]: metadata?.uid ?? '', ...spec.selector.matchLabels };
