@@ -138,7 +138,9 @@ export class StartPreparation {
   async #pullSecrets(pod: Pod): Promise<Secret[]> {
     const { objects, events } = this.#options;
     const found: Secret[] = [];
-    for (const { name = '' } of pod.spec.imagePullSecrets ?? []) {
+    for (const { name } of pod.spec.imagePullSecrets ?? []) {
+      // The API accepts references without a name; Kubernetes ignores them.
+      if (!name) continue;
       const secret = await objects.secret(pod.metadata?.namespace ?? '', name).catch(() => undefined);
       if (secret !== undefined) found.push(secret);
       else

@@ -71,7 +71,8 @@ async function addPart(
     const wish = { audience, expirationSeconds: Number(expirationSeconds ?? defaultTokenSeconds) };
     files.set(safePath(path), { content: Buffer.from(await facts.tokens.token(pod, wish)), mode });
   } else {
-    const kind = Object.keys(part)[0] ?? 'nothing';
+    const [kind] = Object.keys(part);
+    if (kind === undefined) return;
     throw new VolumeProblem(`${kind} is not supported in projected volumes by this agent`);
   }
 }

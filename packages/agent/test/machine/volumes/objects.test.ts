@@ -121,6 +121,7 @@ const cases: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, readonly s
     },
     ['a/b/c 644 blue', 's 600 round'],
   ],
+  ['a projected volume with a source of no type', { projected: { sources: [{}] } }, []],
   ['a config map that is optional and not there', { configMap: { name: 'none', optional: true } }, []],
   [
     'an optional key that is not there',

@@ -29,6 +29,8 @@ export const PodDisruptionBudget: KindDefinition<PodDisruptionBudgetType> = defi
   names: { shortNames: ['pdb'] },
   schema: PodDisruptionBudgetSchema,
   strategy: {
+    // Kubernetes never validated the names of budgets.
+    nameRule: 'pathSegment',
     generation: 'spec',
     allowUnconditionalUpdate: false,
     validate: validateBudget,

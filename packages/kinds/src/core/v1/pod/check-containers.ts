@@ -1,6 +1,5 @@
 import { configMapKeyErrors, envVarNameErrors, fieldError, portNameErrors } from '@keelson/core';
 import {
-  checkIp,
   checkOneOf,
   checkRequiredName,
   checkRequiredOneOf,
@@ -217,7 +216,6 @@ export function checkContainerPorts(
     if (!port.containerPort) errors.push(fieldError.required(`${at}.containerPort`));
     else checkPortNumber(port.containerPort, `${at}.containerPort`, errors);
     checkRequiredOneOf(port.protocol, protocols, `${at}.protocol`, errors);
-    if (port.hostIP) checkIp(port.hostIP, `${at}.hostIP`, errors);
     if (scope.hostNetwork && port.hostPort !== port.containerPort) {
       errors.push(
         fieldError.invalid(

@@ -4,12 +4,10 @@ import {
   checkIp,
   checkLabels,
   checkName,
-  checkNonNegative,
   checkOneOf,
   checkRange,
   checkRequiredName,
   checkRequiredOneOf,
-  checkText,
   checkUnique,
   type Errors,
 } from '../../../validation/checks.ts';
@@ -41,7 +39,6 @@ export function checkPodSpec(spec: PodSpec, path: string, errors: Errors): void 
 }
 
 function checkLifetime(spec: PodSpec, path: string, errors: Errors): void {
-  checkNonNegative(spec.terminationGracePeriodSeconds, `${path}.terminationGracePeriodSeconds`, errors);
   checkRange(spec.activeDeadlineSeconds, 1, maxInt32, `${path}.activeDeadlineSeconds`, errors);
   checkOneOf(spec.preemptionPolicy, ['Never', 'PreemptLowerPriority'], `${path}.preemptionPolicy`, errors);
   for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
@@ -51,14 +48,11 @@ function checkLifetime(spec: PodSpec, path: string, errors: Errors): void {
   }
 }
 
-/** Validates the names of referenced objects: service accounts, nodes, classes, secrets. */
+/** Validates the names of referenced objects: service accounts, nodes, classes. */
 function checkNamesOfOthers(spec: PodSpec, path: string, errors: Errors): void {
   for (const field of ['serviceAccountName', 'nodeName', 'priorityClassName', 'runtimeClassName'] as const) {
     checkName(spec[field], 'dns1123Subdomain', `${path}.${field}`, errors);
   }
-  spec.imagePullSecrets?.forEach((secret, i) => {
-    if (!secret.name) errors.push(fieldError.required(`${path}.imagePullSecrets[${i}].name`));
-  });
 }
 
 function checkResourceClaims(spec: PodSpec, path: string, errors: Errors): void {
@@ -124,6 +118,7 @@ function checkDnsConfig(spec: PodSpec, path: string, errors: Errors): void {
           )
         : fieldError.required(path, 'must provide `dnsConfig` when `dnsPolicy` is None'),
     );
+    return;
   }
   if (!config) return;
   if ((config.nameservers?.length ?? 0) > maxNameservers) {
@@ -149,9 +144,26 @@ function checkDnsConfig(spec: PodSpec, path: string, errors: Errors): void {
   }
   config.searches?.forEach((search, i) => {
     const name = search.endsWith('.') ? search.slice(0, -1) : search;
-    if (search !== '.') checkName(name.replaceAll('_', '-'), 'dns1123Subdomain', `${path}.searches[${i}]`, errors);
+    if (search !== '.') checkSearch(name, `${path}.searches[${i}]`, errors);
   });
   config.options?.forEach((option, i) => {
-    checkText(option.name, `${path}.options[${i}].name`, errors);
+    if (!option.name) errors.push(fieldError.required(`${path}.options[${i}]`, 'must not be empty'));
   });
+}
+
+const searchLabel = /^_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
+const searchLabelSource = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const searchRule =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start " +
+  `and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${searchLabelSource}` +
+  `(\\.${searchLabelSource})*')`;
+const maxSearch = 253;
+
+/** A search domain: a DNS subdomain whose labels may contain underscores. */
+function checkSearch(name: string, path: string, errors: Errors): void {
+  const isLong = name.length > maxSearch;
+  if (isLong) errors.push(fieldError.invalid(path, name, `must be no more than ${maxSearch} characters`));
+  if (!name.split('.', maxSearch).every((label) => searchLabel.test(label))) {
+    errors.push(fieldError.invalid(path, name, searchRule));
+  }
 }

@@ -14,38 +14,40 @@ const names = [
   'podCertificate',
 ] as const;
 
-/** Validates a projected volume: each source has exactly one type, and paths are unique. */
+/** Validates a projected volume: each source has at most one type, and paths are unique. */
 export function checkProjected(volume: ProjectedVolumeSource, path: string, errors: Errors): void {
   checkMode(volume.defaultMode, `${path}.defaultMode`, errors);
   const files = new Set<string>();
   volume.sources?.forEach((source, i) => {
     const at = `${path}.sources[${i}]`;
-    const [first, ...others] = names.filter((name) => source[name] !== undefined);
-    if (first === undefined) errors.push(fieldError.required(at, 'must specify a volume type'));
-    for (const other of others) {
-      errors.push(fieldError.forbidden(`${at}.${other}`, 'may not specify more than 1 volume type'));
-    }
-    checkSource(source, at, errors);
-    for (const file of filesOf(source)) {
-      if (files.has(file)) errors.push(fieldError.invalid(path, file, `conflicting duplicate paths`));
+    checkSource(source, path, at, errors);
+    for (const [file = '', shown] of filesOf(source)) {
+      if (files.has(file)) errors.push(fieldError.invalid(path, shown, 'conflicting duplicate paths'));
       files.add(file);
+    }
+    if (names.filter((name) => source[name] !== undefined).length > 1) {
+      errors.push(fieldError.forbidden(at, 'may not specify more than 1 volume type per source'));
     }
   });
 }
 
-function filesOf(source: VolumeProjection): string[] {
-  const items = [
-    ...(source.secret?.items ?? []),
-    ...(source.configMap?.items ?? []),
-    ...(source.downwardAPI?.items ?? []),
+const certificatePaths = ['credentialBundlePath', 'keyPath', 'certificateChainPath'] as const;
+
+/** A file of a source, and the value that a message about a repeated path shows. */
+type File = readonly [path: string | undefined, shown: string | undefined];
+
+function filesOf({ secret, configMap, downwardAPI, clusterTrustBundle: bundle, podCertificate }: VolumeProjection) {
+  const files: File[] = [
+    ...(secret?.items ?? []).map(({ path }): File => [path, secret?.name ?? '']),
+    ...(configMap?.items ?? []).map(({ path }): File => [path, configMap?.name ?? '']),
+    ...(downwardAPI?.items ?? []).map(({ path }): File => [path, path]),
+    [bundle?.path, bundle?.path],
+    ...certificatePaths.map((field): File => [podCertificate?.[field], podCertificate?.[field]]),
   ];
-  const paths = items.map((item) => item.path);
-  if (source.serviceAccountToken) paths.push(source.serviceAccountToken.path);
-  if (source.clusterTrustBundle) paths.push(source.clusterTrustBundle.path);
-  return paths.filter((file) => file !== '' && file !== undefined);
+  return files.filter(([path]) => path);
 }
 
-function checkSource(source: VolumeProjection, path: string, errors: Errors): void {
+function checkSource(source: VolumeProjection, volumePath: string, path: string, errors: Errors): void {
   const {
     secret,
     configMap,
@@ -65,7 +67,6 @@ function checkSource(source: VolumeProjection, path: string, errors: Errors): vo
   if (downwardAPI) checkDownwardFiles(downwardAPI.items, `${path}.downwardAPI.items`, errors);
   if (token) {
     const at = `${path}.serviceAccountToken`;
-    if (checkText(token.path, `${at}.path`, errors)) checkVolumeFilePath(token.path, `${at}.path`, errors);
     const seconds = token.expirationSeconds ?? 3600;
     if (seconds < 600)
       errors.push(
@@ -76,6 +77,9 @@ function checkSource(source: VolumeProjection, path: string, errors: Errors): vo
         fieldError.invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds'),
       );
     }
+    // Kubernetes names the volume here, not the source.
+    const file = `${volumePath}.path`;
+    if (checkText(token.path, file, errors)) checkVolumeFilePath(token.path, file, errors);
   }
   if (bundle) {
     const at = `${path}.clusterTrustBundle`;

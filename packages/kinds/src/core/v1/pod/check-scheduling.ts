@@ -80,9 +80,7 @@ export function checkTopologySpread(
   constraints?.forEach((constraint, i) => {
     const at = `${path}[${i}]`;
     checkPositive(constraint.maxSkew, `${at}.maxSkew`, errors, 'zero');
-    if (checkText(constraint.topologyKey, `${at}.topologyKey`, errors)) {
-      pushInvalid(labelKeyErrors(constraint.topologyKey), constraint.topologyKey, `${at}.topologyKey`, errors);
-    }
+    if (!constraint.topologyKey) errors.push(fieldError.required(`${at}.topologyKey`, 'can not be empty'));
     checkRequiredOneOf(
       constraint.whenUnsatisfiable,
       ['DoNotSchedule', 'ScheduleAnyway'],

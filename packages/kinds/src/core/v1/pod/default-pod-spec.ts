@@ -21,6 +21,7 @@ export function defaultPodSpec(spec: PodSpec): void {
 /** Sets the defaults of pods that do not apply to pod templates. */
 export function defaultPodOnly(spec: PodSpec): void {
   spec.enableServiceLinks ??= true;
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     const limits = container.resources?.limits;
     if (!limits || !container.resources) continue;
