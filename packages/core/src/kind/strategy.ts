@@ -95,8 +95,11 @@ export interface Strategy<T extends KubeObject = any> {
   readonly validateUpdate?: (object: T, old: T) => FieldError[];
   /** Errors of a status write. */
   readonly validateStatusUpdate?: (object: T, old: T) => FieldError[];
-  /** Texts for `Warning` headers. Called for valid objects only, on create, main update and patch. */
-  readonly warnings?: (object: T) => string[];
+  /**
+   * Texts for `Warning` headers. Called for valid objects only, on create, main update and patch; `old` is absent on
+   * create.
+   */
+  readonly warnings?: (object: T, old?: T) => string[];
 
   /**
    * Seconds between the DELETE and the removal, or undefined when the object is removed at once. `requested` is the

@@ -220,13 +220,13 @@ type Expression = NonNullable<LabelSelectorSpec['matchExpressions']>[number];
 
 /**
  * Adds what is wrong with the expression of a label selector that stands at `path`, or with that of a node selector,
- * which also has the operators `Gt` and `Lt`.
+ * which also has the operators `Gt` and `Lt` and may have any values where they are a preference.
  */
 export function checkExpression(
   expression: Expression,
   path: string,
   errors: FieldError[],
-  { ofNodes = false }: { readonly ofNodes?: boolean } = {},
+  { ofNodes = false, anyValues = false }: { readonly ofNodes?: boolean; readonly anyValues?: boolean } = {},
 ): void {
   const values = expression.values ?? [];
   switch (expression.operator) {
@@ -259,6 +259,7 @@ export function checkExpression(
   }
   for (const detail of labelKeyErrors(expression.key))
     errors.push(fieldError.invalid(`${path}.key`, expression.key, detail));
+  if (anyValues) return;
   for (const [index, value] of values.entries()) {
     if (isFull(errors)) return;
     for (const detail of labelValueErrors(value))

@@ -224,7 +224,7 @@ export class ObjectWriter {
       if (write.mode === 'spec') addErrors(problems, strategy.validateUpdate?.(object, old) ?? []);
     }
     if (problems.length > 0) throw statusErrors.invalid(kind, write.target.name, problems);
-    if (write.mode === 'spec') for (const text of strategy.warnings?.(object) ?? []) write.context.warn(text);
+    if (write.mode === 'spec') for (const text of strategy.warnings?.(object, old) ?? []) write.context.warn(text);
   }
 
   /** The answer to a PUT or PATCH. */

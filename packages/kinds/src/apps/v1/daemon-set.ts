@@ -1,5 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { podSpecWarnings } from '../../core/v1/pod/pod-warnings.ts';
 import { checkUnchanged, newErrors, sameJson } from '../../validation/checks.ts';
 import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/check-daemon-set.ts';
 import { integerAnnotation, templateGenerationAnnotation } from '../../workload/server-annotations.ts';
@@ -36,6 +37,12 @@ export const DaemonSet: KindDefinition<DaemonSetType> = defineKind({
       const errors = newErrors();
       checkDaemonSetStatus(status, old.status, errors);
       return errors;
+    },
+    warnings: (object, old) => {
+      const [generation, before] = [object, old].map(
+        (one) => one && integerAnnotation(one, templateGenerationAnnotation),
+      );
+      return old && generation === before ? [] : podSpecWarnings(object.spec.template, 'spec.template');
     },
   },
   subresources: [{ type: 'status', name: 'status' }],

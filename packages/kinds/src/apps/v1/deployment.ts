@@ -1,5 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { nameWarnings, templateWarnings } from '../../core/v1/pod/pod-warnings.ts';
 import { checkUnchanged, newErrors } from '../../validation/checks.ts';
 import { checkDeployment, checkDeploymentStatus } from '../../workload/check-deployment.ts';
 import { restoreLabels } from '../../workload/restore-labels.ts';
@@ -33,6 +34,10 @@ export const Deployment: KindDefinition<DeploymentType> = defineKind({
       checkDeploymentStatus(status, old.status, errors);
       return errors;
     },
+    warnings: (object, old) => [
+      ...(old ? [] : nameWarnings(object.metadata?.name ?? '')),
+      ...templateWarnings(object, old, object.spec.template),
+    ],
   },
   subresources: [autoscalingScale, { type: 'status', name: 'status' }],
   columns: deploymentColumns,

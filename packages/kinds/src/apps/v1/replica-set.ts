@@ -1,5 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { nameWarnings, templateWarnings } from '../../core/v1/pod/pod-warnings.ts';
 import { checkUnchanged, newErrors } from '../../validation/checks.ts';
 import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/check-replica-set.ts';
 import { autoscalingScale } from '../../workload/scale.ts';
@@ -34,6 +35,10 @@ export const ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
       checkReplicaSetStatus(status, errors);
       return errors;
     },
+    warnings: (object, old) => [
+      ...(old ? [] : nameWarnings(object.metadata?.name ?? '')),
+      ...templateWarnings(object, old, object.spec.template),
+    ],
   },
   subresources: [autoscalingScale, { type: 'status', name: 'status' }],
   columns: replicaSetColumns,

@@ -1,5 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { templateWarnings } from '../../core/v1/pod/pod-warnings.ts';
 import { newErrors } from '../../validation/checks.ts';
 import {
   checkNewStatefulSet,
@@ -42,15 +43,18 @@ export const StatefulSet: KindDefinition<StatefulSetType> = defineKind({
       checkStatefulSetStatus(status, old.status, errors);
       return errors;
     },
-    warnings: ({ spec }) =>
-      (spec.revisionHistoryLimit ?? 0) < 0
-        ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
-        : [],
+    warnings: (object, old) => [
+      ...templateWarnings(object, old, object.spec.template),
+      ...((object.spec.revisionHistoryLimit ?? 0) < 0 ? [negativeLimit] : []),
+    ],
   },
   subresources: [autoscalingScale, { type: 'status', name: 'status' }],
   columns: statefulSetColumns,
 });
 export type StatefulSet = StatefulSetType;
+
+const negativeLimit =
+  'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
 
 function defaultStatefulSet({ spec }: StatefulSetType): void {
   spec.updateStrategy ??= {};

@@ -5,7 +5,7 @@ import { selectorText } from '../../workload/workload-columns.ts';
 import { parseSchedule, ScheduleError } from '../schedule/parse-schedule.ts';
 import { isTimeZone } from '../schedule/time-zone.ts';
 import { checkJobTemplate } from './check-job.ts';
-import { defaultJobSpec, jobWarnings, nameWarnings } from './job.ts';
+import { defaultJobSpec, jobWarnings } from './job.ts';
 import { CronJobSchema, type CronJobSpec, type CronJob as CronJobType } from './schema/index.ts';
 
 /** Maximum length of the name of a cron job. The names of its jobs have a suffix of 11 characters. */
@@ -78,10 +78,7 @@ export const CronJob: KindDefinition<CronJobType> = defineKind({
       if (name.length <= maxName) return [];
       return [fieldError.invalid('metadata.name', name, `must be no more than ${maxName} characters`)];
     },
-    warnings: ({ metadata, spec }) => [
-      ...nameWarnings(metadata?.name ?? ''),
-      ...jobWarnings(spec.jobTemplate.spec, 'spec.jobTemplate.spec'),
-    ],
+    warnings: (cronJob, old) => jobWarnings(cronJob, old, cronJob.spec.jobTemplate.spec, 'spec.jobTemplate.spec'),
   },
   subresources: [{ type: 'status', name: 'status' }],
   columns,

@@ -1,6 +1,7 @@
-import { type Column, defineKind, dns1123LabelErrors, humanDuration, type KindDefinition, timeMs } from '@keelson/core';
+import { type Column, defineKind, humanDuration, type KindDefinition, type KubeObject, timeMs } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { nameWarnings, podSpecWarnings } from '../../core/v1/pod/pod-warnings.ts';
 import { newErrors } from '../../validation/checks.ts';
 import { podColumns } from '../../workload/workload-columns.ts';
 import { checkJob, checkJobUpdate, jobLabels } from './check-job.ts';
@@ -63,7 +64,7 @@ export const Job: KindDefinition<JobType> = defineKind({
       checkJobStatus(job, old, errors);
       return errors;
     },
-    warnings: ({ metadata, spec }) => [...nameWarnings(metadata?.name ?? ''), ...jobWarnings(spec, 'spec')],
+    warnings: (job, old) => jobWarnings(job, old, job.spec, 'spec'),
   },
   subresources: [{ type: 'status', name: 'status' }],
   columns,
@@ -113,22 +114,16 @@ function generateLabels(job: JobType): void {
   spec.selector.matchLabels = { [key]: metadata?.uid ?? '', ...spec.selector.matchLabels };
 }
 
-/** A warning about a name that pods cannot have as their host name. */
-export function nameWarnings(name: string): string[] {
-  const problems = dns1123LabelErrors(name);
-  if (problems.length === 0) return [];
-  const text =
-    'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is ' +
-    'recommended';
-  return [`${text}: [${problems.join(' ')}]`];
-}
-
-/** A warning about an indexed job whose status may become too long. */
-export function jobWarnings(spec: JobSpec, path: string): string[] {
+/** Warnings about a new job or cron job, and about the changed spec of one that exists. */
+export function jobWarnings(object: KubeObject, old: KubeObject | undefined, spec: JobSpec, path: string): string[] {
+  if (old && old.metadata?.generation === object.metadata?.generation) return [];
+  const warnings = old ? [] : nameWarnings(object.metadata?.name ?? '');
   const { completionMode, completions = 0, parallelism = 0 } = spec;
-  if (completionMode !== 'Indexed' || completions <= 100_000 || parallelism <= 10_000) return [];
-  return [
-    `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, ` +
-      'Kubernetes might not be able to track completedIndexes when a big number of indexes fail',
-  ];
+  if (completionMode === 'Indexed' && completions > 100_000 && parallelism > 10_000) {
+    warnings.push(
+      `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, ` +
+        'Kubernetes might not be able to track completedIndexes when a big number of indexes fail',
+    );
+  }
+  return [...warnings, ...podSpecWarnings(spec.template, `${path}.template`)];
 }

@@ -3,6 +3,7 @@ import { column, labelsText, nameColumn } from '../../columns/columns.ts';
 import { newErrors } from '../../validation/checks.ts';
 import { checkPodTemplate } from './pod/check-pod-spec.ts';
 import { defaultPodSpec } from './pod/default-pod-spec.ts';
+import { templateWarnings } from './pod/pod-warnings.ts';
 import { PodTemplateSchema, type PodTemplate as PodTemplateType } from './schema/index.ts';
 
 const containersOf = ({ template }: PodTemplateType) => template?.spec?.containers ?? [];
@@ -37,6 +38,7 @@ export const PodTemplate: KindDefinition<PodTemplateType> = defineKind({
       checkPodTemplate(template, 'template', errors);
       return errors;
     },
+    warnings: (object, old) => templateWarnings(object, old, object.template, 'template'),
   },
   columns,
 });

@@ -16,6 +16,7 @@ import { evictionSubresource } from './pod/eviction.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
 import { applyAppArmorAnnotations, checkAppArmorUpdate, checkProfileAnnotations } from './pod/profile-annotations.ts';
+import { nameWarnings, podSpecWarnings } from './pod/pod-warnings.ts';
 import { qosClassOf } from './pod/qos-class.ts';
 import { resizeSubresource } from './pod/resize.ts';
 import { attachSubresource, execSubresource, podProxySubresource, portForwardSubresource } from './pod/streams.ts';
@@ -82,6 +83,8 @@ const podStrategy: Strategy<PodObject> = {
     checkName(pod.status?.nominatedNodeName, 'dns1123Subdomain', 'status.nominatedNodeName', errors);
     return errors;
   },
+  warnings: (pod, old) =>
+    old ? [] : [...nameWarnings(pod.metadata?.name ?? '', "the Pod's hostname"), ...podSpecWarnings(pod, '')],
   gracePeriod: podGracePeriod,
 };
 

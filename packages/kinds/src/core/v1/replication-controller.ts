@@ -7,6 +7,7 @@ import { autoscalingScaleOf } from '../../workload/scale.ts';
 import { replicaSetColumns } from '../../workload/workload-columns.ts';
 import { checkPodTemplate } from './pod/check-pod-spec.ts';
 import { defaultPodSpec } from './pod/default-pod-spec.ts';
+import { nameWarnings, templateWarnings } from './pod/pod-warnings.ts';
 import {
   ReplicationControllerSchema,
   type ReplicationController as ReplicationControllerType,
@@ -42,6 +43,10 @@ export const ReplicationController: KindDefinition<ReplicationControllerType> = 
       checkReplicaSetStatus(status, errors);
       return errors;
     },
+    warnings: (object, old) => [
+      ...(old ? [] : nameWarnings(object.metadata?.name ?? '')),
+      ...templateWarnings(object, old, object.spec.template),
+    ],
   },
   subresources: [
     autoscalingScaleOf(({ spec }: ReplicationControllerType) => ({ matchLabels: spec.selector ?? {} })),

@@ -147,7 +147,7 @@ export function checkAffinity(affinity: Affinity | undefined, path: string, erro
   node?.preferredDuringSchedulingIgnoredDuringExecution?.forEach((preferred, i) => {
     const own = `${at}.preferredDuringSchedulingIgnoredDuringExecution[${i}]`;
     checkWeight(preferred.weight, own, errors);
-    checkNodeSelectorTerm(preferred.preference, `${own}.preference`, errors);
+    checkNodeSelectorTerm(preferred.preference, `${own}.preference`, errors, true);
   });
   checkPodAffinity(affinity.podAffinity, `${path}.podAffinity`, errors);
   checkPodAffinity(affinity.podAntiAffinity, `${path}.podAntiAffinity`, errors);
@@ -157,9 +157,10 @@ function checkWeight(weight: number, path: string, errors: Errors): void {
   checkRange(weight, 1, 100, `${path}.weight`, errors);
 }
 
-export function checkNodeSelectorTerm(term: NodeSelectorTerm, path: string, errors: Errors): void {
+/** `anyValues`: values need not be values of labels, as in preferences, for which Kubernetes only warns. */
+export function checkNodeSelectorTerm(term: NodeSelectorTerm, path: string, errors: Errors, anyValues = false): void {
   term.matchExpressions?.forEach((requirement, i) => {
-    checkExpression(requirement, `${path}.matchExpressions[${i}]`, errors, { ofNodes: true });
+    checkExpression(requirement, `${path}.matchExpressions[${i}]`, errors, { ofNodes: true, anyValues });
   });
   term.matchFields?.forEach((requirement, i) => {
     checkFieldRequirement(requirement, `${path}.matchFields[${i}]`, errors);
