@@ -14,12 +14,14 @@ type Container = JsonObject | unknown[];
 
 /**
  * Applies a JSON patch (RFC 6902) and returns the new document; the old one stays as it is and unchanged parts are
- * shared. All operations apply or none does.
+ * shared. All operations apply or none does; null has no operations. Where RFC 6902 refuses an operation that
+ * Kubernetes accepts, it is accepted: see docs/reference/api-rules.md#patches.
  *
  * @throws PatchError `malformed` when `operations` is not a list of objects, `tooLarge` above the limits on
  *   operations and on work, `unprocessable` for everything that does not fit the document.
  */
 export function applyJsonPatch(document: unknown, operations: unknown, limits: JsonPatchLimits = {}): unknown {
+  if (operations === null) return document;
   if (!Array.isArray(operations)) throw new PatchError('malformed', 'a JSON patch must be a list of operations');
   const max = limits.maxOperations ?? 10_000;
   if (operations.length > max) {
@@ -58,22 +60,22 @@ class JsonPatchRun {
     const path = pointerOf(operation, 'path');
     switch (operation['op']) {
       case 'add':
-        this.#add(path, operand(operation));
+        this.#add(path, operation['value'] ?? null);
         break;
       case 'remove':
         this.#remove(path);
         break;
       case 'replace':
-        this.#replace(path, operand(operation));
+        this.#replace(path, operation['value'] ?? null);
         break;
       case 'move':
         this.#move(pointerOf(operation, 'from'), path);
         break;
       case 'copy':
-        this.#add(path, this.#clone(this.#read(pointerOf(operation, 'from'))));
+        this.#add(path, this.#clone(this.#readOrNull(pointerOf(operation, 'from'))));
         break;
       case 'test':
-        if (!jsonEquals(this.#read(path), operand(operation), this.#budget))
+        if (!jsonEquals(this.#readOrNull(path), operation['value'] ?? null, this.#budget))
           throw new PatchError('unprocessable', 'test failed');
         break;
       default:
@@ -85,6 +87,14 @@ class JsonPatchRun {
     let value = this.document;
     for (const token of path) value = child(value, token);
     return value;
+  }
+
+  /** As {@link #read}, but a key that an existing map does not have reads as null. */
+  #readOrNull(path: readonly string[]): unknown {
+    const last = path.at(-1);
+    if (last === undefined) return this.document;
+    const parent = this.#read(path.slice(0, -1));
+    return isJsonObject(parent) && !Object.hasOwn(parent, last) ? null : child(parent, last);
   }
 
   #add(path: readonly string[], value: unknown): void {
@@ -104,7 +114,6 @@ class JsonPatchRun {
       this.document = value;
       return;
     }
-    this.#read(path);
     const parent = this.#parentForChange(path);
     if (Array.isArray(parent)) parent[arrayIndex(last, parent.length, false)] = value;
     else setOwn(parent, last, value);
@@ -199,11 +208,6 @@ function pointerOf(operation: JsonObject, field: 'path' | 'from'): readonly stri
   const pointer = operation[field];
   if (typeof pointer !== 'string') throw new PatchError('unprocessable', `${field} must be a JSON pointer`);
   return parsePointer(pointer);
-}
-
-function operand(operation: JsonObject): unknown {
-  if (!Object.hasOwn(operation, 'value')) throw new PatchError('unprocessable', 'value is missing');
-  return operation['value'];
 }
 
 /**

@@ -13,7 +13,7 @@ function deepFreeze<T>(value: T): T {
 
 const applies = test.macro({
   title: (_, name: string) => `applies: ${name}`,
-  exec(t, _name: string, document: unknown, operations: Op[], expected: unknown) {
+  exec(t, _name: string, document: unknown, operations: Op[] | null, expected: unknown) {
     t.deepEqual(applyJsonPatch(deepFreeze(document), deepFreeze(operations)), expected);
   },
 });
@@ -93,6 +93,26 @@ test(
   { a: { list: [1] }, b: { list: [] } },
 );
 
+test(applies, 'replace of a missing member adds it', {}, [{ op: 'replace', path: '/a', value: 1 }], { a: 1 });
+test(applies, 'a missing member equals null', { a: 1 }, [{ op: 'test', path: '/b', value: null }], { a: 1 });
+test(applies, 'an operation without value has null', { a: 1 }, [{ op: 'add', path: '/b' }], { a: 1, b: null });
+test(applies, 'a copy of a missing member is null', {}, [{ op: 'copy', from: '/a', path: '/b' }], { b: null });
+test(applies, 'text before the first slash is ignored', {}, [{ op: 'add', path: 'x/a', value: 1 }], { a: 1 });
+test(applies, 'a tilde before another character stays', {}, [{ op: 'add', path: '/~2', value: 1 }], { '~2': 1 });
+test(applies, 'no operations instead of a list', { a: 1 }, null, { a: 1 });
+for (const [op, index, expected] of [
+  ['add', '-1', [1, 2, 9]],
+  ['add', '-3', [9, 1, 2]],
+  ['add', '+1', [1, 9, 2]],
+  ['replace', '-1', [1, 9]],
+  ['replace', '-2', [9, 2]],
+  ['replace', '01', [1, 9]],
+  ['remove', '-1', [1]],
+  ['remove', '-2', [2]],
+] as const) {
+  test(applies, `${op} at index ${index}`, { f: [1, 2] }, [{ op, path: `/f/${index}`, value: 9 }], { f: expected });
+}
+
 const refuses = test.macro({
   title: (_, name: string) => `refuses: ${name}`,
   exec(t, _name: string, kind: PatchError['kind'], document: unknown, operations: unknown) {
@@ -105,14 +125,11 @@ test(refuses, 'no list', 'malformed', {}, { op: 'add', path: '/a', value: 1 });
 test(refuses, 'operation that is no object', 'malformed', {}, ['add']);
 test(refuses, 'unknown operation', 'unprocessable', {}, [{ op: 'merge', path: '/a', value: 1 }]);
 test(refuses, 'missing path', 'unprocessable', {}, [{ op: 'add', value: 1 }]);
-test(refuses, 'missing value', 'unprocessable', { a: 1 }, [{ op: 'replace', path: '/a' }]);
 test(refuses, 'missing from', 'unprocessable', { a: 1 }, [{ op: 'copy', path: '/b' }]);
 test(refuses, 'pointer without slash', 'unprocessable', { a: 1 }, [{ op: 'remove', path: 'a' }]);
-test(refuses, 'bad escape', 'unprocessable', { a: 1 }, [{ op: 'add', path: '/~2', value: 1 }]);
 test(refuses, 'add below a missing parent', 'unprocessable', {}, [{ op: 'add', path: '/a/b', value: 1 }]);
 test(refuses, 'add below a scalar', 'unprocessable', { a: 'text' }, [{ op: 'add', path: '/a/length', value: 1 }]);
 test(refuses, 'remove of a missing member', 'unprocessable', {}, [{ op: 'remove', path: '/a' }]);
-test(refuses, 'replace of a missing member', 'unprocessable', {}, [{ op: 'replace', path: '/a', value: 1 }]);
 test(refuses, 'inherited names do not exist', 'unprocessable', {}, [
   { op: 'test', path: '/constructor/name', value: 'Object' },
 ]);
@@ -124,7 +141,15 @@ test(refuses, 'test of fewer members', 'unprocessable', { a: { x: 1, y: 2 } }, [
 test(refuses, 'move into its own child', 'unprocessable', { a: { b: {} } }, [
   { op: 'move', from: '/a', path: '/a/b/c' },
 ]);
-for (const index of ['2', '01', '-1', '1e0', '+1', ' 1', '1.0', '99999999999999999999', 'length', '']) {
+test(refuses, 'replace below a missing parent', 'unprocessable', {}, [{ op: 'replace', path: '/a/b', value: 1 }]);
+test(refuses, 'remove below a missing parent', 'unprocessable', {}, [{ op: 'remove', path: '/a/b' }]);
+test(refuses, 'test for null below a missing parent', 'unprocessable', {}, [{ op: 'test', path: '/a/b', value: null }]);
+test(refuses, 'copy from below a missing parent', 'unprocessable', {}, [{ op: 'copy', from: '/a/b', path: '/c' }]);
+test(refuses, 'move of a missing member', 'unprocessable', {}, [{ op: 'move', from: '/a', path: '/b' }]);
+test(refuses, 'replace of an index before the first', 'unprocessable', { f: [1] }, [
+  { op: 'replace', path: '/f/-2', value: 1 },
+]);
+for (const index of ['2', '-3', '1e0', ' 1', '1.0', '99999999999999999999', 'length', '']) {
   test(refuses, `array index ${JSON.stringify(index)}`, 'unprocessable', { f: [1] }, [
     { op: 'add', path: `/f/${index}`, value: 1 },
   ]);
