@@ -55,14 +55,31 @@ for (const viaKoa of [false, true]) {
     });
     for (const path of [
       '/api/v1/namespaces/default/unknowns',
-      '/apis/none/v1/configmaps',
       '/api/v2/configmaps',
+      '/api/v2',
       '/api/v1/configmaps/a',
       '/api/v1/namespaces/default/namespaces',
       '/api/v1/namespaces/default/configmaps/a/log',
       '/api/v1/namespaces/default/configmaps/a/status/more',
-      '/api/v1/namespaces/default/configmaps/',
       '/api/v1/proxy/namespaces/default/configmaps/a',
+    ]) {
+      const reply = await call(port, 'GET', path);
+      t.is(reply.status, 404, path);
+      t.deepEqual(reply.json, {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message: 'the server could not find the requested resource',
+        reason: 'NotFound',
+        details: {},
+        code: 404,
+      });
+    }
+    for (const path of [
+      '/apis/none/v1/configmaps',
+      '/apis/none/v1',
+      '/api/v1/namespaces/default/configmaps//a',
       '/nothing/here',
       '/VERSION',
       '//version',

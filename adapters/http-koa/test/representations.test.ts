@@ -323,7 +323,7 @@ test('OPTIONS is a 405 with the allowed methods for resources, and returns those
   t.is(fixed.headers.allow, 'HEAD, GET');
 });
 
-test('a trailing slash is accepted for documents, never for resources', async (t) => {
+test('a trailing slash is ignored, except in the deletion of a collection', async (t) => {
   const { port } = await serveReal(t);
   for (const path of [
     '/api',
@@ -339,6 +339,12 @@ test('a trailing slash is accepted for documents, never for resources', async (t
     t.is(slashed.headers['content-type'], plain.headers['content-type']);
     t.is(slashed.text, plain.text, path);
   }
-  for (const method of ['GET', 'POST', 'DELETE'])
-    t.is((await call(port, method, `${maps}/`, { body: '{}' })).status, 404);
+  const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'slashed' } });
+  t.is((await call(port, 'POST', `${maps}/`, { body })).status, 201);
+  t.is((await call(port, 'GET', `${maps}/`)).json.kind, 'ConfigMapList');
+  t.is((await call(port, 'GET', `${maps}/slashed/`)).json.metadata.name, 'slashed');
+  t.is((await call(port, 'GET', '/api/v1/namespaces/default/')).json.kind, 'Namespace');
+  t.is((await call(port, 'GET', '/api/v1/namespaces/default/status/')).json.kind, 'Namespace');
+  t.is((await call(port, 'DELETE', `${maps}/`)).status, 404);
+  t.is((await call(port, 'DELETE', `${maps}/slashed/`)).status, 200);
 });

@@ -24,7 +24,7 @@ import type { Clock } from '@keelson/core/runtime';
 import type { AggregatedApis, AggregatedServer, AggregatedVersion } from '../exchange/aggregated-apis.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { sendBytes } from '../exchange/exchange.ts';
-import { sendNotFound } from '../exchange/send.ts';
+import { sendNoSuchResource, sendNotFound } from '../exchange/send.ts';
 import { withAggregatedDiscovery, withAggregatedGroups } from './aggregated-documents.ts';
 import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';
 
@@ -165,8 +165,9 @@ export class ApiDocuments {
   resources(exchange: Exchange, groupVersion: GroupVersion): Promise<void> | void {
     const server = this.#options.aggregated?.find(groupVersion.group, groupVersion.version);
     if (server !== undefined) return this.#options.forward(exchange, server);
-    const document = apiResourceList(this.#options.registry.kinds(), groupVersion);
-    if (document === undefined) sendNotFound(exchange);
+    const kinds = this.#options.registry.kinds();
+    const document = apiResourceList(kinds, groupVersion);
+    if (document === undefined) sendNoSuchResource(exchange, groupVersion.group, kinds);
     else this.#send(exchange, document);
   }
 

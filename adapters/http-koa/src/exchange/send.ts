@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Status, StatusError } from '@keelson/core';
+import { type KindDefinition, type Status, type StatusError, statusErrors } from '@keelson/core';
 import {
   type Brand,
   encodeDocument,
@@ -76,6 +76,15 @@ export function sendNotModified(exchange: Exchange, headers: FlatHeaders): void 
 /** The response for an unknown path. */
 export function sendNotFound(exchange: Exchange): void {
   sendText(exchange, 404, '404 page not found\n');
+}
+
+/**
+ * The response for a path of the resource API that names nothing: text, or a Status within the groups of built-in
+ * `kinds`. @throws StatusError 404
+ */
+export function sendNoSuchResource(exchange: Exchange, group: string, kinds: readonly KindDefinition[]): void {
+  if (kinds.some((kind) => kind.structural && kind.group === group)) throw statusErrors.noSuchResource();
+  sendNotFound(exchange);
 }
 
 /** The response when a limit of concurrent or waiting requests is exceeded. */

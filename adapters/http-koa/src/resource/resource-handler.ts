@@ -25,7 +25,7 @@ import { type MetricsResource, metricsResource } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
-import { sendNotFound, sendWhole } from '../exchange/send.ts';
+import { sendNoSuchResource, sendWhole } from '../exchange/send.ts';
 import { callSubresource, connectSubresource, findSubresource, verbNotAllowed } from './subresources.ts';
 
 /** The service of one kind in one version, and what its requests share. */
@@ -67,6 +67,9 @@ export class Routes {
     }
     return route;
   }
+
+  readonly sendNoSuchResource = (exchange: Exchange): void =>
+    sendNoSuchResource(exchange, exchange.attributes.apiGroup, this.#registry.kinds());
 
   /** The connect subresource that a request names, regardless of the verb. */
   readonly connectOf = (attributes: RequestAttributes): ConnectSubresource | undefined => {
@@ -227,7 +230,8 @@ export class ResourceHandler {
     }
     const route = this.#options.routes.find(attributes);
     const target = route && targetOf(route.kind, attributes);
-    if (route === undefined || target === undefined || attributes.verb === 'proxy') return sendNotFound(exchange);
+    if (route === undefined || target === undefined || attributes.verb === 'proxy')
+      return this.#options.routes.sendNoSuchResource(exchange);
     exchange.metricsResource = route.metricsResource;
     if (route.kind.deprecationWarning !== undefined) exchange.warn(route.kind.deprecationWarning);
     if (attributes.subresource !== '') return this.#subresource(exchange, route, target);
@@ -306,7 +310,7 @@ export class ResourceHandler {
 
   async #subresource(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const definition = findSubresource(exchange, route.kind);
-    if (definition === undefined) return sendNotFound(exchange);
+    if (definition === undefined) return this.#options.routes.sendNoSuchResource(exchange);
     exchange.metricsSubresource = definition.name;
     if (definition.type === 'connect') return this.#options.connects.handle(exchange, route, target, definition);
     const { form, answer } = await callSubresource(exchange, route, target, definition, this.#input);

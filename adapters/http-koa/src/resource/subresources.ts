@@ -11,12 +11,17 @@ import { writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, type RequestInput } from '../exchange/request-body.ts';
 import type { Route } from './resource-handler.ts';
 
-/** The subresource that a request names; undefined when the kind has no such subresource. @throws StatusError 405 */
+/**
+ * The subresource that a request names; undefined when the kind has no such subresource. @throws StatusError 405, and
+ * 404 of the object when a custom kind has no such subresource
+ */
 export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
   const { subresource, verb, watchPath, remainder } = exchange.attributes;
   const definition = kind.subresources.find((candidate) => candidate.name === subresource);
-  if (definition === undefined || watchPath) return undefined;
-  if (remainder.length > 0 && !(definition.type === 'connect' && definition.tail)) return undefined;
+  if (definition === undefined || watchPath || !takesRemainder(definition, remainder)) {
+    if (kind.structural) return undefined;
+    throw statusErrors.notFound({ group: kind.group, resource: kind.names.plural }, exchange.attributes.name);
+  }
   const offered = subresourceVerbs(definition);
   if (!offered.includes(verb)) throw verbNotAllowed(exchange, kind, offered);
   return definition;
@@ -29,7 +34,12 @@ export function connectSubresource(
 ): ConnectSubresource | undefined {
   if (watchPath || verb === 'proxy') return undefined;
   const found = kind.subresources.find(({ name }) => name === subresource);
-  return found?.type === 'connect' && (remainder.length === 0 || found.tail) ? found : undefined;
+  return found?.type === 'connect' && takesRemainder(found, remainder) ? found : undefined;
+}
+
+/** Trailing slashes are ignored, except behind proxies, which forward the rest of the path. */
+function takesRemainder(definition: SubresourceDefinition, remainder: readonly string[]): boolean {
+  return (definition.type === 'connect' && definition.tail) || remainder.every((segment) => segment === '');
 }
 
 /** A response and its representation. */

@@ -34,7 +34,7 @@ export interface RequestAttributes extends AccessAttributes {
   readonly namespace: string;
   /** Lower-case plural. */
   readonly resource: string;
-  /** Name of the object. For a collection, the name to which `metadata.name=` in the field selector restricts it. */
+  /** Name of the object. For a list or watch, the name to which `metadata.name=` in the field selector restricts it. */
   readonly name: string;
   /** Field selector of a list or watch, as sent; '' when the request has none. */
   readonly fieldSelector: string;
@@ -123,8 +123,15 @@ function selectedName(selector: string): string {
   return '';
 }
 
+/** The segments without the empty ones at the end, which trailing slashes make. */
+function withoutTrailing(segments: readonly string[]): readonly string[] {
+  if (segments.at(-1) !== '') return segments;
+  return segments.slice(0, segments.findLastIndex((segment) => segment !== '') + 1);
+}
+
 /** Fills `parts` when the segments follow the grammar of resources; leaves them alone otherwise. */
-function readResource(segments: readonly string[], parts: Draft): void {
+function readResource(all: readonly string[], parts: Draft): void {
+  const segments = withoutTrailing(all);
   const { method, query } = parts;
   const grouped = segments[0] === 'apis';
   if (!grouped && segments[0] !== 'api') return;
@@ -141,10 +148,11 @@ function readResource(segments: readonly string[], parts: Draft): void {
     const next = segments[at + 2];
     if (next !== undefined && !(namespaceSubresources.has(next) && segments.length === at + 3)) at += 2;
   }
-  // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
-  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. The path after
-  // a subresource is forwarded and not checked here.
+  // An empty segment within the path (doubled slash) names nothing. The path after a subresource is forwarded and not
+  // checked here.
   for (let i = Math.min(at + 2, segments.length - 1); i >= 0; i--) if (segments[i] === '') return;
+  // DELETE `.../pods/` with a name that happened to be empty must not become a deletion of the collection.
+  if (method === 'DELETE' && segments.length === at + 1 && all.length > segments.length) return;
   const name = segments[at + 1] ?? '';
   const named = name !== '';
   parts.isResourceRequest = true;
@@ -155,7 +163,7 @@ function readResource(segments: readonly string[], parts: Draft): void {
   parts.name = name;
   parts.named = named;
   parts.subresource = segments[at + 2] ?? '';
-  if (segments.length > at + 3) parts.remainder = segments.slice(at + 3);
+  if (segments.length > at + 2 && all.length > at + 3) parts.remainder = all.slice(at + 3);
   parts.watchPath = special === 'watch';
   if (special === 'proxy') parts.verb = 'proxy';
   else if (special === 'watch' && (method === 'GET' || method === 'HEAD')) parts.verb = 'watch';

@@ -71,6 +71,11 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
   ['GET', 'http://host:1/api/v1/pods?watch=1', { verb: 'watch', resource: 'pods', path: '/api/v1/pods' }],
   ['GET', '/api/v1/namespaces/a/configmaps/%C3%A9', { name: 'é' }],
   ['GET', '/api/v1/namespaces/a/pods/p/log/x/y', { subresource: 'log', remainder: ['x', 'y'] }],
+  ['GET', '/api/v1/namespaces/', { verb: 'list', resource: 'namespaces', namespace: '', named: false }],
+  ['GET', '/api/v1/namespaces/a/', { verb: 'get', resource: 'namespaces', name: 'a', namespace: 'a' }],
+  ['GET', '/api/v1/namespaces/a/pods/', { verb: 'list', resource: 'pods', namespace: 'a', remainder: [] }],
+  ['GET', '/api/v1/namespaces/a/pods/p//', { verb: 'get', name: 'p', subresource: '', remainder: [] }],
+  ['DELETE', '/api/v1/namespaces/a/pods/p/', { verb: 'delete', name: 'p' }],
   ['GET', '/apis/__proto__/v1/constructor', { apiGroup: '__proto__', resource: 'constructor' }],
 ];
 
@@ -103,8 +108,6 @@ const otherPaths = [
   '/api//v1/pods',
   '/api/v1//pods',
   '/apiv1/pods',
-  '/api/v1/namespaces/',
-  '/api/v1/namespaces/a/pods/',
   '/api/v1/namespaces//pods',
   '/API/v1/pods',
 ];
@@ -130,6 +133,10 @@ test('the path after a proxy subresource is kept unchanged, with empty segments 
   });
   t.deepEqual(remainders, [[''], ['', ''], ['a', '', 'b', '']]);
   t.false(parseRequestAttributes('GET', '/api/v1/nodes/n//proxy').isResourceRequest);
+});
+
+test('the deletion of a collection has no trailing slash, because the name may have been empty by mistake', (t) => {
+  t.false(parseRequestAttributes('DELETE', '/api/v1/namespaces/a/pods/').isResourceRequest);
 });
 
 const impossibleTargets = [
