@@ -196,11 +196,11 @@ export const statusErrors = {
     ),
   /**
    * `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors, of which the first hundred
-   * are listed.
+   * are listed. The message has each text once.
    */
   invalid: (gk: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]) => {
     const causes = listedCauses(errors);
-    const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+    const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
     if (errors.length > causes.length) texts.push(`and at least ${errors.length - causes.length} more`);
     const joined = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
     return failure(

@@ -96,23 +96,33 @@ export function changedMetadata(
       ...(grace === undefined ? {} : { deletionGracePeriodSeconds: grace }),
     },
   );
-  dropRepeatedOwners(changed, options.warn);
+  dropRepeatedOwners(changed, options.warn, true);
   return changed;
 }
 
-/** Removes repeated owner references and sends a warning. */
-export function dropRepeatedOwners(meta: ObjectMeta, warn: (text: string) => void): void {
-  const owners = meta.ownerReferences;
-  if (owners === undefined || owners.length < 2) return;
+/** Removes repeated owner references and sends a warning: before mutating admission those of a body, then all. */
+export function dropRepeatedOwners(
+  meta: ObjectMeta | undefined,
+  warn: (text: string) => void,
+  afterMutation = false,
+): void {
+  const owners = meta?.ownerReferences;
+  if (meta === undefined || owners === undefined || owners.length < 2) return;
+  const repeated: string[] = [];
   const distinct = new Map<string, OwnerReference>();
   for (const owner of owners) {
     const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
     const identity = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
-    if (!distinct.has(identity)) distinct.set(identity, owner);
+    if (distinct.has(identity)) repeated.push(uid);
+    else distinct.set(identity, owner);
   }
   if (distinct.size === owners.length) return;
   meta.ownerReferences = [...distinct.values()];
-  warn('metadata.ownerReferences names an owner more than once; the repetitions were dropped');
+  warn(
+    `.metadata.ownerReferences contains duplicate entries${afterMutation ? ' after mutating admission happens' : ''}; ` +
+      'API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; ' +
+      `please fix your requests; duplicate UID(s) observed: ${repeated.join(', ')}`,
+  );
 }
 
 /** Fields whose change does not increase the generation. */
@@ -210,9 +220,9 @@ function checkOwnerReference(owner: OwnerReference, path: string, errors: FieldE
 
 function ownerReferencesErrors(owners: readonly OwnerReference[], path: string): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [index, owner] of owners.entries()) {
+  for (const owner of owners) {
     if (isFull(errors)) return errors;
-    checkOwnerReference(owner, `${path}[${index}]`, errors);
+    checkOwnerReference(owner, path, errors);
   }
   const [first, ...others] = owners.filter((owner) => owner.controller === true);
   for (const other of others.slice(0, maxNamedOwners)) {
@@ -306,13 +316,6 @@ export const foregroundFinalizer = 'foregroundDeletion';
 /** Finalizers that need no domain in front. */
 const standard: ReadonlySet<string> = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
-function finalizerErrors(finalizer: string, rule: FinalizerRule): string[] {
-  const errors = qualifiedNameErrors(finalizer);
-  if (rule === 'qualifiedName' || errors.length > 0 || finalizer.includes('/') || standard.has(finalizer))
-    return errors;
-  return ['name is neither a standard finalizer name nor is it fully qualified'];
-}
-
 /** Validates the list of finalizers at `path`: see docs/reference/api-rules.md#labels-annotations-finalizers-owners. */
 export function finalizersErrors(
   finalizers: readonly string[] | undefined,
@@ -323,11 +326,18 @@ export function finalizersErrors(
   const errors: FieldError[] = [];
   for (const finalizer of given) {
     if (isFull(errors)) break;
-    for (const detail of finalizerErrors(finalizer, rule)) errors.push(fieldError.invalid(path, finalizer, detail));
+    for (const detail of qualifiedNameErrors(finalizer)) errors.push(fieldError.invalid(path, finalizer, detail));
   }
   if (given.includes(orphanFinalizer) && given.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
     errors.push(fieldError.invalid(path, given, detail));
+  }
+  if (rule === 'qualifiedName') return errors;
+  for (const [index, finalizer] of given.entries()) {
+    if (isFull(errors)) break;
+    if (finalizer.includes('/') || standard.has(finalizer)) continue;
+    const detail = 'name is neither a standard finalizer name nor is it fully qualified';
+    errors.push(fieldError.invalid(`${path}[${index}]`, finalizer, detail));
   }
   return errors;
 }

@@ -199,7 +199,7 @@ function setServerFields(
     nowMs: services.clock.now(),
     ...(services.selfLinks ? { selfLink: objectPath(binding.storedKind, given) } : {}),
   });
-  dropRepeatedOwners(object.metadata, context.warn);
+  dropRepeatedOwners(object.metadata, context.warn, true);
   if (strategy.statusSubresource && !strategy.keepsStatusOnCreate) clearStatus(kind, object);
   if (fitsSchema) strategy.prepareForCreate?.(object, binding.strategyContext(context));
 }

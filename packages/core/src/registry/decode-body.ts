@@ -8,6 +8,7 @@ import type { Schema } from '../kind/schema.ts';
 import type { FieldError } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
+import { dropRepeatedOwners } from './common-fields.ts';
 import type { ObjectTarget } from './resource-binding.ts';
 import { nextTurn } from './resource-binding.ts';
 import type { Body, FieldValidation, WriteParameters } from './resource-service.ts';
@@ -72,8 +73,14 @@ export async function decodeBody(type: BodyType, request: BodyRequest): Promise<
   const parsed = nextTurn(size);
   if (parsed) await parsed;
   let first: DecodedObject | undefined = decodeObject(type, value);
-  checkFields(parameters.fieldValidation, { unknownFields: first.unknownFields, ...repeated }, context);
-  settle(first.object);
+  checkFields(parameters.fieldValidation, { unknownFields: first.unknownFields, ...repeated }, context, (text) =>
+    cannotBeHandled(type, text),
+  );
+  const complete = ({ object }: DecodedObject) => {
+    settle(object);
+    dropRepeatedOwners(object.metadata, context.warn);
+  };
+  complete(first);
   const decoded = nextTurn(size);
   if (decoded) await decoded;
   return () => {
@@ -83,7 +90,7 @@ export async function decodeBody(type: BodyType, request: BodyRequest): Promise<
       return object;
     }
     const again = decodeObject(type, value);
-    settle(again.object);
+    complete(again);
     return again;
   };
 }
@@ -207,13 +214,13 @@ const listedFields = 100;
  * Applies `fieldValidation` to the fields of a body that its schema does not contain and to those that it contains
  * twice: see docs/reference/api-rules.md#field-validation.
  *
- * @throws StatusError The result of `rejection`, by default 400.
+ * @throws StatusError The result of `rejection`.
  */
 export function checkFields(
   mode: FieldValidation,
   fields: { readonly unknownFields: readonly string[] } & Omit<ParsedDocument, 'value'>,
   context: RequestContext,
-  rejection: (text: string) => StatusError = (text) => statusErrors.badRequest(text),
+  rejection: (text: string) => StatusError,
 ): void {
   // Repeated keys of a YAML document are in both lists. `repeatedKeys` has the texts that Kubernetes reports, so it is
   // preferred.

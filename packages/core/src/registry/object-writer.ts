@@ -313,7 +313,8 @@ function isUnset(version: string | undefined): boolean {
  * Compares the resourceVersion of a write with the stored one: see
  * docs/reference/api-rules.md#unconditional-updates-and-creation-by-put.
  *
- * @throws StatusError 409 when they differ, 422 when the write has none and the kind requires one.
+ * @throws StatusError 409 when they differ, 422, which names the resource, when the write has none and the kind
+ *   requires one.
  */
 export function checkVersion(
   binding: ResourceBinding,
@@ -323,7 +324,8 @@ export function checkVersion(
 ): void {
   if (isUnset(wanted)) {
     if (binding.kind.strategy.allowUnconditionalUpdate ?? true) return;
-    throw statusErrors.invalid(binding.kind, name, [
+    const { group, resource } = binding.resource;
+    throw statusErrors.invalid({ group, kind: resource }, name, [
       fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }

@@ -55,6 +55,13 @@ test('long values, fields, names and messages are cut', (t) => {
   t.true(answers[0]?.status.message?.startsWith('ConfigMap "ä😀'));
 });
 
+test('the message of a 422 has a repeated text once, the causes have it as often as it occurs', (t) => {
+  const wrong = fieldError.invalid('data', 'x', 'wrong');
+  const { message, details } = statusErrors.invalid(kind, 'c', [wrong, wrong]).status;
+  t.is(message, 'ConfigMap "c" is invalid: data: Invalid value: "x": wrong');
+  t.is(details?.causes?.length, 2);
+});
+
 test('metadata with very many errors is rejected with a bounded number of causes', (t) => {
   const labels = Object.fromEntries(range(200_000, (i) => [`no label ${i}`, 'no value ']));
   const names = range(200_000, (i) => `no finalizer ${i}`);

@@ -55,23 +55,37 @@ test('labels, annotations and their sizes', (t) => {
 });
 
 test('finalizers are qualified names or standard finalizers, and the two deletion policies exclude each other', (t) => {
-  t.deepEqual(found({ ...good, finalizers: ['mine'] }), ['FieldValueInvalid metadata.finalizers']);
+  t.deepEqual(found({ ...good, finalizers: ['mine'] }), ['FieldValueInvalid metadata.finalizers[0]']);
   t.deepEqual(found({ ...good, finalizers: ['a b/c'] }), ['FieldValueInvalid metadata.finalizers']);
   t.deepEqual(found({ ...good, finalizers: ['orphan', 'foregroundDeletion'] }), [
     'FieldValueInvalid metadata.finalizers',
   ]);
 });
 
+test('an unqualified finalizer is reported at its index, behind the errors of the whole list', (t) => {
+  const errors = (finalizers: string[], finalizerRule?: 'qualifiedName') =>
+    validateObjectMeta({ ...good, finalizers }, { nameRule: 'dns1123Subdomain', namespaced: true, finalizerRule }).map(
+      ({ field, message }) => `${field} ${message.replace(/: .*/, '')}`,
+    );
+  t.deepEqual(errors(['orphan', 'foo', 'foregroundDeletion', '-x']), [
+    'metadata.finalizers Invalid value',
+    'metadata.finalizers Invalid value',
+    'metadata.finalizers[1] Invalid value',
+    'metadata.finalizers[3] Invalid value',
+  ]);
+  t.deepEqual(errors(['foo'], 'qualifiedName'), []);
+});
+
 test('owner references are complete, none is an Event, and one controls', (t) => {
   const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' };
   t.deepEqual(found({ ...good, ownerReferences: [{ apiVersion: '', kind: '', name: '', uid: '' }] }), [
-    'FieldValueInvalid metadata.ownerReferences[0].apiVersion',
-    'FieldValueInvalid metadata.ownerReferences[0].kind',
-    'FieldValueInvalid metadata.ownerReferences[0].name',
-    'FieldValueInvalid metadata.ownerReferences[0].uid',
+    'FieldValueInvalid metadata.ownerReferences.apiVersion',
+    'FieldValueInvalid metadata.ownerReferences.kind',
+    'FieldValueInvalid metadata.ownerReferences.name',
+    'FieldValueInvalid metadata.ownerReferences.uid',
   ]);
   t.deepEqual(found({ ...good, ownerReferences: [owner, { ...owner, kind: 'Event' }] }), [
-    'FieldValueInvalid metadata.ownerReferences[1]',
+    'FieldValueInvalid metadata.ownerReferences',
   ]);
   const controllers = [owner, { ...owner, name: 'q' }].map((each) => ({ ...each, controller: true }));
   t.deepEqual(found({ ...good, ownerReferences: controllers }), ['FieldValueInvalid metadata.ownerReferences']);

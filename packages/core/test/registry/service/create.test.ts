@@ -173,7 +173,7 @@ test('422 lists every fault of an object with its field, and nothing is stored',
     [gadget('a', { paused: true, replicas: 99 }), ['spec.paused']],
     [
       { metadata: { name: 'a', namespace: 'n', labels: { 'bad key!': 'x' }, finalizers: ['nope'] } },
-      ['metadata.labels', 'metadata.finalizers'],
+      ['metadata.labels', 'metadata.finalizers[0]'],
     ],
   ];
   for (const [object, fields] of cases) {
@@ -255,7 +255,8 @@ test('repeated keys of YAML are reported by line, as Kubernetes does, before unk
     );
   t.is(
     (await failure(() => create('Strict', []))).message,
-    'strict decoding error: yaml: unmarshal errors:\n  line 6: key "colour" already set in map, unknown field "spec.x"',
+    'Gadget in version "v1" cannot be handled as a Gadget: ' +
+      'strict decoding error: yaml: unmarshal errors:\n  line 6: key "colour" already set in map, unknown field "spec.x"',
   );
   const warned: string[] = [];
   await create('Warn', warned);
@@ -276,7 +277,8 @@ test('fieldValidation: Strict refuses unknown and duplicate fields, Warn names t
   t.is(strict.code, 400);
   t.is(
     strict.message,
-    'strict decoding error: unknown field "y", unknown field "spec.x", duplicate field "spec.colour"',
+    'Gadget in version "v1" cannot be handled as a Gadget: ' +
+      'strict decoding error: unknown field "y", unknown field "spec.x", duplicate field "spec.colour"',
   );
   t.is(await storedCount(plane), 0);
   const warned: string[] = [];
