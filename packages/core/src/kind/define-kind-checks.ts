@@ -41,7 +41,12 @@ function subresourceProblems(kind: KindDefinition, message: MessageNode): string
 }
 
 /** Strategy options that have an effect only when the kind has the status subresource. */
-const statusOptions = ['keepsStatusOnCreate', 'prepareForStatusUpdate', 'validateStatusUpdate'] as const;
+const statusOptions = [
+  'keepsStatusOnCreate',
+  'statusKeepsMetadata',
+  'prepareForStatusUpdate',
+  'validateStatusUpdate',
+] as const;
 
 function strategyProblems({ strategy, subresources, verbs }: KindDefinition): string[] {
   const problems: string[] = [];

@@ -75,6 +75,11 @@ export interface Strategy<T extends KubeObject = any> {
    * cleared.
    */
   readonly keepsStatusOnCreate?: boolean;
+  /**
+   * Status writes keep the stored metadata except managedFields, so that permission for them alone gives none over
+   * finalizers and owners. Default false: they may change labels, annotations, finalizers and owners.
+   */
+  readonly statusKeepsMetadata?: boolean;
 
   /** Sets defaults that depend on other fields; constant defaults belong to the schema. */
   readonly default?: (object: T) => void;

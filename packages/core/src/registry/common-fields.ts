@@ -163,11 +163,25 @@ export function restoreStatus(object: AnyObject, old: AnyObject): void {
   else object['status'] = copyJson(old['status']);
 }
 
-/** The object that a status write stores: everything but status and metadata is restored from the stored object. */
-export function onlyStatus(object: AnyObject, old: AnyObject): AnyObject {
+/** The stored metadata with the managedFields of a write. */
+function withManagedFields(old: ObjectMeta | undefined, managedFields: ObjectMeta['managedFields']): ObjectMeta {
+  const meta = { ...copyJson(old ?? {}) };
+  if (managedFields === undefined) delete meta.managedFields;
+  else meta.managedFields = managedFields;
+  return meta;
+}
+
+/**
+ * The object that a status write stores: everything but status and metadata is restored from the stored object, and
+ * with `keepsMetadata` the metadata too.
+ */
+export function onlyStatus(object: AnyObject, old: AnyObject, keepsMetadata = false): AnyObject {
   const result: AnyObject = {};
   for (const key of Object.keys(old)) {
-    if (key === 'metadata') result.metadata = object.metadata ?? {};
+    if (key === 'metadata')
+      result.metadata = keepsMetadata
+        ? withManagedFields(old.metadata, object.metadata?.managedFields)
+        : (object.metadata ?? {});
     else if (key !== 'status') result[key] = copyJson(old[key]);
     else if (object['status'] !== undefined) result['status'] = object['status'];
   }

@@ -196,7 +196,10 @@ export class ObjectWriter {
     const { strategy } = kind;
     const { mode } = write;
     const fitsSchema = proposal.errors.length === 0;
-    const object = mode === 'status' && fitsSchema ? onlyStatus(proposal.object, old) : proposal.object;
+    const object =
+      mode === 'status' && fitsSchema
+        ? onlyStatus(proposal.object, old, strategy.statusKeepsMetadata)
+        : proposal.object;
     object.metadata = changedMetadata(object.metadata ?? {}, old.metadata ?? {}, {
       ...(services.selfLinks ? { selfLink: objectPath(storedKind, old.metadata ?? {}) } : {}),
       warn: write.context.warn,

@@ -1,4 +1,4 @@
-import { internalContext, type KubeObject } from '@keelson/core';
+import { type AdmissionPlugin, internalContext, type KubeObject } from '@keelson/core';
 import { test } from './both-forms.ts';
 import { Gadget, Namespace } from './fixtures.ts';
 import { createPlane, failure, json, lenient } from './harness.ts';
@@ -71,6 +71,59 @@ test('a projection rejects a wrong version, name, kind or value', async (t) => {
         .getSubresource(internalContext(), { namespace: 'n', name: 'a' }, Gadget.subresources[1] as never)
     ).code,
     200,
+  );
+});
+
+/** As a custom resource: status writes keep the metadata, and a PUT states which version it replaces. */
+const Guarded = Object.freeze({
+  ...Gadget,
+  strategy: { ...Gadget.strategy, statusKeepsMetadata: true, allowUnconditionalUpdate: false },
+}) as typeof Gadget;
+
+async function withGuarded(t: Parameters<typeof createPlane>[0], admission: readonly AdmissionPlugin[] = []) {
+  const plane = await createPlane(t, { kinds: [Guarded], admission });
+  const guarded = plane.client.resource(Guarded).namespace('n');
+  const metadata = { name: 'a', labels: { a: 'b' }, finalizers: ['x.y/old'] };
+  return { guarded, created: await guarded.create({ metadata, spec: { replicas: 2 } } as never) };
+}
+
+test('a status write keeps the metadata where the kind requires it, also what a mutating webhook changes', async (t) => {
+  const mutating: AdmissionPlugin = {
+    name: 'mutating',
+    mutate: ({ subresource, object }) => {
+      if (subresource === 'status' && object?.metadata) object.metadata.finalizers = ['x.y/webhook'];
+    },
+  };
+  const { guarded, created } = await withGuarded(t, [mutating]);
+  const owner = { apiVersion: 'v1', kind: 'Lock', name: 'l', uid: 'u' };
+  const theirs = { labels: { c: 'd' }, annotations: { e: 'f' }, finalizers: ['x.y/new'], ownerReferences: [owner] };
+  const changed = { ...created, metadata: { ...created.metadata, ...theirs }, status: { phase: 'one' } };
+  const put = await guarded.updateSubresource('a', 'status', changed as never);
+  const withoutVersion = ({ metadata }: KubeObject) => ({ ...metadata, resourceVersion: undefined });
+  t.deepEqual(withoutVersion(put), withoutVersion(created));
+  const patched = await guarded.patchSubresource('a', 'status', 'merge', {
+    metadata: { ...theirs, generateName: 'g-' },
+    status: { phase: 'two' },
+  });
+  t.deepEqual(withoutVersion(patched), withoutVersion(created));
+  t.like(await guarded.get('a'), { status: { phase: 'two' } });
+  const stale = { ...changed, metadata: { ...changed.metadata, uid: 'other' } };
+  t.is((await failure(() => guarded.updateSubresource('a', 'status', stale as never))).code, 409);
+});
+
+test('an apply to the status owns its fields where status writes keep the metadata', async (t) => {
+  const { guarded } = await withGuarded(t);
+  const { apiVersion, kind } = Guarded;
+  const applied = await guarded.patchSubresource(
+    'a',
+    'status',
+    'apply',
+    { apiVersion, kind, metadata: { name: 'a' }, status: { phase: 'one' } },
+    { fieldManager: 'm' },
+  );
+  t.deepEqual(
+    applied.metadata?.managedFields?.filter(({ manager }) => manager === 'm').map(({ fieldsV1 }) => fieldsV1),
+    [{ 'f:status': { 'f:phase': {} } }] as never,
   );
 });
 

@@ -156,7 +156,7 @@ function customStrategy(
     generation: status ? 'spec' : 'content',
     validateCreate: (object: KubeObject) => errorsOf(object, undefined),
     validateUpdate: errorsOf,
-    ...(status ? { validateStatusUpdate: statusErrors } : {}),
+    ...(status ? { statusKeepsMetadata: true, validateStatusUpdate: statusErrors } : {}),
     warnings: finalizerWarnings,
   };
 }

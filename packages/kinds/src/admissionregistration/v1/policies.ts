@@ -75,6 +75,7 @@ export const ValidatingAdmissionPolicy: KindDefinition<ValidatingAdmissionPolicy
   schema: ValidatingAdmissionPolicySchema,
   strategy: {
     generation: 'spec',
+    statusKeepsMetadata: true,
     allowUnconditionalUpdate: false,
     default({ spec }) {
       if (!spec) return;

@@ -26,6 +26,7 @@ export const APIService: KindDefinition<APIServiceType> = defineKind({
   strategy: {
     nameRule: 'pathSegment',
     generation: 'none',
+    statusKeepsMetadata: true,
     allowUnconditionalUpdate: false,
     default({ spec }) {
       if (spec.service) spec.service.port ??= 443;
