@@ -31,11 +31,14 @@ export interface TrackedKind {
   readonly subresource?: string | undefined;
   /** Fields that this write cannot change, and that it therefore does not own. */
   readonly resetFields: FieldSet;
-  /** The object in another version; undefined when that version is not served any more. */
+  /**
+   * The object in another version; undefined when that version is not served any more, without `object` when only a
+   * webhook can convert it. Owners in such a version keep their fields.
+   */
   readonly inVersion: (
     object: JsonObject,
     apiVersion: string,
-  ) => { readonly object: JsonObject; readonly type: NodeType } | undefined;
+  ) => { readonly object: JsonObject | undefined; readonly type: NodeType } | undefined;
 }
 
 /** The manager that writes an object, and the time of the write. */
@@ -156,7 +159,7 @@ function transfer(
   self: string | undefined,
   conflicts?: FieldConflict[],
 ): Owners {
-  const versions = new Map<string, Changes | undefined>([[kind.apiVersion, own]]);
+  const versions = new Map<string, Changes | 'unknown' | undefined>([[kind.apiVersion, own]]);
   const result = new Map<string, Owned>();
   for (const [id, owned] of owners) {
     if (id === self) {
@@ -167,6 +170,10 @@ function transfer(
     if (!versions.has(apiVersion)) versions.set(apiVersion, compareInVersion(kind, live, next, apiVersion));
     const changes = versions.get(apiVersion);
     if (changes === undefined) continue;
+    if (changes === 'unknown') {
+      result.set(id, owned);
+      continue;
+    }
     const taken = owned.set.intersection(changes.modified.union(changes.added));
     if (conflicts !== undefined) for (const path of taken.paths()) conflicts.push({ owner: owned, path });
     const set = owned.set.difference(taken).difference(changes.removed);
@@ -180,10 +187,12 @@ function compareInVersion(
   live: JsonObject,
   next: JsonObject,
   apiVersion: string,
-): Changes | undefined {
+): Changes | 'unknown' | undefined {
   const was = kind.inVersion(live, apiVersion);
   const is = kind.inVersion(next, apiVersion);
-  return was && is && filtered(compareObjects(was.type, was.object, is.object), kind.resetFields);
+  if (was === undefined || is === undefined) return undefined;
+  if (was.object === undefined || is.object === undefined) return 'unknown';
+  return filtered(compareObjects(was.type, was.object, is.object), kind.resetFields);
 }
 
 function filtered({ added, modified, removed }: Changes, resetFields: FieldSet): Changes {
@@ -288,7 +297,7 @@ function apply(
 function prune(kind: TrackedKind, merged: JsonObject, owners: Owners, last: Owned, applied: FieldSet): JsonObject {
   if (last.apiVersion === kind.apiVersion && last.set.difference(applied).empty) return merged;
   const inLast = kind.inVersion(merged, last.apiVersion);
-  if (inLast === undefined) return merged;
+  if (inLast?.object === undefined) return merged;
   const { type, object: mergedInLast } = inLast;
   const lastSet = withNamedFields(type, last.set);
   const removed = objectOf(removeItems(type, mergedInLast, lastSet));
@@ -321,7 +330,7 @@ function addBackOwned(
     if (owned === undefined) continue;
     const whole = kind.inVersion(merged, apiVersion);
     const part = kind.inVersion(result, apiVersion);
-    if (whole === undefined || part === undefined) continue;
+    if (whole?.object === undefined || part?.object === undefined) continue;
     const { type } = whole;
     const wholeSet = withNamedFields(type, fieldsOf(type, whole.object));
     const partSet = withNamedFields(type, fieldsOf(type, part.object)).union(withNamedFields(type, owned));

@@ -102,6 +102,8 @@ export interface KindDefinition<T extends KubeObject = any> extends GroupVersion
   readonly selectableFields: ReadonlyMap<string, (object: T) => string>;
   /** Absent: the objects are stored in this version. */
   readonly storage?: StorageConversion<T>;
+  /** True when a webhook converts between the versions: the registry cannot convert a proposed object by itself. */
+  readonly convertedByWebhook?: boolean;
   /** Present: the objects are not stored. The verbs are `create` only, or `get` and `list`. */
   readonly virtual?: VirtualKind<T>;
   /** Present on versions that clients should leave: the text of the `Warning` header on every answer. */

@@ -91,6 +91,7 @@ export class FieldTracking {
     const type = kind.schema.node;
     const given = typeof object['apiVersion'] === 'string' ? object['apiVersion'] : own.apiVersion;
     if (given === apiVersion) return { object, type };
+    if (own.convertedByWebhook) return { object: undefined, type };
     // The storage converts between the versions of a custom kind; most of them differ in nothing but the version.
     if (storageKindOf(kind) !== storageKindOf(own))
       return kind.group === own.group ? { object: { ...object, apiVersion }, type } : undefined;

@@ -72,6 +72,7 @@ export function customKind(
   return Object.freeze({
     ...defined,
     listKind: names.listKind ?? `${kind}List`,
+    ...(definition.spec.conversion?.strategy === 'Webhook' ? { convertedByWebhook: true } : {}),
     ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
   });
 }
