@@ -220,7 +220,8 @@ export class SubresourceOperations {
         const parent = binding.read(current);
         part.apply(parent, object);
         const decoded = decodeObject(binding.bodyType, parent);
-        delete decoded.object.metadata?.resourceVersion;
+        // A projection without resourceVersion replaces any version, even where the kind requires one.
+        if (subresource.type === 'replace') delete decoded.object.metadata?.resourceVersion;
         requirePreconditions(decoded.object, object.metadata ?? {});
         return decoded;
       },

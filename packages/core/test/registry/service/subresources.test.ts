@@ -127,6 +127,14 @@ test('an apply to the status owns its fields where status writes keep the metada
   );
 });
 
+test('a projection without resourceVersion is written even where the kind requires one, with another one it is 409', async (t) => {
+  const { guarded } = await withGuarded(t);
+  t.like(await guarded.updateSubresource('a', 'scale', scaleTo(5)), { spec: { replicas: 5 } } as never);
+  const stale = await failure(() => guarded.updateSubresource('a', 'scale', scaleTo(6, { resourceVersion: '1' })));
+  t.is(stale.code, 409);
+  t.is((await guarded.get('a')).spec.replicas, 5);
+});
+
 test('concurrent scale patches are all applied to the current parent object', async (t) => {
   const { gadgets } = await withGadget(t);
   await Promise.all([

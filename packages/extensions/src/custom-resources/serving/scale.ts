@@ -1,4 +1,4 @@
-import { type FieldError, fieldError, type KubeObject, type SubresourceDefinition, statusErrors } from '@keelson/core';
+import { type FieldError, fieldError, type KubeObject, type SubresourceDefinition } from '@keelson/core';
 import { type AnyObject, copyJson, isJsonObject, setOwn } from '@keelson/core/internal';
 import { type CustomResourceDefinitionVersion, type Scale, ScaleSchema, scaleMetadata } from '@keelson/kinds';
 
@@ -89,14 +89,8 @@ export function scaleOf({
       };
     },
     write: (parent: AnyObject, body: Scale) => {
-      const replicas = body.spec?.replicas;
-      if (replicas === undefined)
-        throw statusErrors.badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
-      if (replicas < 0) {
-        const error = fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0');
-        throw statusErrors.invalid(bodyKind, parent.metadata?.name ?? '', [error]);
-      }
-      setAt(parent, specReplicasPath, replicas);
+      // The validation of the parent refuses a negative number.
+      setAt(parent, specReplicasPath, body.spec?.replicas ?? 0);
     },
   };
 }
