@@ -1,4 +1,5 @@
 import type { AccessAttributes } from '../meta/authorizer.ts';
+import { pathSegmentErrors } from '../meta/names.ts';
 
 /**
  * What a request does, as authorization, metrics and limits need it: see
@@ -109,8 +110,8 @@ function verbOf(method: string, named: boolean, watch: boolean): string {
 }
 
 /**
- * The name that `metadata.name=x` asks for, '' when the selector does not require one name. The parser of selectors
- * validates the rest.
+ * The name that `metadata.name=x` asks for, '' when the selector does not require one name, or one that no object can
+ * have. The parser of selectors validates the rest.
  */
 function selectedName(selector: string): string {
   // No name needs a backslash, and a comma behind one does not separate: such a selector counts as requiring no single
@@ -118,7 +119,7 @@ function selectedName(selector: string): string {
   if (!selector.includes('metadata.name') || selector.includes('\\')) return '';
   for (const term of selector.split(',')) {
     const match = /^\s*metadata\.name\s*==?\s*([^\s=!\\]+)\s*$/.exec(term);
-    if (match?.[1] !== undefined) return match[1];
+    if (match?.[1] !== undefined) return pathSegmentErrors(match[1]).length === 0 ? match[1] : '';
   }
   return '';
 }
@@ -170,7 +171,8 @@ function readResource(all: readonly string[], parts: Draft): void {
   else parts.verb = verbOf(method, named, !named && query.boolean('watch') === true);
   if (!named && (parts.verb === 'list' || parts.verb === 'watch' || parts.verb === 'deletecollection')) {
     parts.fieldSelector = query.first('fieldSelector') ?? '';
-    parts.name = selectedName(parts.fieldSelector);
+    // A permission for one name does not extend to a deletion of the collection.
+    if (parts.verb !== 'deletecollection') parts.name = selectedName(parts.fieldSelector);
   }
 }
 

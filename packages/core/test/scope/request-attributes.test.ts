@@ -32,7 +32,7 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
   [
     'DELETE',
     '/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx',
-    { verb: 'deletecollection', name: 'x', named: false },
+    { verb: 'deletecollection', name: '', named: false, fieldSelector: 'metadata.name=x' },
   ],
   ['OPTIONS', '/api/v1/pods', { verb: 'options', resource: 'pods' }],
   ['GET', '/api/v1/pods?watch', { verb: 'watch' }],
@@ -67,6 +67,8 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
   ['GET', '/api/v1/pods?fieldSelector=metadata.name=p', { verb: 'list', name: 'p', named: false }],
   ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Dn,metadata.name%3D%3Dp&watch=1', { verb: 'watch', name: 'p' }],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name!=p', { name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=..', { name: '' }],
+  ['GET', '/api/v1/pods?fieldSelector=metadata.name=a%2Fb', { name: '' }],
   ['GET', '/api/v1/pods?fieldSelector=a%3Db%5C,metadata.name%3Dp', { name: '' }],
   ['GET', 'http://host:1/api/v1/pods?watch=1', { verb: 'watch', resource: 'pods', path: '/api/v1/pods' }],
   ['GET', '/api/v1/namespaces/a/configmaps/%C3%A9', { name: 'é' }],
