@@ -65,14 +65,14 @@ test('write parameters: defaults, the first of several values, and 422 for unkno
   const service = registry.service(configMap);
   const { port } = await serve(t, { registry });
   const good: [query: string, expected: WriteParameters][] = [
-    ['', { dryRun: false, fieldValidation: 'Warn' }],
+    ['', { dryRun: false }],
     [
       '?dryRun=All&fieldManager=kubectl-create&fieldValidation=Strict',
       { dryRun: true, fieldManager: 'kubectl-create', fieldValidation: 'Strict' },
     ],
-    ['?dryRun=All&dryRun=All', { dryRun: true, fieldValidation: 'Warn' }],
+    ['?dryRun=All&dryRun=All', { dryRun: true }],
     ['?dryRun=&fieldValidation=Ignore&fieldManager=', { dryRun: false, fieldValidation: 'Ignore' }],
-    [`?fieldManager=${'m'.repeat(128)}`, { dryRun: false, fieldManager: 'm'.repeat(128), fieldValidation: 'Warn' }],
+    [`?fieldManager=${'m'.repeat(128)}`, { dryRun: false, fieldManager: 'm'.repeat(128) }],
   ];
   for (const [query, expected] of good) {
     service.calls.length = 0;

@@ -10,7 +10,7 @@ export function jsonBody(value: unknown): { readonly bytes: Buffer; readonly for
 export function writeParameters(options: MutateOptions): WriteParameters {
   return {
     dryRun: options.dryRun ?? false,
-    fieldValidation: options.fieldValidation ?? 'Warn',
+    ...(options.fieldValidation === undefined ? {} : { fieldValidation: options.fieldValidation }),
     ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
     ...(options.force === undefined ? {} : { force: options.force }),
   };

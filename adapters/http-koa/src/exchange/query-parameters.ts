@@ -108,7 +108,7 @@ function fieldManagerErrors(manager: string): FieldError[] {
     : [fieldError.invalid('fieldManager', manager, 'should only contain printable characters')];
 }
 
-const none: WriteParameters = { dryRun: false, fieldValidation: 'Warn' };
+const none: WriteParameters = { dryRun: false };
 
 /**
  * Parameters of create, update and patch: see docs/reference/api-rules.md#query-parameters.
@@ -121,8 +121,8 @@ export function writeParameters(query: QueryParameters, optionsKind: string, isA
   const errors: FieldError[] = dryRunErrors(query.all('dryRun'));
   const fieldManager = query.first('fieldManager') ?? '';
   errors.push(...fieldManagerErrors(fieldManager));
-  const validation = (query.first('fieldValidation') || 'Warn') as FieldValidation;
-  if (!validations.includes(validation))
+  const validation = (query.first('fieldValidation') || undefined) as FieldValidation | undefined;
+  if (validation !== undefined && !validations.includes(validation))
     errors.push(fieldError.notSupported('fieldValidation', validation, validations));
   const force = query.boolean('force');
   if (optionsKind === 'PatchOptions' && !isApply && query.has('force'))
@@ -130,7 +130,7 @@ export function writeParameters(query: QueryParameters, optionsKind: string, isA
   if (errors.length > 0) throw statusErrors.invalid({ group: metaGroup, kind: optionsKind }, '', errors);
   return {
     dryRun: query.all('dryRun').includes('All'),
-    fieldValidation: validation,
+    ...(validation === undefined ? {} : { fieldValidation: validation }),
     ...(fieldManager === '' ? {} : { fieldManager }),
     ...(isApply && force ? { force } : {}),
   };

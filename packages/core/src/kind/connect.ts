@@ -93,6 +93,8 @@ export interface ConnectSubresource {
    */
   readonly shownKind?: GroupVersionKind;
   readonly parameters: readonly ConnectParameter[];
+  /** True for a read such as pods/log, which passes no admission. Default: calls pass admission as `connect`. */
+  readonly skipsAdmission?: boolean;
   /** True when the path may continue after the name. The rest is forwarded, and any method is allowed then. */
   readonly tail?: boolean;
   /** Whether requests with `Upgrade` are forwarded. */

@@ -113,8 +113,17 @@ export interface AdmissionRequest {
 
 /** The options of a call, by the kind that `meta.k8s.io/v1` defines for the operation. */
 export type OperationOptions =
-  | { readonly kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'; readonly parameters: WriteParameters }
+  | { readonly kind: 'CreateOptions' | 'UpdateOptions'; readonly parameters: WriteParameters }
   | { readonly kind: 'DeleteOptions'; readonly parameters: DeleteParameters };
+
+/** The options of a PATCH as admission receives them: those of the create or update that it is, without `force`. */
+export function optionsOfPatch(
+  parameters: WriteParameters,
+  kind: 'CreateOptions' | 'UpdateOptions' = 'UpdateOptions',
+): Extract<OperationOptions, { readonly parameters: WriteParameters }> {
+  const { force: _, ...others } = parameters;
+  return { kind, parameters: others };
+}
 
 /**
  * One step of the admission chain.

@@ -34,17 +34,18 @@ export class ConnectOperation {
     const options = connectOptions(subresource, query);
     const errors = subresource.validate?.(options) ?? [];
     if (errors.length > 0) throw statusErrors.invalid(subresource.optionsKind, name, errors);
-    await services.admission.admit({
-      operation: 'connect',
-      kind,
-      namespace: parentTarget.namespace,
-      name,
-      subresource: subresource.name,
-      object: options,
-      oldObject: undefined,
-      dryRun: false,
-      context,
-    });
+    if (!subresource.skipsAdmission)
+      await services.admission.admit({
+        operation: 'connect',
+        kind,
+        namespace: parentTarget.namespace,
+        name,
+        subresource: subresource.name,
+        object: options,
+        oldObject: undefined,
+        dryRun: false,
+        context,
+      });
     const parent = this.#binding.read(await this.#reads.stored(context, parentTarget));
     return subresource.locate({
       ...{ context, parent, name, options, path, query: query.text },

@@ -217,7 +217,7 @@ const listedFields = 100;
  * @throws StatusError The result of `rejection`.
  */
 export function checkFields(
-  mode: FieldValidation,
+  mode: FieldValidation | undefined,
   fields: { readonly unknownFields: readonly string[] } & Omit<ParsedDocument, 'value'>,
   context: RequestContext,
   rejection: (text: string) => StatusError,

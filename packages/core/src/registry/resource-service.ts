@@ -30,7 +30,8 @@ export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 export interface WriteParameters {
   readonly dryRun: boolean;
   readonly fieldManager?: string;
-  readonly fieldValidation: FieldValidation;
+  /** As the client states it; default `Warn`. */
+  readonly fieldValidation?: FieldValidation;
   /** An apply takes fields from their owners instead of failing with a conflict. */
   readonly force?: boolean;
 }

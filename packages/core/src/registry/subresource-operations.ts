@@ -6,7 +6,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { AnyObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { ActionOperation, type ParentOperations } from './action-operation.ts';
-import type { OperationOptions } from './admission.ts';
+import { type OperationOptions, optionsOfPatch } from './admission.ts';
 import { applyConfig, parseApplied } from './apply-patch.ts';
 import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
 import type { WriteMode, WrittenObject } from './object-writer.ts';
@@ -114,7 +114,7 @@ export class SubresourceOperations {
       return this.#apply(context, object, subresource, parameters, part, config);
     }
     const apply = decodePatch(part.type, { context, patch, parameters, target: object, schema: part.schema });
-    return this.#write(context, object, subresource, { kind: 'PatchOptions', parameters }, part, (old, current) =>
+    return this.#write(context, object, subresource, optionsOfPatch(parameters), part, (old, current) =>
       apply(part.document(old, current)),
     );
   }
@@ -178,7 +178,7 @@ export class SubresourceOperations {
       subresource: subresource.name,
       mode: part.mode,
       dryRun: parameters.dryRun,
-      options: { kind: 'PatchOptions', parameters },
+      options: optionsOfPatch(parameters),
       propose: (old, current) => {
         const applied = applyConfig(binding, old, request);
         if (isProjection) {

@@ -11,6 +11,7 @@ import { applyJsonPatch } from '../patch/json-patch.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';
 import { isPatchError, type PatchError } from '../patch/patch-budget.ts';
 import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
+import { optionsOfPatch } from './admission.ts';
 import { applyConfig, parseApplied } from './apply-patch.ts';
 import { prepareNewObject } from './create-operation.ts';
 import {
@@ -97,7 +98,7 @@ export class UpdateOperations {
       target: object,
       mode,
       dryRun: parameters.dryRun,
-      options: { kind: 'PatchOptions', parameters },
+      options: optionsOfPatch(parameters),
       ...(mode === 'status' ? { subresource: 'status' } : {}),
       propose: (_old, current) => apply(binding.read(current)),
     });
@@ -120,14 +121,20 @@ export class UpdateOperations {
     const create = () => {
       const decoded = applyConfig(binding, {}, request);
       delete decoded.object.metadata?.resourceVersion;
-      return prepareNewObject(binding, context, decoded, parameters.dryRun, { kind: 'CreateOptions', parameters });
+      return prepareNewObject(
+        binding,
+        context,
+        decoded,
+        parameters.dryRun,
+        optionsOfPatch(parameters, 'CreateOptions'),
+      );
     };
     const written = await this.#writer.write({
       context,
       target,
       mode,
       dryRun: parameters.dryRun,
-      options: { kind: 'PatchOptions', parameters },
+      options: optionsOfPatch(parameters),
       propose: (old) => applyConfig(binding, old, request),
       ...(subresource === undefined ? { create } : { subresource }),
     });

@@ -110,7 +110,7 @@ test('a mutating webhook receives the request and changes the object', async (t)
     userInfo: { username: 'system:apiserver', groups: ['system:masters'] },
     oldObject: null,
     dryRun: false,
-    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', fieldManager: 'me', fieldValidation: 'Warn' },
+    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', fieldManager: 'me' },
   });
   t.like(review?.object, { apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } });
 });
@@ -297,7 +297,7 @@ test('a webhook for a subresource receives and changes its kind', async (t) => {
     subResource: 'scale',
     object: { spec: { replicas: 2 } },
     oldObject: { spec: { replicas: 1 } },
-    options: { kind: 'PatchOptions' },
+    options: { kind: 'UpdateOptions', apiVersion: 'meta.k8s.io/v1' },
   });
 });
 

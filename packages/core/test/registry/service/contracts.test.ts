@@ -203,6 +203,10 @@ test('a connect call has checked options, passes admission and reads its parent'
     'follow=1&lines=-5&container=c&command=a&command=b&since=2026-01-02T03:04:05Z&ports=80,443&ports=8080&other=x';
   t.deepEqual(await connect(query), { to: 'nothing' });
   t.deepEqual(admitted, ['connect n/http:a/log LogOptions false']);
+  const read = { query: new QueryParameters(''), path: '/' };
+  await service.connect(context, { namespace: 'n', name: 'a' }, { ...subresource, skipsAdmission: true }, read);
+  t.is(admitted.length, 1, 'a read passes no admission');
+  calls.pop();
   t.like(calls[0], { name: 'http:a', path: '/rest', query });
   t.like(calls[0]?.parent, { note: 'hello' });
   t.deepEqual(

@@ -45,6 +45,7 @@ export const logSubresource: ConnectSubresource = {
     { name: 'tailLines', type: 'integer', description: 'Return only this number of last lines.' },
     { name: 'timestamps', type: 'boolean', description: 'Add the time at the start of each line.' },
   ],
+  skipsAdmission: true,
   upgrades: false,
   validate,
   locate({ parent: pod, options }: ConnectCall<Pod>) {
