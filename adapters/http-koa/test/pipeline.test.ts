@@ -468,7 +468,7 @@ test('health endpoints list their checks, exclude checks, and serve single ones'
   let healthy = true;
   const { port, api } = await serve(t, {
     checks: [
-      { name: 'store', check: async () => healthy, on: ['readyz', 'healthz'] },
+      { name: 'store', check: async () => healthy, on: ['readyz', 'healthz'], aliases: { livez: ['etcd'] } },
       { name: 'cache', check: () => undefined },
     ],
   });
@@ -476,6 +476,12 @@ test('health endpoints list their checks, exclude checks, and serve single ones'
   t.is(ok.text, 'ok');
   t.is(ok.headers['x-content-type-options'], 'nosniff');
   t.is((await call(port, 'GET', '/livez?verbose')).text, '[+]ping ok\nlivez check passed\n');
+  t.is(
+    (await call(port, 'GET', '/livez?verbose&exclude=y&exclude=ping&exclude=x')).text,
+    '[+]ping excluded: ok\nwarn: some health checks cannot be excluded: no matches for "x","y"\nlivez check passed\n',
+  );
+  t.is((await call(port, 'GET', '/livez/etcd')).text, 'ok');
+  t.is((await call(port, 'GET', '/healthz/etcd')).status, 404);
   healthy = false;
   const bad = await call(port, 'GET', '/readyz');
   t.is(bad.status, 500);

@@ -15,6 +15,10 @@ interface Outcome {
   readonly healthy: boolean;
 }
 
+/** Limits of the excluded names that an answer repeats. */
+const maxNamed = 20;
+const maxName = 100;
+
 const ping: HealthCheck = { name: 'ping', check: () => true, on: ['healthz', 'livez', 'readyz'] };
 
 /**
@@ -43,13 +47,20 @@ export class Health {
     for (const name of excluded) {
       if (this.#of(endpoint).some((check) => check.name === name)) lines.push(`[+]${name} excluded: ok`);
     }
+    const unknown = [...excluded].filter((name) => !this.#of(endpoint).some((check) => check.name === name));
+    if (unknown.length > 0) {
+      const names = unknown.slice(0, maxNamed).map((name) => JSON.stringify(name.slice(0, maxName)));
+      lines.push(`warn: some health checks cannot be excluded: no matches for ${names.sort().join(',')}`);
+    }
     lines.push(`${endpoint} check ${healthy ? 'passed' : 'failed'}`);
     return { code: healthy ? 200 : 500, text: `${lines.join('\n')}\n` };
   }
 
   /** A single check. */
   async one(endpoint: HealthEndpoint, name: string): Promise<HealthAnswer> {
-    const check = this.#of(endpoint).find((candidate) => candidate.name === name);
+    const check =
+      this.#of(endpoint).find((candidate) => candidate.name === name) ??
+      this.#checks.find(({ aliases }) => aliases?.[endpoint]?.includes(name));
     if (check === undefined) return { code: 404, text: '404 page not found\n' };
     const { healthy } = await this.#run(check);
     return healthy

@@ -25,6 +25,8 @@ export type Authorize = (attributes: RequestAttributes, user: UserInfo) => Autho
 export interface HealthCheck {
   /** Path segment under which the check can be requested alone. */
   readonly name: string;
+  /** Further path segments under which an endpoint serves the check alone, as names of Kubernetes do. */
+  readonly aliases?: Readonly<Partial<Record<'healthz' | 'livez' | 'readyz', readonly string[]>>>;
   /** Throws, rejects or returns false when unhealthy. */
   check(): boolean | undefined | void | Promise<boolean | undefined | void>;
   /** Endpoints that include the check; default: `readyz` alone. */

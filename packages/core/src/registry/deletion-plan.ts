@@ -20,9 +20,7 @@ const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 export function checkDeleteParameters(parameters: DeleteParameters, collection = false): void {
   const { orphanDependents, propagationPolicy: policy, gracePeriodSeconds: grace } = parameters;
   const problems: FieldError[] = [];
-  if (grace !== undefined && grace < 0) {
-    problems.push(fieldError.invalid('gracePeriodSeconds', grace, 'must be greater than or equal to 0'));
-  } else if (grace !== undefined && grace > maxGraceSeconds) {
+  if (grace !== undefined && grace > maxGraceSeconds) {
     problems.push(fieldError.invalid('gracePeriodSeconds', grace, `must be less than or equal to ${maxGraceSeconds}`));
   }
   if (policy !== undefined && !policies.includes(policy)) {

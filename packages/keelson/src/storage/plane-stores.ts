@@ -13,6 +13,7 @@ import type { RoutePlan, StoragePlan } from './storage-plan.ts';
 /** A health check. */
 export interface StoreCheck {
   readonly name: string;
+  readonly aliases?: Readonly<Partial<Record<'healthz' | 'livez' | 'readyz', readonly string[]>>>;
   readonly check: () => boolean;
 }
 
@@ -47,11 +48,12 @@ export class PlaneStores implements ResourceStorages {
     return this.all.every((store) => store.healthy);
   }
 
-  /** One check per store; that of the default store is named `storage`. */
+  /** One check per store; that of the default store is named `storage`, and has the names that Kubernetes uses. */
   checks(): StoreCheck[] {
     return this.all.map((store, i) => ({
       name: i === 0 ? 'storage' : `storage-${store.name}`,
       check: () => store.healthy,
+      ...(i === 0 ? { aliases: { healthz: ['etcd'], livez: ['etcd'], readyz: ['etcd', 'informer-sync'] } } : {}),
     }));
   }
 
