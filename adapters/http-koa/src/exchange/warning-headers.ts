@@ -45,7 +45,11 @@ function lengthOf(values: readonly string[]): number {
   return values.reduce((sum, value) => sum + value.length, 0);
 }
 
-/** Code 299 and a quoted-string of RFC 7230; characters that a header cannot carry become `?`. */
+/**
+ * Code 299 and a quoted-string of RFC 7230; control characters become `?`. The text is sent as UTF-8: each character of
+ * the result is one byte, because Node writes header values as Latin-1.
+ */
 function headerValue(text: string): string {
-  return `299 - "${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
+  const quoted = text.replace(/[^\x20-\x7e\u0080-\uffff]/g, '?').replace(/["\\]/g, '\\$&');
+  return `299 - "${Buffer.from(quoted).toString('latin1')}"`;
 }

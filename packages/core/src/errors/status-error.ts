@@ -145,8 +145,7 @@ export const statusErrors = {
   notFound: (res: QualifiedResource, name: string) =>
     failure(404, StatusReason.NotFound, `${qualified(res)} ${quoted(name)} not found`, objectDetails(res, name)),
   /** A path that names no resource or subresource of a served group. */
-  noSuchResource: () =>
-    failure(404, StatusReason.NotFound, 'the server could not find the requested resource', {}),
+  noSuchResource: () => failure(404, StatusReason.NotFound, 'the server could not find the requested resource', {}),
   methodNotAllowed: (res: QualifiedResource, action: string) =>
     failure(
       405,

@@ -63,6 +63,8 @@ export interface Strategy<T extends KubeObject = any> {
   readonly allowUnconditionalUpdate?: boolean;
   /** Policy of a DELETE that names none; `none` = never adds finalizers. Default `Background`. */
   readonly defaultPropagation?: PropagationPolicy | 'none';
+  /** Text of the `Warning` header of a DELETE that names no policy. Default: none. */
+  readonly propagationWarning?: string;
   /** A delete that removes at once returns the object instead of a Status. Default false. */
   readonly deleteReturnsObject?: boolean;
   /**

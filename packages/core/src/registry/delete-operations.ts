@@ -41,7 +41,13 @@ export class DeleteOperations {
   async delete(context: RequestContext, target: Target, parameters: DeleteParameters): Promise<Answer> {
     this.#binding.requireVerb('delete');
     checkDeleteParameters(parameters);
+    this.#warn(context, parameters);
     return this.#answer(parameters, await this.remove(context, objectTarget(this.#binding, target), parameters));
+  }
+
+  #warn(context: RequestContext, { propagationPolicy, orphanDependents }: DeleteParameters): void {
+    const text = this.#binding.kind.strategy.propagationWarning;
+    if (text !== undefined && propagationPolicy === undefined && orphanDependents === undefined) context.warn(text);
   }
 
   /** Deletes an object with parameters that have been checked. Each attempt starts from the stored object. */
@@ -174,6 +180,7 @@ export class DeleteOperations {
   ): Promise<ListAnswer> {
     this.#binding.requireVerb('deletecollection');
     checkDeleteParameters(parameters, true);
+    this.#warn(context, parameters);
     if (select.limit !== undefined && select.limit > 0) {
       const page = await this.#reads.list(context, target, select);
       await this.#removeAll(context, page, parameters);

@@ -7,7 +7,7 @@ import {
   statusErrors,
 } from '@keelson/core';
 import { test } from './both-forms.ts';
-import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
+import { Cart, Gadget, Lock, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { createPlane, everything, failure, storedCount } from './harness.ts';
 
 async function withGadget(t: Parameters<typeof createPlane>[0], metadata: KubeObject['metadata'] = {}, spec = {}) {
@@ -232,6 +232,19 @@ test('a negative grace period counts as one second', async (t) => {
   await gadgets.create({ metadata: { name: 'a' }, spec: { graceSeconds: 30 } } as never);
   const deleted = await gadgets.delete('a', { gracePeriodSeconds: -1 });
   t.like(deleted, { metadata: { deletionGracePeriodSeconds: 1 } });
+});
+
+test('a DELETE without propagation policy sends the warning of the kind', async (t) => {
+  const Warning = Object.freeze({ ...Lock, strategy: { ...Lock.strategy, propagationWarning: 'dependents stay' } });
+  const plane = await createPlane(t, { kinds: [Warning] });
+  const locks = plane.client.resource(Warning as typeof Lock).namespace('n');
+  for (const name of ['a', 'b', 'c']) await locks.create({ metadata: { name } } as never);
+  await locks.delete('a', { propagationPolicy: 'Orphan' });
+  await locks.delete('b', { orphanDependents: false });
+  t.deepEqual(plane.warnings, []);
+  await locks.delete('c');
+  await locks.deleteCollection();
+  t.deepEqual(plane.warnings, ['dependents stay', 'dependents stay']);
 });
 
 test('deletecollection of more than a page, while others delete the same objects', async (t) => {

@@ -47,6 +47,9 @@ export const Job: KindDefinition<JobType> = defineKind({
   strategy: {
     generation: 'spec',
     defaultPropagation: 'Orphan',
+    propagationWarning:
+      'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them ' +
+      'or set propagationPolicy=Orphan to suppress this warning',
     default: defaultJob,
     prepareForCreate: generateLabels,
     validate(job) {
