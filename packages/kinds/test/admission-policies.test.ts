@@ -52,7 +52,7 @@ const policies: readonly (readonly [title: string, spec: Record<string, unknown>
       'spec.validations[0].messageExpression: Invalid value: " ": must be non-empty if specified',
       'spec.validations[0].message: Invalid value: "\\n": must be non-empty if specified',
       'spec.validations[0].reason: Unsupported value: "Odd": supported values: "Forbidden", "Invalid", ' +
-        '"RequestEntityTooLarge", "Unauthorized"',
+        '"RequestEntityTooLarge"',
     ],
   ],
   [

@@ -1,6 +1,6 @@
 import type { KindDefinition } from '@keelson/core';
 import test from 'ava';
-import { EndpointSlice, LimitRange, PriorityClass, ResourceQuota, systemPriorityClasses } from '../src/index.ts';
+import { EndpointSlice, Lease, LimitRange, PriorityClass, ResourceQuota, systemPriorityClasses } from '../src/index.ts';
 import { create, row, update, updateStatus } from './helpers/writes.ts';
 
 const metadata = { name: 'x', namespace: 'default' };
@@ -305,4 +305,22 @@ test('a LimitRange completes its defaults, and gets a name', (t) => {
   t.deepEqual(only?.default, { cpu: '2' });
   t.deepEqual(only?.defaultRequest, { cpu: '2', memory: '1Mi' });
   t.regex(object.metadata?.name ?? '', /^[0-9a-f-]{36}$/);
+});
+
+test('a change of its labels raises the generation of an EndpointSlice', (t) => {
+  const { object } = create(EndpointSlice, {
+    metadata: { name: 'x', generation: 3 },
+    addressType: 'IPv4',
+    endpoints: [],
+  });
+  const { object: labelled } = update(EndpointSlice, object, (slice) => {
+    slice.metadata = { ...slice.metadata, labels: { a: 'b' } };
+  });
+  t.is(labelled.metadata?.generation, 4);
+});
+
+test('a Lease is stored without the fields of coordinated election', (t) => {
+  const spec = { holderIdentity: 'a', strategy: 'OldestEmulationVersion', preferredHolder: 'b' };
+  const { causes, object } = create(Lease, { metadata: { name: 'x' }, spec });
+  t.deepEqual([causes, object.spec], [[], { holderIdentity: 'a' }]);
 });

@@ -160,6 +160,28 @@ test('the spec of a claim cannot be changed, except for one binding and the expa
   t.like(row(PersistentVolumeClaim, bound), { Volume: 'v', Capacity: '1Gi', StorageClass: 'fast', Status: 'Bound' });
 });
 
+test('a source of a claim in another namespace is dropped', (t) => {
+  const dataSourceRef = { kind: 'PersistentVolumeClaim', name: 'a', namespace: 'other' };
+  const { causes, object } = create(PersistentVolumeClaim, { metadata, spec: { ...claim, dataSourceRef } });
+  t.deepEqual([causes, object.spec.dataSourceRef, object.spec.dataSource], [[], undefined, undefined]);
+});
+
+test('a status write of a VolumeAttachment changes no labels, and a CSIDriver has a generation after a change', (t) => {
+  const spec = { attacher: 'a', nodeName: 'n', source: { persistentVolumeName: 'v' } };
+  const attached = create(VolumeAttachment, { metadata: { name: 'x', labels: { a: 'b' } }, spec }).object;
+  const written = updateStatus(VolumeAttachment, attached, (one) => {
+    one.metadata = { ...one.metadata, labels: { a: 'c' }, annotations: { a: 'b' } };
+  });
+  t.deepEqual(written.object.metadata, { name: 'x', labels: { a: 'b' } });
+  const driver = create(CSIDriver, { metadata: { name: 'x' }, spec: {} }).object;
+  t.is(driver.metadata?.generation, undefined);
+  const changed = update(CSIDriver, driver, (one) => {
+    one.spec.podInfoOnMount = true;
+  });
+  t.is(changed.object.metadata?.generation, 1);
+  t.is(update(CSIDriver, driver, () => {}).object.metadata?.generation, undefined);
+});
+
 test('dataSource and dataSourceRef of a claim are synchronized; other kinds of sources need dataSourceRef', (t) => {
   const source = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' };
   const specOf = (fields: object) =>

@@ -3,8 +3,8 @@ import { type KindDefinition, type KubeObject, systemUser } from '@keelson/core'
 import test from 'ava';
 import {
   CSIStorageCapacity,
-  Endpoints,
   EndpointSlice,
+  Endpoints,
   NetworkingV1Ingress,
   NetworkPolicy,
   Node,

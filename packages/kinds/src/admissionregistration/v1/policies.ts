@@ -36,7 +36,7 @@ import {
   type Variable,
 } from './schema/policies.ts';
 
-const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const actions = ['Audit', 'Deny', 'Warn'];
 const maxAuditAnnotations = 20;
 const maxValueExpression = 5 * 1024;

@@ -13,6 +13,8 @@ export const Lease: KindDefinition<LeaseType> = defineKind({
     generation: 'none',
     allowCreateOnUpdate: true,
     allowUnconditionalUpdate: false,
+    prepareForCreate: (lease) => dropCoordination(lease),
+    prepareForUpdate: dropCoordination,
     validate: validateLease,
   },
   columns: [
@@ -22,6 +24,12 @@ export const Lease: KindDefinition<LeaseType> = defineKind({
   ],
 });
 export type Lease = LeaseType;
+
+/** Removes the fields of coordinated leader election, which is off in Kubernetes, unless they are stored. */
+function dropCoordination({ spec }: LeaseType, old?: LeaseType): void {
+  if (old?.spec?.strategy === undefined) delete spec?.strategy;
+  if (old?.spec?.preferredHolder === undefined) delete spec?.preferredHolder;
+}
 
 function validateLease({ spec }: LeaseType): FieldError[] {
   const errors = newErrors();

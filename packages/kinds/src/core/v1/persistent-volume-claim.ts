@@ -72,6 +72,8 @@ export const PersistentVolumeClaim: KindDefinition<PersistentVolumeClaimType> = 
     },
     prepareForCreate(claim) {
       claim.status = { phase: 'Pending' };
+      // Sources in other namespaces are off in Kubernetes.
+      if (claim.spec.dataSourceRef?.namespace) delete claim.spec.dataSourceRef;
       completeDataSource(claim.spec);
     },
     validate: validateClaim,

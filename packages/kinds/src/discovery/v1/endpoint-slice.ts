@@ -66,6 +66,10 @@ export const EndpointSlice: KindDefinition<EndpointSliceType> = defineKind({
     },
     prepareForCreate: dropTopology,
     prepareForUpdate(slice, old) {
+      const { metadata } = slice;
+      if (metadata && !sameJson(metadata.labels ?? {}, old.metadata?.labels ?? {})) {
+        metadata.generation = (old.metadata?.generation ?? 0) + 1;
+      }
       if (!sameJson(slice.endpoints, old.endpoints)) dropTopology(slice);
     },
     validate: validateSlice,

@@ -1,6 +1,6 @@
 import { type Column, defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkOneOf, checkUnchanged, type Errors, newErrors } from '../../validation/checks.ts';
+import { checkOneOf, checkUnchanged, type Errors, newErrors, sameJson } from '../../validation/checks.ts';
 import { CSIDriverSchema, type CSIDriver as CSIDriverType, type TokenRequest } from './schema.ts';
 
 const columns: readonly Column<CSIDriverType>[] = [
@@ -43,6 +43,10 @@ export const CSIDriver: KindDefinition<CSIDriverType> = defineKind({
       if (!spec.volumeLifecycleModes?.length) spec.volumeLifecycleModes = ['Persistent'];
       spec.requiresRepublish ??= false;
       spec.seLinuxMount ??= false;
+    },
+    // Unlike other kinds, a driver has a generation after its first change only.
+    prepareForUpdate({ metadata, spec }, old) {
+      if (metadata && !sameJson(spec, old.spec)) metadata.generation = (old.metadata?.generation ?? 0) + 1;
     },
     validate: validateDriver,
     validateUpdate({ spec }, { spec: old }) {

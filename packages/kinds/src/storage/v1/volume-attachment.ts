@@ -57,12 +57,25 @@ export const VolumeAttachment: KindDefinition<VolumeAttachmentType> = defineKind
       checkUnchanged(object.spec, old.spec, 'spec', errors);
       return errors;
     },
+    prepareForStatusUpdate: restoreMetadata,
     validateStatusUpdate: validateStatus,
   },
   subresources: [{ type: 'status', name: 'status' }],
   columns,
 });
 export type VolumeAttachment = VolumeAttachmentType;
+
+/** Restores the metadata that a status write may not change. */
+function restoreMetadata(object: VolumeAttachmentType, { metadata: old }: VolumeAttachmentType): void {
+  const { labels: _l, annotations: _a, finalizers: _f, ownerReferences: _o, ...kept } = object.metadata ?? {};
+  object.metadata = {
+    ...kept,
+    ...(old?.labels ? { labels: old.labels } : {}),
+    ...(old?.annotations ? { annotations: old.annotations } : {}),
+    ...(old?.finalizers ? { finalizers: old.finalizers } : {}),
+    ...(old?.ownerReferences ? { ownerReferences: old.ownerReferences } : {}),
+  };
+}
 
 function validateAttachment({ spec }: VolumeAttachmentType): FieldError[] {
   const errors = newErrors();

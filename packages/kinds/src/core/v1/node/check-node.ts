@@ -83,10 +83,9 @@ export function checkNodeUpdate(node: Node, old: Node): FieldError[] {
   return errors;
 }
 
-/** Warnings about removed fields and unusual forms of pod CIDRs. */
+/** Warnings about unused fields and unusual forms of pod CIDRs. `configSource` has none: the agent implements it. */
 export function nodeWarnings({ spec }: Node): string[] {
   return [
-    ...(spec?.configSource ? ['spec.configSource: the feature is removed'] : []),
     ...(spec?.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
     ...(spec?.podCIDRs ?? []).flatMap((range, i) => cidrWarnings(range, `spec.podCIDRs[${i}]`)),
   ];

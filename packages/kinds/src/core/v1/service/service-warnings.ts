@@ -10,13 +10,15 @@ export function serviceWarnings({ metadata, spec }: Service): string[] {
     warnings.push(`annotation ${topologyHints} is deprecated, please use ${topologyMode} instead`);
   }
   if (clusterIP !== 'None') {
-    clusterIPs.forEach((address, i) => warnings.push(...addressWarnings(address, `spec.clusterIPs[${i}]`)));
+    for (const [i, address] of clusterIPs.entries())
+      warnings.push(...addressWarnings(address, `spec.clusterIPs[${i}]`));
   } else if (type === 'ClusterIP') {
     if (loadBalancerIP) warnings.push('spec.loadBalancerIP is ignored for headless services');
     if (externalIPs.length > 0) warnings.push('spec.externalIPs is ignored for headless services');
     if (spec.sessionAffinity !== 'None') warnings.push('spec.SessionAffinity is ignored for headless services');
   }
-  externalIPs.forEach((address, i) => warnings.push(...addressWarnings(address, `spec.externalIPs[${i}]`)));
+  for (const [i, address] of externalIPs.entries())
+    warnings.push(...addressWarnings(address, `spec.externalIPs[${i}]`));
   warnings.push(...addressWarnings(loadBalancerIP, 'spec.loadBalancerIP'));
   loadBalancerSourceRanges.forEach((range, i) => {
     warnings.push(...cidrWarnings(range, `spec.loadBalancerSourceRanges[${i}]`));
