@@ -8,7 +8,7 @@ import {
   type LabelSelector,
   statusErrors,
 } from '@keelson/core';
-import { storageKindOf } from '@keelson/core/internal';
+import { kindPrefix } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import { Namespace, type RuleWithOperations } from '@keelson/kinds';
 
@@ -54,7 +54,10 @@ export function subjectOf(request: AdmissionRequest, kind: KindDefinition = requ
   };
 }
 
-/** Finds the other kinds, such as older API versions, that represent the same stored objects as a given kind. */
+/**
+ * Finds the other kinds, such as older API versions and the versions of a custom resource, that represent the same
+ * stored objects as a given kind.
+ */
 export class EquivalentKinds {
   readonly #registry: { kinds(): readonly KindDefinition[]; readonly generation: number };
   #generation = Number.NaN;
@@ -73,8 +76,10 @@ export class EquivalentKinds {
     }
     let found = this.#found.get(kind);
     if (found === undefined) {
-      const stored = storageKindOf(kind);
-      found = this.#registry.kinds().filter((other) => other !== kind && storageKindOf(other) === stored);
+      const stored = kindPrefix(kind);
+      found = this.#registry
+        .kinds()
+        .filter((other) => other.apiVersion !== kind.apiVersion && kindPrefix(other) === stored);
       this.#found.set(kind, found);
     }
     return found;

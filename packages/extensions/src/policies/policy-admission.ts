@@ -2,6 +2,7 @@ import { missingIsUndefined } from '@keelson/client';
 import {
   type AdmissionRequest,
   type ApiClient,
+  isStatusError,
   type KindDefinition,
   type KubeObject,
   labelSelectorOf,
@@ -21,7 +22,7 @@ import {
 } from '../admission/indexed-admission.ts';
 import { EquivalentKinds, matchingKind, readNamespace, selects, waitUntilSynced } from '../admission/request-rules.ts';
 import { requestFields } from '../webhooks/admission-review.ts';
-import { viewOf } from '../webhooks/request-view.ts';
+import { type RequestView, RequestViews } from '../webhooks/request-view.ts';
 import {
   type CompiledBinding,
   type CompiledMatch,
@@ -96,23 +97,27 @@ class PolicyDispatcher implements Dispatcher {
   async validate(request: AdmissionRequest): Promise<void> {
     if (!this.index.synced) await waitUntilSynced(this.index, request, this.#options.clock);
     const denials: StatusError[] = [];
-    for (const active of this.index.active) denials.push(...(await this.#examine(active, request)));
+    const views = new RequestViews(request);
+    for (const active of this.index.active) denials.push(...(await this.#examine(active, request, views)));
     if (denials[0]) throw denials[0];
   }
 
-  async #examine({ policy, bindings }: ActivePolicy, request: AdmissionRequest): Promise<StatusError[]> {
+  async #examine(
+    { policy, bindings }: ActivePolicy,
+    request: AdmissionRequest,
+    views: RequestViews,
+  ): Promise<StatusError[]> {
     const target = await this.#target(policy.match, request, true);
     if (target === undefined) return [];
-    const view = viewOf(request, target);
-    const fields = requestFields(request, view);
-    const { object, oldObject } = view;
     const denials: StatusError[] = [];
     const annotations = new Map<string, Set<string>>();
     for (const binding of bindings) {
       if ((await this.#target(binding.match, request, false)) === undefined) continue;
       let params: readonly (KubeObject | undefined)[];
+      let view: RequestView;
       try {
         params = await this.#params(policy, binding, request);
+        view = await views.of(target).catch(conversionFailed);
       } catch (error) {
         if (!(error instanceof ConfigurationError)) throw error;
         const message = `failed to configure binding: ${error.message}`;
@@ -120,6 +125,8 @@ class PolicyDispatcher implements Dispatcher {
           denials.push(denial(request, policy, binding, { message, reason: 'Invalid', index: 0 }));
         continue;
       }
+      const { object, oldObject } = view;
+      const fields = requestFields(request, view);
       const namespace = policy.usesNamespace ? await this.#namespace(request) : undefined;
       for (const param of params) {
         const examined = { request, object, oldObject, fields };
@@ -231,6 +238,11 @@ async function paramObjects(client: ResourceClient<KubeObject>, ref: policiesV1.
 
 /** The error of a policy and binding that do not match each other, a kind of the server, or the request. */
 class ConfigurationError extends Error {}
+
+function conversionFailed(error: unknown): never {
+  if (!isStatusError(error)) throw error;
+  throw new ConfigurationError(`failed to convert object version: ${error.message}`, { cause: error });
+}
 
 function paramNamespace(kind: KindDefinition, given: string | undefined, own: string | undefined): string | undefined {
   if (kind.scope === 'Cluster') {

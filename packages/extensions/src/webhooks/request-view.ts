@@ -5,7 +5,8 @@ import {
   type KubeObject,
   statusErrors,
 } from '@keelson/core';
-import { decoderOf, isDecodeTypeError, storageKindOf } from '@keelson/core/internal';
+import { decoderOf, isDecodeTypeError } from '@keelson/core/internal';
+import { conversionOf } from '../custom-resources/serving/served-definition.ts';
 
 /** A request as seen by a webhook, with the objects in one version of the resource or subresource. */
 export interface RequestView {
@@ -19,14 +20,20 @@ export interface RequestView {
    *
    * @throws StatusError when the document is no object of the kind
    */
-  readonly replace: (document: unknown) => void;
+  readonly replace: (document: unknown) => Promise<void>;
 }
 
-type Converted = (object: KubeObject) => KubeObject;
+type Converted = (object: KubeObject) => KubeObject | Promise<KubeObject>;
 
 function converter(from: KindDefinition, to: KindDefinition): Converted {
   if (from === to) return (object) => object;
-  if (storageKindOf(from) !== storageKindOf(to)) throw new Error(`${from.kind} and ${to.kind} do not share storage`);
+  const [source, destination] = [conversionOf(from), conversionOf(to)];
+  if (source !== undefined && destination !== undefined) {
+    return async (object) => {
+      const [converted] = await source.convert([object], to);
+      return destination.complete(converted as KubeObject);
+    };
+  }
   return (object) => {
     const stored = from.storage ? from.storage.toStorage(object) : object;
     return to.storage ? (to.storage.fromStorage(stored) as KubeObject) : stored;
@@ -47,14 +54,35 @@ function kindOfObject({ apiVersion = '', kind = '' }: KubeObject): GroupVersionK
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
 }
 
-/** The view of a request in the kind `target`, which represents the same stored objects as the kind of the request. */
-export function viewOf(request: AdmissionRequest, target: KindDefinition): RequestView {
+/** The views of a request, by the kind to which its objects are converted. Each conversion is executed once. */
+export class RequestViews {
+  readonly #request: AdmissionRequest;
+  readonly #views = new Map<KindDefinition, Promise<RequestView>>();
+
+  constructor(request: AdmissionRequest) {
+    this.#request = request;
+  }
+
+  /**
+   * The view in the kind `target`, which represents the same stored objects as the kind of the request.
+   *
+   * @throws StatusError 500 when a conversion webhook fails
+   */
+  of(target: KindDefinition): Promise<RequestView> {
+    let view = this.#views.get(target);
+    if (view === undefined) {
+      view = viewOf(this.#request, target);
+      this.#views.set(target, view);
+    }
+    return view;
+  }
+}
+
+async function viewOf(request: AdmissionRequest, target: KindDefinition): Promise<RequestView> {
   const { object, oldObject } = request;
   const subresource = target.subresources.find(({ name }) => name === request.subresource);
-  const to = converter(request.kind, target);
-  const back = converter(target, request.kind);
   const { group, version, kind } = target;
-  const own = { target, kind: { group, version, kind } };
+  const versioned = { target, kind: { group, version, kind } };
   const decode = (schema: KindDefinition['schema'], document: unknown): KubeObject => {
     try {
       const { value, errors } = decoderOf(schema)(document);
@@ -66,26 +94,27 @@ export function viewOf(request: AdmissionRequest, target: KindDefinition): Reque
     }
   };
   if (request.operation === 'connect' || subresource?.type === 'connect') {
-    return { target, kind: object ? kindOfObject(object) : own.kind, object, oldObject, replace: () => {} };
+    return { target, kind: object ? kindOfObject(object) : versioned.kind, object, oldObject, replace: async () => {} };
   }
   if (subresource?.type === 'action') {
     const { bodyKind, schema } = subresource;
-    const replace = (document: unknown) => object && replaceContent(object, decode(schema, document));
+    const replace = async (document: unknown) => {
+      if (object !== undefined) replaceContent(object, decode(schema, document));
+    };
     return { target, kind: bodyKind, object, oldObject, replace };
   }
-  const inTarget = object && to(object);
-  const oldInTarget = oldObject && to(oldObject);
-  if (subresource?.type === 'projection') {
-    const { bodyKind, schema, read, write } = subresource;
-    const replace = (document: unknown) => {
-      if (object === undefined || inTarget === undefined) return;
-      write(inTarget, decode(schema, document));
-      replaceContent(object, back(inTarget));
+  const own = request.kind.subresources.find(({ name }) => name === request.subresource);
+  if (own?.type === 'projection') {
+    // The body, such as a Scale, has the same kind in all versions of the resource.
+    const { bodyKind, schema, read, write } = own;
+    const replace = async (document: unknown) => {
+      if (object !== undefined) write(object, decode(schema, document));
     };
-    const projected = inTarget && read(inTarget);
-    return { target, kind: bodyKind, object: projected, oldObject: oldInTarget && read(oldInTarget), replace };
+    return { target, kind: bodyKind, object: object && read(object), oldObject: oldObject && read(oldObject), replace };
   }
-  const replace = (document: unknown) => {
+  const to = converter(request.kind, target);
+  const back = converter(target, request.kind);
+  const replace = async (document: unknown) => {
     if (object === undefined) return;
     const next = decode(target.schema, document);
     target.strategy.default?.(next);
@@ -93,7 +122,7 @@ export function viewOf(request: AdmissionRequest, target: KindDefinition): Reque
       throw statusErrors.badRequest(
         'the namespace of the provided object does not match the namespace sent on the request',
       );
-    replaceContent(object, back(next));
+    replaceContent(object, await back(next));
   };
-  return { ...own, object: inTarget, oldObject: oldInTarget, replace };
+  return { ...versioned, object: object && (await to(object)), oldObject: oldObject && (await to(oldObject)), replace };
 }

@@ -4,7 +4,6 @@ import {
   type AdmissionRequest,
   type ApiClient,
   isStatusError,
-  type KindDefinition,
   statusErrors,
 } from '@keelson/core';
 import { AdmissionChain, applyJsonPatch, isPatchError, parseJson } from '@keelson/core/internal';
@@ -21,7 +20,7 @@ import { EquivalentKinds, matchingKind, selects, waitUntilSynced } from '../admi
 import { serviceResolver } from '../services/resolve-service.ts';
 import { type ReviewResponse, requestFields, requestText } from './admission-review.ts';
 import { CallFailure, denial, WebhookCaller } from './call-webhook.ts';
-import { type RequestView, viewOf } from './request-view.ts';
+import { type RequestView, RequestViews } from './request-view.ts';
 import { type Webhook, type WebhookFields, WebhookIndex } from './webhook-index.ts';
 import { WebhookMetrics, type WebhookType } from './webhook-metrics.ts';
 
@@ -55,12 +54,6 @@ const conditionCheck = expressionCheck(
   },
 );
 
-/** A webhook that examines a request, with the kind to which the objects are converted for it. */
-interface Invocation {
-  readonly webhook: Webhook;
-  readonly target: KindDefinition;
-}
-
 class WebhookDispatcher implements Dispatcher {
   readonly index: WebhookIndex;
   readonly #options: AdmissionWebhooksOptions;
@@ -89,20 +82,19 @@ class WebhookDispatcher implements Dispatcher {
     this.#caller.close();
   }
 
-  /** The invocation of a webhook for a request; undefined when the webhook does not select the request. */
-  async #invocation(webhook: Webhook, request: AdmissionRequest): Promise<Invocation | undefined> {
-    const { fields } = webhook;
+  /** The view of a request for a webhook; undefined when the webhook does not select the request. */
+  async #viewFor(webhook: Webhook, request: AdmissionRequest, views: RequestViews): Promise<RequestView | undefined> {
+    const { fields, conditions } = webhook;
     const equivalent = fields.matchPolicy === 'Exact' ? undefined : this.#equivalent;
     const target = matchingKind(fields.rules, request, equivalent);
     if (target === undefined) return undefined;
     if (!(await selects(webhook, request, this.#client))) return undefined;
-    if (webhook.conditions !== undefined && !(await this.#meets(webhook.conditions, request, target))) return undefined;
-    return { webhook, target };
+    const view = await views.of(target);
+    return conditions === undefined || (await this.#meets(conditions, request, view)) ? view : undefined;
   }
 
   /** @throws StatusError 403 when the conditions cannot be decided */
-  async #meets(conditions: MatchConditions, request: AdmissionRequest, target: KindDefinition): Promise<boolean> {
-    const view = viewOf(request, target);
+  async #meets(conditions: MatchConditions, request: AdmissionRequest, view: RequestView): Promise<boolean> {
     const { object, oldObject } = view;
     const examined = { request, object, oldObject, fields: requestFields(request, view) };
     const { matches, error } = await conditions.match(admissionBindings(examined, this.#options.authorizer));
@@ -125,13 +117,15 @@ class WebhookDispatcher implements Dispatcher {
     const called = new Set<Webhook>();
     const again = new Set<Webhook>();
     let changedOnce = false;
+    let views = new RequestViews(request);
     const round = async (list: readonly Webhook[], number: number) => {
       for (const [i, webhook] of list.entries()) {
         if (number > 0 && !again.has(webhook)) continue;
-        const invocation = await this.#invocation(webhook, request);
-        if (invocation === undefined) continue;
-        if (await this.#mutateBy(invocation, request, `round_${number}_index_${i}`)) {
+        const view = await this.#viewFor(webhook, request, views);
+        if (view === undefined) continue;
+        if (await this.#mutateBy(webhook, request, view, `round_${number}_index_${i}`)) {
           changedOnce = true;
+          views = new RequestViews(request);
           for (const one of called) again.add(one);
           called.clear();
         }
@@ -142,14 +136,14 @@ class WebhookDispatcher implements Dispatcher {
     if (!changedOnce || request.object === undefined) return;
     const before = structuredClone(request.object);
     await this.#reinvoked.mutate(request);
+    views = new RequestViews(request);
     if (!isDeepStrictEqual(before, request.object)) for (const one of called) again.add(one);
     if (again.size > 0) await round(webhooks, 1);
   }
 
   /** Calls a webhook and applies its patch; returns whether the object has changed. */
-  async #mutateBy({ webhook, target }: Invocation, request: AdmissionRequest, place: string): Promise<boolean> {
+  async #mutateBy(webhook: Webhook, request: AdmissionRequest, view: RequestView, place: string): Promise<boolean> {
     const { fields, configuration } = webhook;
-    const view = viewOf(request, target);
     const answer = await this.#call('admit', webhook, request, requestText(request, view), place, (response) =>
       patchedDocument(fields.name, view, response),
     );
@@ -158,7 +152,7 @@ class WebhookDispatcher implements Dispatcher {
       `mutation.webhook.admission.k8s.io/${place}`,
       JSON.stringify({ configuration, webhook: fields.name, mutated: changed }),
     );
-    if (changed) view.replace(answer?.document);
+    if (changed) await view.replace(answer?.document);
     return changed;
   }
 
@@ -169,14 +163,14 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   async #validate(webhooks: readonly Webhook[], request: AdmissionRequest): Promise<void> {
-    const texts = new Map<KindDefinition, string>();
+    const views = new RequestViews(request);
+    const texts = new Map<RequestView, string>();
     const calls: (() => Promise<unknown>)[] = [];
     for (const webhook of webhooks) {
-      const invocation = await this.#invocation(webhook, request);
-      if (invocation === undefined) continue;
-      const { target } = invocation;
-      const text = texts.get(target) ?? requestText(request, viewOf(request, target));
-      texts.set(target, text);
+      const view = await this.#viewFor(webhook, request, views);
+      if (view === undefined) continue;
+      const text = texts.get(view) ?? requestText(request, view);
+      texts.set(view, text);
       const place = `round_0_index_${calls.length}`;
       calls.push(() => this.#call('validating', webhook, request, text, place, () => ({ document: undefined })));
     }

@@ -18,6 +18,13 @@ export interface ServedDefinitionOptions {
   readonly clock: Clock;
 }
 
+const conversions = new WeakMap<KindDefinition, Conversion>();
+
+/** The conversion of a version of a definition; undefined for other kinds. */
+export function conversionOf(kind: KindDefinition): Conversion | undefined {
+  return conversions.get(kind);
+}
+
 /** The kinds of one definition, with their storages. */
 export class ServedDefinition {
   readonly definition: CustomResourceDefinition;
@@ -45,7 +52,8 @@ export class ServedDefinition {
     const kinds: ServedKind[] = [];
     for (const { version, kind } of all.values()) {
       if (!version.served) continue;
-      const use = { stored, served: kind, changes, ...this.#conversionTo(version) };
+      const use: Conversion = { stored, served: kind, changes, ...this.#conversionTo(version) };
+      conversions.set(kind, use);
       let storage = before?.storageOf(version.name);
       if (storage === undefined) storage = new ConvertedStorage(options.storageOf(stored), use);
       else storage.use(use);
