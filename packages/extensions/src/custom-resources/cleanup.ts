@@ -79,10 +79,13 @@ export class DefinitionCleanup {
   /** Returns the number of objects that remain, at least approximately. */
   async #deleteObjects(definition: CustomResourceDefinition): Promise<number> {
     const { client, registry } = this.#options;
-    const { group, names } = definition.spec;
-    const kind = registry()
+    const { group, names, versions } = definition.spec;
+    const served = registry()
       .kinds()
-      .find((one) => one.group === group && one.names.plural === names.plural);
+      .filter((one) => one.group === group && one.names.plural === names.plural);
+    // The storage version needs no conversion: the conversion webhook may be gone already.
+    const stored = versions.find(({ storage }) => storage)?.name;
+    const kind = served.find(({ version }) => version === stored) ?? served[0];
     if (kind === undefined) return this.#deleteUnserved(definition);
     const resource = client.dynamic({ group, version: kind.version, resource: names.plural }, { metadataOnly: true });
     const { signal } = this.#stop;

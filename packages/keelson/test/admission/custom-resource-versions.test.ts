@@ -1,3 +1,4 @@
+import { isStatusError } from '@keelson/core';
 import {
   CustomResourceDefinition,
   MutatingWebhookConfiguration,
@@ -169,4 +170,19 @@ test('a webhook for one version of a custom resource changes the objects of the 
     requestKind: { group: 'example.com', version: 'v2', kind: 'Site' },
     object: { apiVersion: 'example.com/v1', spec: { hostPort: 'h:1' } },
   });
+});
+
+test('the objects of a deleted definition disappear without its conversion webhook', async (t) => {
+  await define(t, 'gones');
+  t.is((await call(t, 'POST', at('v1', 'gones'), { metadata: { name: 'x' }, spec: { hostPort: 'h:1' } })).status, 201);
+  convertOn(t.context.server, 'gones', () => true);
+  const definitions = t.context.plane.client(CustomResourceDefinition);
+  await definitions.delete('gones.example.com');
+  await until(() =>
+    definitions.get('gones.example.com').then(
+      () => false,
+      (error: unknown) => isStatusError(error, 'NotFound'),
+    ),
+  );
+  t.is(t.context.server.reviews.get('/convert-gones'), undefined);
 });
