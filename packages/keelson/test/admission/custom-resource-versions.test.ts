@@ -186,3 +186,12 @@ test('the objects of a deleted definition disappear without its conversion webho
   );
   t.is(t.context.server.reviews.get('/convert-gones'), undefined);
 });
+
+test('a delete succeeds when the object was converted once', async (t) => {
+  await define(t, 'onces');
+  t.is((await call(t, 'POST', at('v1', 'onces'), { metadata: { name: 'x' }, spec: { hostPort: 'h:1' } })).status, 201);
+  let calls = 0;
+  convertOn(t.context.server, 'onces', () => ++calls > 1);
+  t.deepEqual([(await call(t, 'DELETE', at('v2', 'onces', 'x'))).status, calls], [200, 1]);
+  t.is((await call(t, 'GET', at('v1', 'onces', 'x'))).status, 404);
+});

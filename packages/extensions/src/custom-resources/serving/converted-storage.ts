@@ -119,8 +119,15 @@ export class ConvertedStorage implements ResourceStorage {
         written = undefined;
         const [current] = stored === undefined ? [] : await this.converted([stored]);
         const decision = await decide(current);
-        if (decision.do === 'delete')
-          return decision.json === undefined ? decision : { ...decision, json: await this.#toStorage(decision.json) };
+        if (decision.do === 'delete') {
+          // The answer is prepared before the deletion, so that nothing is deleted when a conversion fails.
+          if (decision.json !== undefined) {
+            written = { json: decision.json, stored: await this.#toStorage(decision.json) };
+            return { ...decision, json: written.stored };
+          }
+          if (current !== undefined && stored !== undefined) written = { json: current.json, stored: stored.json };
+          return decision;
+        }
         // An object in another version or with an earlier schema is written in the current form, even without other
         // changes.
         const json =
@@ -136,9 +143,7 @@ export class ConvertedStorage implements ResourceStorage {
       options,
     );
     const { object } = outcome;
-    if (outcome.outcome === 'deleted' || written === undefined) {
-      return { ...outcome, object: (await this.converted([object]))[0] ?? object };
-    }
+    if (written === undefined) return { ...outcome, object: (await this.converted([object]))[0] ?? object };
     return written.stored === written.json ? outcome : { ...outcome, object: restored(object, written.json) };
   }
 
