@@ -1,11 +1,13 @@
 import {
   type AdmissionRequest,
+  apiVersionOf,
+  fieldError,
   type GroupVersionKind,
   type KindDefinition,
   type KubeObject,
   statusErrors,
 } from '@keelson/core';
-import { decoderOf, isDecodeTypeError } from '@keelson/core/internal';
+import { decoderOf, isDecodeTypeError, isJsonObject, jsonText } from '@keelson/core/internal';
 import { conversionOf } from '../custom-resources/serving/served-definition.ts';
 
 /** A request as seen by a webhook, with the objects in one version of the resource or subresource. */
@@ -54,6 +56,29 @@ function kindOfObject({ apiVersion = '', kind = '' }: KubeObject): GroupVersionK
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1), kind };
 }
 
+/**
+ * A patch must not change the type of an object.
+ *
+ * @throws StatusError 422 for a custom resource, 500 for other kinds, as in kube-apiserver
+ */
+function checkType(document: unknown, expected: GroupVersionKind, target: KindDefinition, name: string): void {
+  if (!isJsonObject(document)) return;
+  const { apiVersion = '', kind = '' } = document;
+  const wanted = apiVersionOf(expected);
+  if (target.structural || expected !== target) {
+    const given = kindOfObject({ apiVersion: String(apiVersion || wanted), kind: String(kind || expected.kind) });
+    if (given.kind === expected.kind && apiVersionOf(given) === wanted) return;
+    const internal = `${expected.group.split('.')[0] || 'core'}.${expected.kind}`;
+    throw statusErrors.internal(`converting (${given.version}.${given.kind}) to (${internal}): unknown conversion`);
+  }
+  if (kind === '') throw statusErrors.internal(`Object 'Kind' is missing in '${jsonText(document)}'`);
+  const errors = [
+    ...(kind === expected.kind ? [] : [fieldError.invalid('kind', kind, `must be ${expected.kind}`)]),
+    ...(apiVersion === wanted ? [] : [fieldError.invalid('apiVersion', apiVersion, `must be ${wanted}`)]),
+  ];
+  if (errors.length > 0) throw statusErrors.invalid(target, name, errors);
+}
+
 /** The views of a request, by the kind to which its objects are converted. Each conversion is executed once. */
 export class RequestViews {
   readonly #request: AdmissionRequest;
@@ -83,7 +108,12 @@ async function viewOf(request: AdmissionRequest, target: KindDefinition): Promis
   const subresource = target.subresources.find(({ name }) => name === request.subresource);
   const { group, version, kind } = target;
   const versioned = { target, kind: { group, version, kind } };
-  const decode = (schema: KindDefinition['schema'], document: unknown): KubeObject => {
+  const decode = (
+    schema: KindDefinition['schema'],
+    document: unknown,
+    expected: GroupVersionKind = target,
+  ): KubeObject => {
+    checkType(document, expected, target, request.name);
     try {
       const { value, errors } = decoderOf(schema)(document);
       if (errors.length === 0) return value as KubeObject;
@@ -99,7 +129,7 @@ async function viewOf(request: AdmissionRequest, target: KindDefinition): Promis
   if (subresource?.type === 'action') {
     const { bodyKind, schema } = subresource;
     const replace = async (document: unknown) => {
-      if (object !== undefined) replaceContent(object, decode(schema, document));
+      if (object !== undefined) replaceContent(object, decode(schema, document, bodyKind));
     };
     return { target, kind: bodyKind, object, oldObject, replace };
   }
@@ -108,7 +138,7 @@ async function viewOf(request: AdmissionRequest, target: KindDefinition): Promis
     // The body, such as a Scale, has the same kind in all versions of the resource.
     const { bodyKind, schema, read, write } = own;
     const replace = async (document: unknown) => {
-      if (object !== undefined) write(object, decode(schema, document));
+      if (object !== undefined) write(object, decode(schema, document, bodyKind));
     };
     return { target, kind: bodyKind, object: object && read(object), oldObject: oldObject && read(oldObject), replace };
   }

@@ -1,5 +1,6 @@
 import { isStatusError } from '@keelson/core';
 import {
+  ConfigMap,
   CustomResourceDefinition,
   MutatingWebhookConfiguration,
   ValidatingAdmissionPolicy,
@@ -194,4 +195,32 @@ test('a delete succeeds when the object was converted once', async (t) => {
   convertOn(t.context.server, 'onces', () => ++calls > 1);
   t.deepEqual([(await call(t, 'DELETE', at('v2', 'onces', 'x'))).status, calls], [200, 1]);
   t.is((await call(t, 'GET', at('v1', 'onces', 'x'))).status, 404);
+});
+
+test('a webhook cannot change the type of an object', async (t) => {
+  await define(t, 'fixes');
+  await mutate(t, 'fixes', ['example.com', 'fixes'], { op: 'replace', path: '/kind', value: 'Other' });
+  await mutate(t, 'maps', ['', 'configmaps'], { op: 'replace', path: '/kind', value: 'Secret' });
+  const metadata = { name: 'x', labels: { test: 'fixes' } };
+  const answer = async () =>
+    call(t, 'POST', `${at('v1', 'fixes')}?dryRun=All`, { metadata, spec: { hostPort: 'h:1' } });
+  await until(async () => (await answer()).status !== 201);
+  const { status, json } = await answer();
+  t.is(status, 422);
+  t.is(json.message, 'Fixe.example.com "x" is invalid: kind: Invalid value: "Other": must be Fixe');
+  const object = { metadata: { name: 'x', namespace: 'default', labels: { test: 'maps' } } } as ConfigMap;
+  const error = await until(() =>
+    t.context.plane
+      .client(ConfigMap)
+      .namespace('default')
+      .create(object, { dryRun: true })
+      .then(
+        () => undefined,
+        (reason: unknown) => reason as object,
+      ),
+  );
+  t.like(error, {
+    code: 500,
+    message: 'Internal error occurred: converting (v1.Secret) to (core.ConfigMap): unknown conversion',
+  });
 });
