@@ -66,11 +66,17 @@ export class DecodeContext {
   readonly #keys: (string | number)[] = [];
   readonly #inMap: boolean[] = [];
   #depth = 0;
+  /** See JsonSchemaForm. */
+  readonly keepNulls: boolean;
   readonly errors: FieldError[] = [];
   readonly unknownFields: string[] = [];
   /** Scratch stack of message decoders: the fields present, in input order. Entries from `top` on are not in use. */
   readonly slots: Slot[] = [];
   top = 0;
+
+  constructor(keepNulls = false) {
+    this.keepNulls = keepNulls;
+  }
 
   /** Enters the message, list or map under `key`. */
   enter(key: string | number, isMap: boolean): void {

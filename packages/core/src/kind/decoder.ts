@@ -36,7 +36,7 @@ export interface Decoded<T> {
 }
 
 /** Converts a JSON value to the canonical form. Throws `DecodeTypeError` for values of the wrong JSON type. */
-export type Decoder<T> = (input: unknown) => Decoded<T>;
+export type Decoder<T> = (input: unknown, options?: { readonly keepNulls?: boolean }) => Decoded<T>;
 
 const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
 
@@ -44,9 +44,10 @@ const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
  * The decoder of a schema; compiled on first use and kept as long as the schema. Decoding is pure: the input is
  * never changed, and `decode(decode(x).value)` gives the same value again.
  *
- * `null` for a field means that it is absent. So do `""` in a field with an enumeration that does not contain it, and
- * zeros and empty collections in a message with a protobuf form, unless the field has `presence`, a default, or is
- * filled in when absent. There is no other leniency: a string where a number belongs is a type error.
+ * `null` for a field means that it is absent, except with `keepNulls` in a kind with a JSON Schema. So do `""` in a
+ * field with an enumeration that does not contain it, and zeros and empty collections in a message with a protobuf form,
+ * unless the field has `presence`, a default, or is filled in when absent. There is no other leniency: a string where a
+ * number belongs is a type error.
  *
  * @throws Error when a static default does not fit its own field, or a pattern is no regular expression.
  */
@@ -54,8 +55,8 @@ export function decoderOf<T>(schema: Schema<T>): Decoder<T> {
   const known = decoders.get(schema.node);
   if (known) return known as Decoder<T>;
   const decode = compileNode(schema.node);
-  const decoder: Decoder<T> = (input) => {
-    const context = new DecodeContext();
+  const decoder: Decoder<T> = (input, { keepNulls = false } = {}) => {
+    const context = new DecodeContext(keepNulls);
     const value = decode(input, context, '') as T;
     return { value, unknownFields: context.unknownFields, errors: context.errors };
   };
@@ -172,7 +173,7 @@ function jsonFormDecoder(node: MessageNode, form: JsonSchemaForm): NodeDecoder {
     context.leave();
     return Object.assign(
       out,
-      form.complete(source, (path) => context.unknownPath(path)),
+      form.complete(source, (path) => context.unknownPath(path), context.keepNulls),
     );
   };
 }

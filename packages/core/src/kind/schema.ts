@@ -44,8 +44,15 @@ export interface NumberTraits {
  * decoded and documented.
  */
 export interface JsonSchemaForm {
-  /** Completes and prunes the fields besides the metadata; `unknown` receives the paths of fields that are dropped. */
-  readonly complete: (object: Readonly<Record<string, unknown>>, unknown: (path: string) => void) => object;
+  /**
+   * Completes and prunes the fields besides the metadata; `unknown` receives the paths of fields that are dropped. With
+   * `keepNulls` a null of a field that is not nullable and has no default remains, for the validation to reject it.
+   */
+  readonly complete: (
+    object: Readonly<Record<string, unknown>>,
+    unknown: (path: string) => void,
+    keepNulls?: boolean,
+  ) => object;
   /** The schema in OpenAPI documents, without apiVersion, kind and metadata. */
   readonly published: () => JsonSchema;
 }

@@ -102,7 +102,7 @@ export function applyConfig(binding: ResourceBinding, live: AnyObject, request: 
   }
   // Decodes a copy: values without a schema are shared by decoding, and hooks that change them must change neither the
   // stored object nor the configuration.
-  const decoded = decodeObject(binding.bodyType, copyJson(applied.object));
+  const decoded = decodeObject(binding.bodyType, copyJson(applied.object), { keepNulls: true });
   const { object } = decoded;
   if (object.metadata !== undefined && applied.managedFields !== undefined)
     object.metadata.managedFields = applied.managedFields;

@@ -21,7 +21,10 @@ export interface BodyType {
   readonly apiVersion: string;
   /** Decodes bodies in protobuf. */
   readonly schema: Schema<unknown>;
-  readonly decode: (input: unknown) => {
+  readonly decode: (
+    input: unknown,
+    options?: { readonly keepNulls?: boolean },
+  ) => {
     readonly value: unknown;
     readonly unknownFields: readonly string[];
     readonly errors: readonly FieldError[];
@@ -194,10 +197,14 @@ function cannotBeHandled(type: BodyType, why: string, cause?: unknown): StatusEr
  *
  * @throws StatusError 400 with the name of the field when a value has the wrong JSON type.
  */
-export function decodeObject(type: BodyType, value: AnyObject): DecodedObject {
+export function decodeObject(
+  type: BodyType,
+  value: AnyObject,
+  options?: { readonly keepNulls?: boolean },
+): DecodedObject {
   value.metadata ??= {};
   try {
-    const decoded = type.decode(value);
+    const decoded = type.decode(value, options);
     return { object: decoded.value as AnyObject, errors: decoded.errors, unknownFields: decoded.unknownFields };
   } catch (error) {
     if (isDecodeTypeError(error)) {

@@ -149,7 +149,7 @@ export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isReg
     apiVersion: kind.apiVersion,
     schema: kind.schema,
     // Compiled for the first body: controllers open every kind when a server starts, but few kinds are written then.
-    decode: (input) => decoderOf(kind.schema)(input),
+    decode: (input, options) => decoderOf(kind.schema)(input, options),
     isRegistered,
   };
 }

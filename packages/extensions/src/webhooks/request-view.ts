@@ -115,7 +115,7 @@ async function viewOf(request: AdmissionRequest, target: KindDefinition): Promis
   ): KubeObject => {
     checkType(document, expected, target, request.name);
     try {
-      const { value, errors } = decoderOf(schema)(document);
+      const { value, errors } = decoderOf(schema)(document, { keepNulls: true });
       if (errors.length === 0) return value as KubeObject;
       throw statusErrors.invalid(target, request.name, errors);
     } catch (error) {

@@ -224,3 +224,21 @@ test('a webhook cannot change the type of an object', async (t) => {
     message: 'Internal error occurred: converting (v1.Secret) to (core.ConfigMap): unknown conversion',
   });
 });
+
+test('a null for a field that is not nullable is rejected in an apply and in the patch of a webhook', async (t) => {
+  await define(t, 'nulls');
+  const text = 'spec.more: Invalid value: "null": spec.more in body must be of type object: "null"';
+  const message = `Null.example.com "x" is invalid: ${text}`;
+  const object = { apiVersion: 'example.com/v1', kind: 'Null', metadata: { name: 'x' }, spec: { more: null } };
+  const path = `${at('v1', 'nulls', 'x')}?fieldManager=m`;
+  const applied = await call(t, 'PATCH', path, object, 'application/apply-patch+yaml');
+  t.deepEqual([applied.status, applied.json.message], [422, message]);
+  const made = await call(t, 'POST', `${at('v1', 'nulls')}?dryRun=All`, object);
+  t.deepEqual([made.status, made.json.spec], [201, {}]);
+  await mutate(t, 'nulls', ['example.com', 'nulls'], { op: 'add', path: '/spec/more', value: null });
+  const labelled = { ...object, metadata: { name: 'x', labels: { test: 'nulls' } } };
+  await until(async () => {
+    const { status, json } = await call(t, 'POST', `${at('v1', 'nulls')}?dryRun=All`, labelled);
+    return status === 422 && json.message === message;
+  });
+});

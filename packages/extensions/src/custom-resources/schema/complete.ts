@@ -11,6 +11,12 @@ const metaFields = ['apiVersion', 'kind', 'metadata'];
 
 const below = (path: string, name: string) => (path === '' ? name : `${path}.${name}`);
 
+/** What a completion needs at every level. */
+interface Run {
+  readonly unknown: Report;
+  readonly keepNulls: boolean;
+}
+
 /**
  * A copy of a value with the defaults of its schema and without fields that the schema does not describe, as in
  * kube-apiserver. Nulls of fields that are not nullable are dropped or replaced by the default. Unknown fields are
@@ -19,32 +25,37 @@ const below = (path: string, name: string) => (path === '' ? name : `${path}.${n
  * Sources: `apiextensions-apiserver/pkg/apiserver/schema/{defaulting,pruning,objectmeta}`.
  */
 export function complete(value: unknown, schema: SchemaNode | undefined, path = '', unknown?: Report): unknown {
-  return completed(value, schema, path, unknown, schema?.preserves ?? false);
+  return completed(value, schema, path, { unknown, keepNulls: false }, schema?.preserves ?? false);
 }
 
-/** Completes an object, except for its type and metadata. */
-export function completeObject(object: Json, schema: SchemaNode, unknown?: Report): Record<string, unknown> {
-  return fieldsOf(object, schema, '', unknown, schema.preserves, true);
+/** Completes an object, except for its type and metadata. For `keepNulls` see JsonSchemaForm. */
+export function completeObject(
+  object: Json,
+  schema: SchemaNode,
+  unknown?: Report,
+  keepNulls = false,
+): Record<string, unknown> {
+  return fieldsOf(object, schema, '', { unknown, keepNulls }, schema.preserves, true);
 }
 
 function completed(
   value: unknown,
   schema: SchemaNode | undefined,
   path: string,
-  unknown: Report,
+  run: Run,
   preserves: boolean,
 ): unknown {
-  if (schema === undefined) return preserves ? copyJson(value) : pruned(value, path, unknown);
+  if (schema === undefined) return preserves ? copyJson(value) : pruned(value, path, run.unknown);
   if (Array.isArray(value)) {
     const { items } = schema;
     return value.map((item, index) => {
       const given = item === null && items?.props.nullable !== true ? (items?.props.default ?? null) : item;
       const keeps = preserves || (items?.preserves ?? false);
-      return completed(given, items, `${path}[${index}]`, unknown, keeps);
+      return completed(given, items, `${path}[${index}]`, run, keeps);
     });
   }
   if (!isJsonObject(value)) return value;
-  return fieldsOf(value, schema, path, unknown, preserves, false);
+  return fieldsOf(value, schema, path, run, preserves, false);
 }
 
 /** Prunes a value without a schema: scalars and lists remain, and all fields of objects are dropped as unknown. */
@@ -59,7 +70,7 @@ function fieldsOf(
   object: Json,
   schema: SchemaNode,
   path: string,
-  unknown: Report,
+  run: Run,
   preserves: boolean,
   root: boolean,
 ): Record<string, unknown> {
@@ -73,25 +84,23 @@ function fieldsOf(
     const child = property ?? schema.values;
     let value = object[name];
     if (value === null && child !== undefined && child.props.nullable !== true) {
-      value = child.props.default;
+      value = child.props.default ?? (run.keepNulls ? null : undefined);
       if (value === undefined) continue;
     }
     if (property === undefined && !schema.isMap) {
       if (preserves) setOwn(out, name, copyJson(value));
-      else unknown?.(below(path, name));
+      else run.unknown?.(below(path, name));
       continue;
     }
     // The values of a map with `additionalProperties: true` have no schema, so that their fields are unknown.
-    setOwn(out, name, completed(value, child, below(path, name), unknown, child?.preserves ?? false));
+    setOwn(out, name, completed(value, child, below(path, name), run, child?.preserves ?? false));
   }
   for (const name of schema.defaultedProperties) {
     if (Object.hasOwn(out, name) || (root && metaFields.includes(name))) continue;
     const property = schema.property(name);
-    setOwn(
-      out,
-      name,
-      completed(property?.props.default, property, below(path, name), undefined, property?.preserves ?? false),
-    );
+    const quiet = { ...run, unknown: undefined };
+    const value = completed(property?.props.default, property, below(path, name), quiet, property?.preserves ?? false);
+    setOwn(out, name, value);
   }
   return out;
 }

@@ -91,7 +91,7 @@ function objectSchema(node: SchemaNode, status: boolean, scale: boolean): Schema
       description: node.props.description ?? '',
       fields,
       json: {
-        complete: (object, unknown) => completeObject(object, node, unknown),
+        complete: (object, unknown, keepNulls) => completeObject(object, node, unknown, keepNulls),
         published: () => publishedSchema(node.props),
       },
     },
