@@ -105,6 +105,30 @@ for (const [title, rule, spec, old, errors] of cases) {
   });
 }
 
+test('defaults must obey the rules of their schema, as new and as unchanged values', (t) => {
+  const errorsOf = (rule: string, value: number) => {
+    const min = { type: 'integer', default: value, 'x-kubernetes-validations': [{ rule, message: 'too small' }] };
+    return texts(checkRules(schemaWith([], { properties: { min } }), 's', undefined));
+  };
+  const error = 's.properties[spec].properties[min].default: Invalid value: "integer": too small';
+  t.deepEqual(errorsOf('self > 5', 3), [error]);
+  t.deepEqual(errorsOf('self > 5', 6), []);
+  t.deepEqual(errorsOf('self > oldSelf', 3), [error]);
+});
+
+test('a rule for values without a type is rejected', (t) => {
+  const untyped = { 'x-kubernetes-preserve-unknown-fields': true };
+  const rules = { 'x-kubernetes-validations': [{ rule: 'true' }] };
+  const message =
+    's.properties[spec].properties[min].x-kubernetes-validations: Internal error: internal error: failed to construct ' +
+    'type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations';
+  for (const min of [
+    { ...untyped, ...rules },
+    { type: 'array', items: untyped, ...rules },
+  ])
+    t.deepEqual(texts(checkRules(schemaWith([], { properties: { min } }), 's', undefined)), [message]);
+});
+
 test('a rule that exceeds the cost limit ends the evaluation', (t) => {
   const rule = 'self.mode.contains(self.mode + self.mode)';
   const mode = 'a'.repeat(20_000);

@@ -420,9 +420,27 @@ const schemas: readonly (readonly [title: string, schema: JsonSchemaProps, error
   [
     'with a default of a wrong type',
     object({ a: { type: 'integer', default: 'x' } }),
-    [
-      's.properties[a].default: Invalid value: "string": s.properties[a].default in body must be of type integer: "string"',
-    ],
+    ['s.properties[a].default: Invalid value: "string":  in body must be of type integer: "string"'],
+  ],
+  [
+    'with a default with a wrong field',
+    object({ a: object({ b: { type: 'integer', minimum: 3 } }, { default: { b: 1 } }) }),
+    ['s.properties[a].default.b: Invalid value: 1: b in body should be greater than or equal to 3'],
+  ],
+  [
+    'with a set with a repeated item as default',
+    object({ a: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set', default: ['b', 'b'] } }),
+    [],
+  ],
+  [
+    'with a boolean as default of an int-or-string',
+    object({ a: { 'x-kubernetes-int-or-string': true, default: true } }),
+    [],
+  ],
+  [
+    'with a field path of a rule without a leading dot',
+    object({}, { 'x-kubernetes-validations': [{ rule: 'true', fieldPath: 'a' }] }),
+    ['s.x-kubernetes-validations[0].fieldPath: Invalid value: "a": must be a valid path'],
   ],
   [
     'with unknown fields in a default',

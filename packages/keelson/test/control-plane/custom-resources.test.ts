@@ -418,7 +418,7 @@ test('wrong definitions are rejected with all their causes', async (t) => {
   const more = {
     storage: true,
     additionalPrinterColumns: [{ name: 'A', type: 'text', jsonPath: 'spec' }],
-    selectableFields: [{ jsonPath: '.spec.none' }],
+    selectableFields: [{ jsonPath: '.spec.none' }, { jsonPath: 'spec.none' }],
     subresources: { scale: { specReplicasPath: '.status.n', statusReplicasPath: '' } },
   };
   t.deepEqual(await causes(definition('mugs', [version('v1', {}, more)])), [
@@ -427,6 +427,7 @@ test('wrong definitions are rejected with all their causes', async (t) => {
     'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
     'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "spec": must be a simple json path starting with .',
     'spec.selectableFields[0].jsonPath: Invalid value: ".spec.none": is an invalid path: does not refer to a valid field',
+    'spec.selectableFields[1].jsonPath: Invalid value: "spec.none": is an invalid path: expected [ or . but got: spec',
   ]);
   const protectedGroup = definition('mugs', [version('v1', {}, { storage: true })], { group: 'x.k8s.io' });
   protectedGroup.metadata.name = 'mugs.x.k8s.io';

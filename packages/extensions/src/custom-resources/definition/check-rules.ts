@@ -1,8 +1,8 @@
-import { addErrors, type FieldError, fieldError, isFull } from '@keelson/core';
+import { addErrors, type FieldError, FieldErrorReason, fieldError, isFull } from '@keelson/core';
 import { equalJson } from '@keelson/core/internal';
 import type { JsonSchemaProps, ValidationRule } from '@keelson/kinds';
 import { CelCompileError, CelResultTypeError, type CelType, dynType, maxRequestBytes } from '../../cel/index.ts';
-import { compileMessage, compileRule, containsRules, typeOf } from '../schema/rules.ts';
+import { compileMessage, compileRule, containsRules, defaultRuleErrors, typeOf } from '../schema/rules.ts';
 import { childSchemas } from '../schema/schema-node.ts';
 
 /** Maximum length of all rules of a schema together, which limits the time for checking a definition. */
@@ -39,7 +39,7 @@ export function checkRules(schema: JsonSchemaProps, path: string, old: JsonSchem
   const errors: FieldError[] = [];
   const total: Total = { text: 0, cost: 0n, expensive: [] };
   visit(schema, { path, root: true, atomic: undefined, count: 1n }, errors, total);
-  if (total.cost <= maxSchemaCost) return errors;
+  if (total.cost <= maxSchemaCost) return errors.length > 0 ? errors : defaultRuleErrors(schema, path);
   total.expensive.sort((a, b) => (a.cost < b.cost ? 1 : a.cost > b.cost ? -1 : 0));
   const detail = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
   addErrors(
@@ -64,6 +64,14 @@ function visit(schema: JsonSchemaProps, place: Place, errors: FieldError[], tota
   }
   const rules = schema['x-kubernetes-validations'] ?? [];
   const type = rules.length === 0 ? dynType : typeOf(schema, place.root);
+  if (type === undefined) {
+    const detail =
+      'internal error: failed to construct type information for x-kubernetes-validations rules: ' +
+      'unable to convert structural schema to CEL declarations';
+    const field = `${path}.x-kubernetes-validations`;
+    addErrors(errors, [{ reason: FieldErrorReason.Internal, field, message: `Internal error: ${detail}` }]);
+    return;
+  }
   for (const [i, rule] of rules.entries()) {
     const at = `${path}.x-kubernetes-validations[${i}]`;
     total.text += rule.rule.length + (rule.messageExpression?.length ?? 0);

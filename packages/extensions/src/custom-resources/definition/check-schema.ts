@@ -3,7 +3,7 @@ import { equalJson, isJsonObject } from '@keelson/core/internal';
 import type { JsonSchemaProps, ValidationRule } from '@keelson/kinds';
 import { complete } from '../schema/complete.ts';
 import { fieldPathProblem } from '../schema/field-path.ts';
-import { validateEmbedded, validateListTypes } from '../schema/list-types.ts';
+import { validateEmbedded } from '../schema/list-types.ts';
 import { childSchemas, SchemaNode } from '../schema/schema-node.ts';
 import { validateValue } from '../schema/validate.ts';
 
@@ -239,19 +239,22 @@ function ruleErrors(schema: JsonSchemaProps, rule: ValidationRule, path: string)
 function defaultErrors(schema: JsonSchemaProps, path: string): FieldError[] {
   const { default: value } = schema;
   if (value === undefined) return [];
-  const node = new SchemaNode(schema);
+  const node = new SchemaNode(schema, true);
   const at = `${path}.default`;
   let unknown = false;
   const completed = complete(value, node, '', () => {
     unknown = true;
   });
   if (unknown) return [fieldError.invalid(at, value, 'must not have unknown fields')];
-  const errors = [
-    ...validateEmbedded(completed, node, at),
-    ...validateValue(completed, node, `.${at}`),
-    ...validateListTypes(completed, node, at),
-  ];
-  return errors;
+  const embedded = validateEmbedded(completed, node, at);
+  if (embedded.length > 0) return embedded;
+  // As in Kubernetes, messages contain the path below the default only, and lists are not searched for duplicates.
+  return validateValue(completed, node, '').map((error) => ({ ...error, field: fieldBelow(at, error.field) }));
+}
+
+function fieldBelow(path: string, field: string): string {
+  if (field === '<nil>') return path;
+  return field.startsWith('[') ? `${path}${field}` : `${path}.${field}`;
 }
 
 /** True for `anyOf` of an integer and a string, which the structural form permits. */

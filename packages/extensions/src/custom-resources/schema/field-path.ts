@@ -19,6 +19,7 @@ export function parseFieldPath(path: string): readonly string[] | string {
 
 /** The schema of the field at a path, or an error message. Source: `ValidFieldPath` in `apiserver/schema/cel`. */
 export function schemaAt(path: string, schema: JsonSchemaProps): JsonSchemaProps | string {
+  if (!/^[.[]/.test(path)) return `expected [ or . but got: ${path.split(/[.[\]]/, 1)[0]}`;
   const names = parseFieldPath(path);
   if (typeof names === 'string') return names;
   let at: JsonSchemaProps = schema;

@@ -18,8 +18,9 @@ import {
   type TypeSchema,
   toCelValue,
 } from '../../cel/index.ts';
+import { complete } from './complete.ts';
 import { parseFieldPath } from './field-path.ts';
-import { childSchemas, SchemaNode } from './schema-node.ts';
+import { childSchemas, SchemaNode, someSchema } from './schema-node.ts';
 import { oldItems } from './validate.ts';
 
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema for an object. */
@@ -61,8 +62,9 @@ function oldType({ optionalOldSelf }: ValidationRule, type: CelType): CelType {
   return optionalOldSelf ? optionalType(type) : type;
 }
 
-export const typeOf = (schema: JsonSchemaProps, root: boolean): CelType =>
-  schemaType(schema as TypeSchema, root) ?? dynType;
+/** The type of `self` in the rules of a schema; undefined when the schema does not determine it. */
+export const typeOf = (schema: JsonSchemaProps, root: boolean): CelType | undefined =>
+  schemaType(schema as TypeSchema, root);
 
 const hasRules = new WeakMap<JsonSchemaProps, boolean>();
 
@@ -83,7 +85,8 @@ const compiled = new WeakMap<SchemaNode, readonly CompiledRule[]>();
 function rulesOf(node: SchemaNode, root: boolean): readonly CompiledRule[] {
   let rules = compiled.get(node);
   if (rules === undefined) {
-    const type = typeOf(node.props, root);
+    // A stored definition may have rules for values without a type, which are not accepted any more.
+    const type = typeOf(node.props, root) ?? dynType;
     rules = (node.props['x-kubernetes-validations'] ?? []).map((rule) => ({
       ...compileRule(rule, type),
       message: compileMessage(rule, type),
@@ -114,6 +117,24 @@ export function ruleChecksOf(schema: JsonSchemaProps): RuleChecks | undefined {
     evaluate(run, object, old, root, '', false);
     return run.errors;
   };
+}
+
+/**
+ * Evaluates the rules of a schema for all its defaults together: as for a new value, and as for an unchanged one.
+ * Source: `apiserver/schema/defaulting/validation.go`.
+ */
+export function defaultRuleErrors(schema: JsonSchemaProps, path: string): FieldError[] {
+  const run: Evaluation = { errors: [], budget: new CostBudget(), exceeded: false };
+  someSchema(schema, path, (props, at) => {
+    if (props.default === undefined || !containsRules(props)) return false;
+    const node = new SchemaNode(props);
+    const value = complete(props.default, node);
+    const before = run.errors.length;
+    evaluate(run, value, undefined, node, `${at}.default`, false);
+    if (run.errors.length === before) evaluate(run, value, value, node, `${at}.default`, false);
+    return run.exceeded || isFull(run.errors);
+  });
+  return run.errors;
 }
 
 /** Source: `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`. */

@@ -12,12 +12,16 @@ export class SchemaNode {
   readonly preserves: boolean;
   readonly embedded: boolean;
   readonly #children = new Map<string, SchemaNode>();
+  readonly #anyScalar: boolean;
   #pattern: Pattern | undefined;
   #defaults: readonly string[] | undefined;
 
-  constructor(props: JsonSchemaProps) {
+  /** @param anyScalar true to permit all types in int-or-string fields, as in the defaults of a schema */
+  constructor(props: JsonSchemaProps, anyScalar = false) {
     this.props = props;
-    this.types = props['x-kubernetes-int-or-string'] ? ['integer', 'string'] : props.type ? [props.type] : [];
+    this.#anyScalar = anyScalar;
+    const intOrString = anyScalar ? [] : ['integer', 'string'];
+    this.types = props['x-kubernetes-int-or-string'] ? intOrString : props.type ? [props.type] : [];
     this.preserves = props['x-kubernetes-preserve-unknown-fields'] === true;
     this.embedded = props['x-kubernetes-embedded-resource'] === true;
   }
@@ -76,7 +80,7 @@ export class SchemaNode {
     if (props === undefined) return undefined;
     let child = this.#children.get(key);
     if (child === undefined) {
-      child = new SchemaNode(props);
+      child = new SchemaNode(props, this.#anyScalar);
       this.#children.set(key, child);
     }
     return child;
