@@ -126,11 +126,14 @@ function objectSchema(node: Message, above: readonly SchemaNode[]): JsonSchemaPr
 }
 
 function fieldSchema(field: Field<unknown, boolean>, above: readonly SchemaNode[]): JsonSchemaProps {
-  const schema = schemaOf(field.schema.node, above);
+  const { format, ...schema } = schemaOf(field.schema.node, above);
   const zero = field.whenAbsent === 'zero' && schema.required === undefined ? zeroValue(field.schema) : undefined;
   const fallback = field.default ?? zero ?? undefined;
+  // In Kubernetes an empty text is not of the format byte.
+  const isEmptyBytes = format === 'byte' && fallback === '';
   return {
     ...schema,
+    ...(format === undefined || isEmptyBytes ? {} : { format }),
     ...(field.description === '' ? {} : { description: field.description }),
     ...(fallback === undefined ? {} : { default: fallback }),
   };

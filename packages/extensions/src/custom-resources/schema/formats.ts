@@ -1,5 +1,4 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { canonicalBase64 } from '@keelson/core/internal';
+import { isIPv6 } from 'node:net';
 
 type Check = (text: string) => boolean;
 
@@ -30,40 +29,83 @@ function isDate(text: string): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (last[month - 1] ?? 0);
 }
 
-/** True for a `date-time` of RFC 3339, or one of the variants that the Go package strfmt accepts. */
+/** Accepts what the Go package strfmt does: a zone is required, and there are no leap seconds. */
 function isDateTime(text: string): boolean {
-  const parts = /^(\d{4}-\d\d-\d\d)[tT](\d\d):(\d\d):(\d\d)(\.\d+)?([zZ]|[+-]\d\d:?\d\d)?$/.exec(text);
+  const parts = /^([^tT]+)[tT](\d\d):(\d\d):(\d\d)(?:.\d+)?(?:[zZ]|[+-]\d\d:\d\d)(?:[tT]|$)/.exec(text);
   if (parts === null) return false;
   const [, date = '', hour, minute, second] = parts;
-  return isDate(date) && Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60;
+  return isDate(date) && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
 }
 
-const durationUnit =
-  'ns|nano|nanos|nanosecond|nanoseconds|us|µs|μs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|' +
-  'milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hour|hours|d|day|days|w|wk|week|weeks';
-const durationPattern = new RegExp(`^(?:0|[-+]?(?:(?:\\d+\\.?\\d*|\\.\\d+)\\s?(?:${durationUnit})\\s?)+)$`, 'u');
+const goDuration = /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+/** A number and its unit. The lookbehind keeps the search linear. */
+const scalaPart = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
+const scalaUnit = /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i;
+
+/** Accepts a duration of Go and any text that contains a number with a unit, as the Go package strfmt does. */
+function isDuration(text: string): boolean {
+  if (goDuration.test(text)) return true;
+  let known = false;
+  for (const [, digits, unit] of text.matchAll(scalaPart)) {
+    if (Number(digits) >= 2 ** 63) return false;
+    known ||= scalaUnit.test(unit as string);
+  }
+  return known;
+}
+
+/** IPv4 addresses may have leading zeros, as before Go 1.17. */
+function isDottedAddress(text: string): boolean {
+  return /^\d+(?:\.\d+){3}$/.test(text) && text.split('.').every((part) => Number(part) <= 255);
+}
+
+const isColonAddress: Check = (text) => isIPv6(text) && !text.includes('%');
 
 function isCidr(text: string): boolean {
   const [address = '', bits = '', ...rest] = text.split('/');
-  const family = isIP(address);
-  if (rest.length > 0 || family === 0 || !/^(?:0|[1-9]\d{0,2})$/.test(bits)) return false;
-  return Number(bits) <= (family === 4 ? 32 : 128);
+  const longest = isDottedAddress(address) ? 32 : isColonAddress(address) ? 128 : -1;
+  return rest.length === 0 && /^\d+$/.test(bits) && Number(bits) <= longest;
 }
 
+const host = `[\\w.~!$&'()*+,;=<>"\\u0080-\\u{10ffff}-]`;
+const authority = new RegExp(
+  `^(?:[\\w.~!$&'()*+,;=:%-]*@)?(?:\\[[^\\]]*\\](?::\\d*)?|(?:${host}|:)*:\\d*|${host}*)$`,
+  'u',
+);
+
+/** Accepts what `url.ParseRequestURI` of Go does: a path, or a URL with a scheme. */
 function isRequestUri(text: string): boolean {
-  if (/\s/.test(text)) return false;
-  if (text.startsWith('/')) return URL.canParse(text, 'http://localhost');
-  return /^[A-Za-z][A-Za-z0-9+.-]*:/.test(text) && URL.canParse(text);
+  if (text === '*') return true;
+  if (/[^\P{Cc}\u0080-\u009f]/u.test(text)) return false;
+  const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0] ?? '';
+  const [rest = ''] = text.slice(scheme.length).split('?', 1);
+  if (!rest.startsWith('/')) return scheme !== '';
+  const path = scheme !== '' && rest.startsWith('//') ? rest.indexOf('/', 2) : 0;
+  const end = path < 0 ? rest.length : path;
+  return !/%(?![0-9a-fA-F]{2})/.test(rest.slice(end)) && (end === 0 || authority.test(rest.slice(2, end)));
 }
+
+const atom = '[^\\s@<>(),:;"[\\]\\\\.]+';
+const emailAddress = new RegExp(
+  `^(?:${atom}(?:\\.${atom})*|"(?:[^"\\\\]|\\\\.)*")@(?:${atom}(?:\\.${atom})*|\\[[0-9a-fA-F:.]+\\])$`,
+);
 
 function isEmail(text: string): boolean {
   const address = /^[^<>]*<([^<>]+)>$/.exec(text)?.[1] ?? text;
-  return /^[^\s@<>(),:;"[\]\\]+@(?:[^\s@<>(),:;"[\]\\]+|\[[0-9a-fA-F:.]+\])$/.test(address.trim());
+  return emailAddress.test(address.trim());
 }
 
-const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
-const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
-const isHostname: Check = (text) => text.length <= 255 && hostname.test(text);
+const name = '[a-zA-Z0-9\\p{S}\\p{L}]';
+const inner = '[a-zA-Z0-9\\p{S}\\p{L}-]';
+const hostname = new RegExp(
+  `^(?:${name}(?:-?${name}{0,62})?|(?:${name}(?:${inner}{0,61}${name})?\\.)+[a-zA-Z\\p{L}]{2,63})$`,
+  'u',
+);
+
+/** A single label, or labels and a top-level domain of letters. Lengths are those in UTF-8. */
+function isHostname(text: string): boolean {
+  if (text.length > 255 || Buffer.byteLength(text) > 255 || !hostname.test(text)) return false;
+  return text.split('.').every((part) => Buffer.byteLength(part) <= 63);
+}
 
 function isIsbn10(text: string): boolean {
   const digits = text.replace(/[\s-]/g, '');
@@ -90,30 +132,25 @@ function isCreditCard(text: string): boolean {
   return sum % 10 === 0;
 }
 
-function isRgb(text: string): boolean {
-  const parts = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/.exec(text);
-  return parts?.slice(1).every((part) => Number(part) <= 255) ?? false;
-}
+const rgbPart = '\\s*(?:0|[1-9]\\d?|1\\d\\d|2[0-4]\\d|25[0-5])\\s*';
+const rgb = new RegExp(`^rgb\\(${rgbPart},${rgbPart},${rgbPart}\\)$`);
 
 const uuid = (version: string, variant = '[0-9a-f]') =>
   matches(new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, 'i'));
 
-const shortName = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
-const longName = new RegExp(`^${shortName}(?:\\.${shortName})*$`);
-
-/** Checks of formats by the name without dashes. Other formats are ignored, as in Kubernetes. */
+/** Checks of formats by the name without dashes. Other formats are ignored, as in Kubernetes 1.34. */
 const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['bsonobjectid', matches(/^[0-9a-fA-F]{24}$/)],
   ['uri', isRequestUri],
   ['email', isEmail],
   ['hostname', isHostname],
-  ['ipv4', isIPv4],
-  ['ipv6', isIPv6],
+  ['ipv4', (text) => isDottedAddress(text) || (isColonAddress(text) && text.includes('.'))],
+  ['ipv6', isColonAddress],
   ['cidr', isCidr],
   [
     'mac',
     matches(
-      /^(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}(?:[0-9a-fA-F]{2}\1[0-9a-fA-F]{2}\1)?[0-9a-fA-F]{2}$|^(?:[0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}$/,
+      /^(?:[0-9a-f]{12}|[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\1){4}(?:(?:[0-9a-f]{2}\1){2}|(?:[0-9a-f]{2}\1){14})?[0-9a-f]{2}|(?:[0-9a-f]{4}\.){2,3}[0-9a-f]{4}|(?:[0-9a-f]{4}\.){9}[0-9a-f]{4})$/i,
     ),
   ],
   ['uuid', uuid('[0-9a-f]')],
@@ -124,16 +161,14 @@ const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],
   ['creditcard', isCreditCard],
-  ['ssn', matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ['ssn', matches(/^\d{3}[- ]\d{2}[- ]\d{4}$/)],
   ['hexcolor', matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
-  ['rgbcolor', isRgb],
-  ['byte', (text) => canonicalBase64(text) !== undefined],
+  ['rgbcolor', matches(rgb)],
+  ['byte', matches(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/)],
   ['password', () => true],
   ['date', isDate],
-  ['duration', matches(durationPattern)],
+  ['duration', isDuration],
   ['datetime', isDateTime],
-  ['k8sshortname', (text) => text.length <= 63 && new RegExp(`^${shortName}$`).test(text)],
-  ['k8slongname', (text) => text.length <= 253 && longName.test(text)],
 ]);
 
 /** The check of a format; undefined for formats that are ignored. */
