@@ -26,7 +26,7 @@ export function serviceResolver(client: ApiClient, random: () => number = Math.r
     const service =
       (await services.get(name, cached).catch(missingIsUndefined)) ??
       (await services.get(name).catch(missingIsUndefined));
-    if (service === undefined) throw statusErrors.notFound({ group: '', resource: 'services' }, name);
+    if (service === undefined) throw statusErrors.notFound({ group: '', resource: 'service' }, name);
     const { type = 'ClusterIP', externalName = '', ports = [] } = service.spec;
     if (type === 'ExternalName') return { host: externalName, port };
     const wanted = ports.find((one) => one.port === port);

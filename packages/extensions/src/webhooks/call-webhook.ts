@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
-import { exchangeDocument, JsonRequestError } from '@keelson/client';
-import { type AdmissionRequest, isStatusError, type Status, StatusError, statusErrors } from '@keelson/core';
+import { exchangeDocument } from '@keelson/client';
+import { type AdmissionRequest, type Status, StatusError, statusErrors } from '@keelson/core';
 import { isDocumentError, isJsonObject, jsonText, parseJson, printableText } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { webhooksV1 } from '@keelson/kinds';
+import { AnswerError, failureOf, resolvedFor, webhookHeaders } from '../services/call-failure.ts';
 import type { ResolveService } from '../services/resolve-service.ts';
 import { type ReviewResponse, readResponse, reviewBody, reviewVersion } from './admission-review.ts';
 import type { WebhookFields } from './webhook-index.ts';
@@ -125,6 +126,7 @@ export class WebhookCaller {
     const { status, body } = await exchangeDocument({
       url,
       content,
+      headers: webhookHeaders,
       agent: this.#agent,
       timeoutMs: timeoutSeconds * 1000,
       answerBytes,
@@ -137,24 +139,16 @@ export class WebhookCaller {
     return parsed(body);
   }
 
-  async #address({ url, service }: webhooksV1.WebhookClientConfig, timeoutSeconds: number): Promise<Address> {
+  async #address(config: webhooksV1.WebhookClientConfig, timeoutSeconds: number): Promise<Address> {
+    const { service } = config;
     const query = `?timeout=${timeoutSeconds}s`;
-    if (service === undefined) return { url: `${url ?? ''}${query}` };
+    if (service === undefined) return { url: `${config.url ?? ''}${query}` };
     const { namespace, name, path = '/', port = 443 } = service;
     const servername = `${name}.${namespace}.svc`;
     const slash = path.startsWith('/') ? '' : '/';
-    const connectTo = await this.#options.resolveService(namespace, name, port);
-    return { url: `https://${servername}:${port}${slash}${path}${query}`, connectTo, servername };
-  }
-}
-
-/** A response that is not an AdmissionReview. */
-class AnswerError extends Error {
-  readonly code: number;
-
-  constructor(message: string, code: number) {
-    super(message);
-    this.code = code;
+    const url = `https://${servername}:${port}${slash}${path}${query}`;
+    const connectTo = await resolvedFor(url, this.#options.resolveService(namespace, name, port));
+    return { url, connectTo, servername };
   }
 }
 
@@ -179,49 +173,4 @@ function parsed(body: Buffer): unknown {
     if (!isDocumentError(error)) throw error;
     throw new AnswerError(`couldn't get version/kind; json parse error: ${error.message}`, 503);
   }
-}
-
-function failureOf(error: unknown): { readonly reason: string; readonly code: number } {
-  if (error instanceof AnswerError) return { reason: error.message, code: error.code };
-  if (isStatusError(error)) return { reason: error.message, code: error.code };
-  if (!(error instanceof JsonRequestError))
-    return { reason: printableText(String((error as Error).message)), code: 503 };
-  const at = error.message.indexOf(': ');
-  const url = JSON.stringify(error.message.slice(0, at));
-  return { reason: `Post ${url}: ${networkText(error, error.message.slice(at + 2))}`, code: 503 };
-}
-
-const untrusted: ReadonlySet<string> = new Set([
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-]);
-
-/** Texts of common network failures as in kube-apiserver, because users search for these texts. */
-function networkText({ late, cause }: JsonRequestError, text: string): string {
-  if (late) return 'context deadline exceeded';
-  const {
-    code = '',
-    address,
-    port,
-    hostname,
-  } = (cause ?? {}) as NodeJS.ErrnoException & {
-    readonly address?: string;
-    readonly port?: number;
-    readonly hostname?: string;
-  };
-  const dial =
-    address === undefined ? 'dial tcp' : `dial tcp ${address.includes(':') ? `[${address}]` : address}:${port}`;
-  if (code === 'ECONNREFUSED') return `${dial}: connect: connection refused`;
-  if (code === 'EHOSTUNREACH') return `${dial}: connect: no route to host`;
-  if (code === 'ENETUNREACH') return `${dial}: connect: network is unreachable`;
-  if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostname}: no such host`;
-  if (code === 'ECONNRESET') return 'EOF';
-  if (untrusted.has(code)) return 'tls: failed to verify certificate: x509: certificate signed by unknown authority';
-  if (code === 'CERT_HAS_EXPIRED')
-    return 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `tls: failed to verify certificate: x509: ${printableText(text)}`;
-  return printableText(text);
 }

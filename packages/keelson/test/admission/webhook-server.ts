@@ -21,6 +21,7 @@ export interface WebhookServer {
   readonly authority: string;
   /** Reviews by path. */
   readonly reviews: Map<string, Review[]>;
+  readonly userAgents: ReadonlySet<string>;
   /** Connections so far. */
   connections(): number;
   on(path: string, answer: (review: Review) => Answer): void;
@@ -49,9 +50,11 @@ export async function startWebhookServer(): Promise<WebhookServer> {
   });
   const answers = new Map<string, (review: Review) => Answer>();
   const reviews = new Map<string, Review[]>();
+  const userAgents = new Set<string>();
   let connections = 0;
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
+    userAgents.add(request.headers['user-agent'] ?? '');
     const { request: review, apiVersion } = JSON.parse(await bodyOf(request)) as {
       readonly request: Review;
       readonly apiVersion: string;
@@ -72,6 +75,7 @@ export async function startWebhookServer(): Promise<WebhookServer> {
     caBundle: Buffer.from(authority.certificate).toString('base64'),
     authority: authority.certificate,
     reviews,
+    userAgents,
     connections: () => connections,
     on: (path, make) => void answers.set(path, make),
     close: () => {

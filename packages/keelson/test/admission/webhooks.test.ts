@@ -482,7 +482,7 @@ test('a webhook is called through a service, on kept connections', async (t) => 
   t.is(
     (await failure(maps(t).create(configMap('service', 'service')))).message,
     'Internal error occurred: failed calling webhook "service.example.com": failed to call webhook: ' +
-      'services "hook" not found',
+      `Post "https://hook.default.svc:${port}/service?timeout=10s": service "hook" not found`,
   );
   const spec = { type: 'ExternalName', externalName: 'localhost' };
   await plane.client(Service).create({ metadata: { name: 'hook', namespace }, spec } as Service);
@@ -490,6 +490,7 @@ test('a webhook is called through a service, on kept connections', async (t) => 
   const before = server.connections();
   for (let i = 0; i < 20; i++) await maps(t).create(configMap(`service-${i}`, 'service'));
   t.is(server.reviews.get('/service')?.length, 21);
+  t.deepEqual([...server.userAgents], ['kube-apiserver-admission']);
   t.true(server.connections() - before < 10);
 });
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
-import { JsonRequestError, requestJson } from '@keelson/client';
+import { requestJson } from '@keelson/client';
 import { type KindDefinition, type KubeObject, statusErrors } from '@keelson/core';
 import { equalJson, isJsonObject } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
 import type { CustomResourceDefinition } from '@keelson/kinds';
+import { failureOf, resolvedFor, webhookHeaders } from '../../services/call-failure.ts';
 import type { ResolveService } from '../../services/resolve-service.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -54,11 +55,7 @@ export class WebhookConversion {
     } catch (error) {
       if (error instanceof WebhookProblem)
         throw statusErrors.internal(`conversion webhook for ${subject} ${error.message}`, error);
-      if (error instanceof JsonRequestError) {
-        const reason = error.late ? 'context deadline exceeded' : error.message;
-        throw statusErrors.internal(`conversion webhook for ${subject} failed: ${reason}`, error);
-      }
-      throw error;
+      throw statusErrors.internal(`conversion webhook for ${subject} failed: ${failureOf(error).reason}`, error);
     }
   }
 
@@ -73,10 +70,14 @@ export class WebhookConversion {
     const { url, service, caBundle } = this.#config;
     const host = service && `${service.name}.${service.namespace}.svc`;
     const port = service?.port ?? 443;
+    const called = `${url ?? `https://${host}:${port}${service?.path ?? '/'}`}?timeout=${timeoutMs / 1000}s`;
     const answer = await requestJson({
-      url: url ?? `https://${host}:${port}${service?.path ?? '/'}`,
+      url: called,
       body,
-      ...(service ? { connectTo: await this.#addresses(service.namespace, service.name, port) } : {}),
+      headers: webhookHeaders,
+      ...(service
+        ? { connectTo: await resolvedFor(called, this.#addresses(service.namespace, service.name, port)) }
+        : {}),
       tls: {
         ...(caBundle ? { ca: Buffer.from(caBundle, 'base64') } : {}),
         ...(host === undefined ? {} : { servername: host }),
