@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { type ConnectSubresource, isStatusError, StatusReason, statusErrors } from '@keelson/core';
 import type { RequestAttributes, Target } from '@keelson/core/internal';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core/runtime';
-import { type AggregatedServer, identityHeaders } from '../exchange/aggregated-apis.ts';
+import { type AggregatedServer, identityHeaders, originHeaders } from '../exchange/aggregated-apis.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { type FlatHeaders, sendBytes, sendHead } from '../exchange/exchange.ts';
 import type { HttpLimits, NodeDialer } from '../exchange/options.ts';
@@ -90,7 +90,11 @@ export class ConnectHandler {
         target: query.text === '' ? path : `${path}?${query.text}`,
         proxied: true,
         agent: false,
-        identity: { ...identityHeaders(exchange.user), 'audit-id': exchange.requestId },
+        identity: {
+          ...identityHeaders(exchange.user),
+          ...originHeaders(request, upstream, path, upgrade !== undefined),
+          'audit-id': exchange.requestId,
+        },
         ...(upgrade === undefined && !mayHaveBody(request) ? { connections: this.#connections } : {}),
       };
       const answered = await callUpstream(exchange, call, this.#options);

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { UserInfo } from '@keelson/core';
 import type { APIResourceList, SwaggerPart } from '@keelson/core/internal';
 import type { Upstream } from './options.ts';
@@ -52,4 +52,23 @@ export function identityHeaders({ name, uid, groups, extra = {} }: UserInfo): Ou
   for (const [key, values] of Object.entries(extra))
     headers[`x-remote-extra-${encodeURIComponent(key).toLowerCase()}`] = values.map(utf8);
   return headers;
+}
+
+/**
+ * The headers by which this server states the origin of a request to an aggregated server, as kube-apiserver does;
+ * an upgraded connection has the address of the client only. Those of the client are not forwarded, because the other
+ * server would trust them.
+ */
+export function originHeaders(
+  { socket }: IncomingMessage,
+  { host, port }: Upstream,
+  path: string,
+  upgraded: boolean,
+): OutgoingHttpHeaders {
+  const client = socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '');
+  return {
+    ...(client === undefined ? {} : { 'x-forwarded-for': client }),
+    ...(upgraded ? {} : { 'x-forwarded-host': `${host.includes(':') ? `[${host}]` : host}:${port}` }),
+    ...(upgraded ? {} : { 'x-forwarded-proto': 'https', 'x-forwarded-uri': path }),
+  };
 }

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
-import { request } from 'node:https';
+import { createServer, request } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineKind, type KubeObject, optional, s } from '@keelson/core';
@@ -165,6 +166,43 @@ test('users are authorized by both servers, and the other server knows them by t
   t.is((await call(review, { user, headers: forged })).status, 403);
   const impersonated = { 'Impersonate-User': 'bob', 'Impersonate-Group': 'readers' };
   t.is((await call(toys, { headers: impersonated })).status, 403);
+});
+
+test('the other server learns the address of the client and the called address', async (t) => {
+  const { front, call, credentials } = t.context;
+  const received: IncomingHttpHeaders[] = [];
+  const server = createServer(
+    { key: credentials.server.key, cert: credentials.server.certificate },
+    ({ headers, url }, response) => {
+      if (url?.includes('/things')) received.push(headers);
+      const list = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'plain.example.com/v1', resources: [] };
+      response.end(JSON.stringify(list));
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  await front.client(APIService).create({
+    metadata: { name: 'v1.plain.example.com' },
+    spec: {
+      group: 'plain.example.com',
+      version: 'v1',
+      groupPriorityMinimum: 2000,
+      versionPriority: 10,
+      insecureSkipTLSVerify: true,
+      service: { namespace: 'default', name: 'shop', port },
+    },
+  } as APIService);
+  const path = '/apis/plain.example.com/v1/things';
+  const forged = { 'X-Forwarded-For': '192.0.2.1', 'X-Forwarded-Host': 'evil.example' };
+  await until(async () => (await call(`${path}?limit=1`, { headers: forged })).status === 200);
+  t.like(received[0], {
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-host': `localhost:${port}`,
+    'x-forwarded-proto': 'https',
+    'x-forwarded-uri': path,
+  });
+  await front.client(APIService).delete('v1.plain.example.com');
 });
 
 test('a watch of an aggregated API streams events', async (t) => {
