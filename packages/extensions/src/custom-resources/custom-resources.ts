@@ -6,6 +6,7 @@ import type { Clock, Logger, Service } from '@keelson/core/runtime';
 import { CustomResourceDefinition } from '@keelson/kinds';
 import type { ResolveService } from '../services/resolve-service.ts';
 import { DefinitionCleanup } from './cleanup.ts';
+import { withApproval } from './definition/api-approval.ts';
 import { compareVersions, usedNames, withEstablished, withNames } from './serving/names.ts';
 import { ServedDefinition } from './serving/served-definition.ts';
 
@@ -177,8 +178,9 @@ export class CustomResources implements Service {
     const { status = {}, metadata } = definition;
     if (metadata?.deletionTimestamp !== undefined) return this.#cleanup.run(definition);
     const named = equalJson(status.acceptedNames, definition.spec.names) ? status : this.#withNames(definition);
-    if (!equalJson(named, status)) {
-      await this.#write(definition, this.#options.severalServers() ? named : established(named, clock));
+    const approved = withApproval(named, definition, clock);
+    if (!equalJson(approved, status)) {
+      await this.#write(definition, this.#options.severalServers() ? approved : established(approved, clock));
       return undefined;
     }
     if (!isConditionTrue(status.conditions, 'NamesAccepted') || isConditionTrue(status.conditions, 'Established'))

@@ -121,6 +121,31 @@ test('a definition is served, with discovery, defaults, validation and unknown f
   t.like(openApi.components.schemas['com.example.v1.Widget'].properties.spec.properties.size, size);
 });
 
+test('the condition of a definition in a group of Kubernetes states whether its API is approved', async (t) => {
+  const server = await serve(t);
+  const made = definition('mugs', [version('v1', {}, { storage: true })], { group: 'x.k8s.io' });
+  made.metadata = { name: 'mugs.x.k8s.io', annotations: { 'api-approved.kubernetes.io': 'unapproved, a test' } };
+  t.is((await server.call('POST', definitions, made)).status, 201);
+  const path = `${definitions}/mugs.x.k8s.io`;
+  const condition = async () =>
+    (await server.call('GET', path)).json.status.conditions?.find(
+      ({ type }: Json) => type === 'KubernetesAPIApprovalPolicyConformant',
+    );
+  await until(condition);
+  t.like(await condition(), {
+    status: 'False',
+    reason: 'UnapprovedAnnotation',
+    message: 'not approved: "unapproved, a test"',
+  });
+  const annotations = { 'api-approved.kubernetes.io': 'https://github.com/kubernetes/kubernetes/pull/1' };
+  await server.call('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await until(async () => (await condition())?.status === 'True');
+  t.like(await condition(), {
+    reason: 'ApprovedAnnotation',
+    message: 'approved in https://github.com/kubernetes/kubernetes/pull/1',
+  });
+});
+
 test('the name of a kind may contain hyphens', async (t) => {
   const server = await serve(t);
   const names = { plural: 'e2e-tests', kind: 'e2e-test' };

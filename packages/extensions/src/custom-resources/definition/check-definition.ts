@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { isConditionTrue } from '@keelson/controller-kit';
 import { addErrors, dns1035LabelErrors, dns1123SubdomainErrors, type FieldError, fieldError } from '@keelson/core';
 import { type CustomResourceDefinition, type CustomResourceDefinitionVersion, checkClientConfig } from '@keelson/kinds';
+import { apiApproval, approvalAnnotation } from './api-approval.ts';
 import { checkVersions, type SchemaCheck } from './check-versions.ts';
 
 type Spec = CustomResourceDefinition['spec'];
 
 const reviewVersions = ['v1', 'v1beta1'];
-const approvalAnnotation = 'api-approved.kubernetes.io';
 
 /** Validates a new or changed definition. Source: `apiextensions-apiserver/pkg/apis/apiextensions/validation`. */
 export function checkDefinition(
@@ -111,27 +111,15 @@ function checkStoredVersions(
   return errors;
 }
 
-type Approval = 'missing' | 'bypassed' | 'approved' | 'invalid';
-
-function approvalOf({ metadata }: CustomResourceDefinition): Approval {
-  const text = metadata?.annotations?.[approvalAnnotation] ?? '';
-  if (text === '') return 'missing';
-  if (text.startsWith('unapproved')) return 'bypassed';
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(text) && URL.canParse(text) ? 'approved' : 'invalid';
-}
-
 /** API groups of the Kubernetes community require an approval annotation. */
 function checkApproval(definition: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
-  if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(definition.spec.group)) return [];
-  const approval = approvalOf(definition);
-  if (approval === 'approved' || approval === 'bypassed' || (old !== undefined && approvalOf(old) === approval))
-    return [];
+  const approval = apiApproval(definition);
+  if (approval === undefined || approval.state === 'Approved' || approval.state === 'Unapproved') return [];
+  const { state, message } = approval;
+  if (old !== undefined && apiApproval(old)?.state === state) return [];
   const path = `metadata.annotations[${approvalAnnotation}]`;
-  const enhancement = 'see https://github.com/kubernetes/enhancements/pull/1111';
-  const rule = `protected groups must have approval annotation ${JSON.stringify(approvalAnnotation)}`;
-  if (approval === 'missing') return [fieldError.required(path, `${rule}, ${enhancement}`)];
-  const detail = `${rule} with either a URL or a reason starting with "unapproved", ${enhancement}`;
-  return [fieldError.invalid(path, definition.metadata?.annotations?.[approvalAnnotation], detail)];
+  if (state === 'Missing') return [fieldError.required(path, message)];
+  return [fieldError.invalid(path, definition.metadata?.annotations?.[approvalAnnotation], message)];
 }
 
 function checkConversion({ conversion }: Spec, old: CustomResourceDefinition | undefined): FieldError[] {
