@@ -146,6 +146,30 @@ test('the condition of a definition in a group of Kubernetes states whether its 
   });
 });
 
+test('OpenAPI documents describe numbers or texts, embedded objects and selectable fields', async (t) => {
+  const server = await serve(t);
+  const fields = {
+    port: { 'x-kubernetes-int-or-string': true },
+    template: {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      'x-kubernetes-preserve-unknown-fields': true,
+    },
+    a: { type: 'string' },
+  };
+  const more = { storage: true, selectableFields: [{ jsonPath: '.spec.a' }] };
+  await establish(server, definition('gears', [version('v1', fields, more)]));
+  const { json } = await server.call('GET', '/openapi/v3/apis/example.com/v1');
+  const gear = json.components.schemas['com.example.v1.Gear'];
+  t.deepEqual(gear['x-kubernetes-selectable-fields'], [{ fieldPath: 'spec.a' }]);
+  const { port, template } = gear.properties.spec.properties;
+  t.deepEqual(port.anyOf, [{ type: 'integer' }, { type: 'string' }]);
+  t.deepEqual(template.required, ['kind', 'apiVersion']);
+  t.deepEqual(Object.keys(template.properties), ['apiVersion', 'kind', 'metadata']);
+  const [{ $ref }] = template.properties.metadata.allOf;
+  t.truthy(json.components.schemas[$ref.slice('#/components/schemas/'.length)]);
+});
+
 test('the name of a kind may contain hyphens', async (t) => {
   const server = await serve(t);
   const names = { plural: 'e2e-tests', kind: 'e2e-test' };

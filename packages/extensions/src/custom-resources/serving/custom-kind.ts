@@ -23,6 +23,7 @@ import type { RuleChecks } from '../schema/rules.ts';
 import { SchemaNode } from '../schema/schema-node.ts';
 import { validateValue } from '../schema/validate.ts';
 import { parseJsonPath, printedValue, readJsonPath } from './json-path.ts';
+import { publishedSchema } from './published-schema.ts';
 import { scaleErrors, scaleOf } from './scale.ts';
 import { structureOf } from './structure.ts';
 
@@ -56,7 +57,7 @@ export function customKind(
       shortNames: names.shortNames ?? [],
       categories: names.categories ?? [],
     },
-    schema: objectSchema(node, status, scale !== undefined),
+    schema: objectSchema(node, status, scale !== undefined, () => publishedSchema(version)),
     strategy,
     subresources: [
       ...(status ? [{ type: 'status', name: 'status' } as const] : []),
@@ -77,7 +78,12 @@ export function customKind(
   });
 }
 
-function objectSchema(node: SchemaNode, status: boolean, scale: boolean): Schema<AnyObject> {
+function objectSchema(
+  node: SchemaNode,
+  status: boolean,
+  scale: boolean,
+  published: () => JsonSchema,
+): Schema<AnyObject> {
   const { node: structure } = structureOf(node.props);
   const fields = { ...(structure.type === 'message' ? structure.fields : {}) };
   for (const name of metaFields) delete fields[name];
@@ -92,19 +98,10 @@ function objectSchema(node: SchemaNode, status: boolean, scale: boolean): Schema
       fields,
       json: {
         complete: (object, unknown, keepNulls) => completeObject(object, node, unknown, keepNulls),
-        published: () => publishedSchema(node.props),
+        published,
       },
     },
   };
-}
-
-/**
- * The schema for OpenAPI documents, without the fields that every object has. Embedded objects keep these fields,
- * because kubectl and other clients expect them.
- */
-function publishedSchema({ properties, ...rest }: JsonSchemaProps): JsonSchema {
-  const own = Object.entries(properties ?? {}).filter(([name]) => !metaFields.includes(name));
-  return { ...rest, ...(properties ? { properties: Object.fromEntries(own) } : {}) } as JsonSchema;
 }
 
 type Check = (object: KubeObject) => FieldError[];
