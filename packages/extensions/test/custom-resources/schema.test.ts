@@ -356,7 +356,13 @@ test('an object gets the defaults of its schema and is pruned by it', (t) => {
       nested: { on: true },
     },
   });
-  t.deepEqual(unknown, ['extra', 'spec.list[1].q', 'spec.open.known.gone', 'spec.template.spec.x']);
+  t.deepEqual(unknown, [
+    'extra',
+    'spec.list[1].q',
+    'spec.open.known.gone',
+    'spec.template.metadata.bad',
+    'spec.template.spec.x',
+  ]);
 });
 
 const schemas: readonly (readonly [title: string, schema: JsonSchemaProps, errors: readonly string[]])[] = [
@@ -496,6 +502,21 @@ for (const [title, schema, errors] of schemas) {
     t.deepEqual(texts([...checkStructural(schema, 's'), ...checkWords(schema, 's')]), errors);
   });
 }
+
+test('unknown fields in the metadata of an embedded object are reported, except in defaults', (t) => {
+  const template: JsonSchemaProps = {
+    type: 'object',
+    'x-kubernetes-embedded-resource': true,
+    'x-kubernetes-preserve-unknown-fields': true,
+  };
+  const value = { apiVersion: 'v1', kind: 'K', metadata: { name: 'x', foo: 1 }, other: 1 };
+  const unknown: string[] = [];
+  const node = new SchemaNode(object({ spec: object({ template }) }));
+  const completed = completeObject({ spec: { template: value } }, node, (path) => unknown.push(path));
+  t.deepEqual(completed, { spec: { template: { ...value, metadata: { name: 'x' } } } });
+  t.deepEqual(unknown, ['spec.template.metadata.foo']);
+  t.deepEqual(texts(checkWords(object({ spec: object({ template: { ...template, default: value } }) }), 's')), []);
+});
 
 test('malicious schemas and values are rejected in bounded time', (t) => {
   const alternatives: JsonSchemaProps = {

@@ -14,6 +14,8 @@ const below = (path: string, name: string) => (path === '' ? name : `${path}.${n
 /** What a completion needs at every level. */
 interface Run {
   readonly unknown: Report;
+  /** Receives the unknown fields in the metadata of embedded objects, which defaults may have. */
+  readonly unknownMetadata: Report;
   readonly keepNulls: boolean;
 }
 
@@ -25,7 +27,13 @@ interface Run {
  * Sources: `apiextensions-apiserver/pkg/apiserver/schema/{defaulting,pruning,objectmeta}`.
  */
 export function complete(value: unknown, schema: SchemaNode | undefined, path = '', unknown?: Report): unknown {
-  return completed(value, schema, path, { unknown, keepNulls: false }, schema?.preserves ?? false);
+  return completed(
+    value,
+    schema,
+    path,
+    { unknown, unknownMetadata: undefined, keepNulls: false },
+    schema?.preserves ?? false,
+  );
 }
 
 /** Completes an object, except for its type and metadata. For `keepNulls` see JsonSchemaForm. */
@@ -35,7 +43,7 @@ export function completeObject(
   unknown?: Report,
   keepNulls = false,
 ): Record<string, unknown> {
-  return fieldsOf(object, schema, '', { unknown, keepNulls }, schema.preserves, true);
+  return fieldsOf(object, schema, '', { unknown, unknownMetadata: unknown, keepNulls }, schema.preserves, true);
 }
 
 function completed(
@@ -77,7 +85,8 @@ function fieldsOf(
   const out: Record<string, unknown> = {};
   for (const name of Object.keys(object)) {
     if ((root || schema.embedded) && metaFields.includes(name)) {
-      if (!root) setOwn(out, name, name === 'metadata' ? metadataOf(object[name]) : object[name]);
+      if (!root)
+        setOwn(out, name, name === 'metadata' ? metadataOf(object[name], below(path, name), run) : object[name]);
       continue;
     }
     const property = schema.property(name);
@@ -98,7 +107,7 @@ function fieldsOf(
   for (const name of schema.defaultedProperties) {
     if (Object.hasOwn(out, name) || (root && metaFields.includes(name))) continue;
     const property = schema.property(name);
-    const quiet = { ...run, unknown: undefined };
+    const quiet = { ...run, unknown: undefined, unknownMetadata: undefined };
     const value = completed(property?.props.default, property, below(path, name), quiet, property?.preserves ?? false);
     setOwn(out, name, value);
   }
@@ -106,8 +115,9 @@ function fieldsOf(
 }
 
 /** The pruned metadata of an embedded object. A value that is not an object is rejected later by the validation. */
-function metadataOf(value: unknown): unknown {
+function metadataOf(value: unknown, path: string, { unknownMetadata }: Run): unknown {
   if (!isJsonObject(value)) return value;
-  const { value: metadata } = decoderOf(objectMetaSchema)(value);
+  const { value: metadata, unknownFields } = decoderOf(objectMetaSchema)(value);
+  if (unknownMetadata !== undefined) for (const name of unknownFields) unknownMetadata(below(path, name));
   return metadata;
 }
