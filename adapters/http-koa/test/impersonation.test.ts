@@ -130,12 +130,22 @@ for (const header of ['impersonate-group', 'impersonate-uid', 'impersonate-extra
   });
 }
 
+test('an empty user or uid is as none', async (t) => {
+  const { get, asked } = await started(t);
+  t.is((await get({ 'Impersonate-User': '', 'Impersonate-Uid': ' ' })).status, 200);
+  t.is(asked.length, 1);
+  t.is(asked[0]?.user, known);
+  await get({ 'impersonate-user': 'jane', 'Impersonate-Uid': '' });
+  t.deepEqual(asked.at(-1)?.user, { name: 'jane', groups: ['system:authenticated'] });
+});
+
 const refused: readonly (readonly [headers: Record<string, string | string[]>, message: string])[] = [
   [{ 'Impersonate-Foo': 'x' }, 'the header "Impersonate-Foo" is not supported'],
   [{ 'impersonate-user': 'jane', 'impersonate-groups': 'x' }, 'the header "impersonate-groups" is not supported'],
-  [{ 'Impersonate-User': '' }, 'the header "Impersonate-User" has no value'],
-  [{ 'Impersonate-User': ' ', 'impersonate-group': 'x' }, 'the header "Impersonate-User" has no value'],
-  [{ 'impersonate-user': 'jane', 'Impersonate-Uid': '' }, 'the header "Impersonate-Uid" has no value'],
+  [
+    { 'Impersonate-User': ' ', 'impersonate-group': 'x' },
+    'a group, uid or extra field was requested without impersonating a user',
+  ],
   [{ 'Impersonate-User': ['jane', 'root'] }, 'the header "Impersonate-User" was sent more than once'],
 ];
 for (const [headers, message] of refused) {

@@ -74,12 +74,11 @@ function decodedKey(key: string): string {
   }
 }
 
-/** The value of a header that must occur once and must not be empty. @throws StatusError 400 */
-function single(header: string, before: string | undefined, value: string): string {
+/** The value of a header that must occur once; undefined when it is empty, as in Kubernetes. @throws StatusError 400 */
+function single(header: string, before: string | undefined, value: string): string | undefined {
   if (before !== undefined)
     throw statusErrors.badRequest(`the header ${JSON.stringify(header)} was sent more than once`);
-  if (value.trim() === '') throw statusErrors.badRequest(`the header ${JSON.stringify(header)} has no value`);
-  return value;
+  return value === '' ? undefined : value;
 }
 
 /** Reads the impersonation headers; undefined for nearly every request. Raw headers keep repeated headers separate. */
@@ -106,6 +105,11 @@ function impersonationHeaders(request: IncomingMessage): ImpersonationHeaders | 
     }
   }
   return wanted;
+}
+
+/** Whether all headers are empty, as those of a client that impersonates nobody may be. */
+function isNobody({ name, uid, groups, extra }: ImpersonationHeaders): boolean {
+  return name === undefined && uid === undefined && groups.length === 0 && extra.size === 0;
 }
 
 type Question = Pick<RequestAttributes, 'apiGroup' | 'resource' | 'subresource' | 'namespace' | 'name'>;
@@ -178,7 +182,8 @@ export function impersonatedUser(
   authorize: Authorize,
 ): Promise<UserInfo> | undefined {
   const wanted = impersonationHeaders(request);
-  return wanted && become(wanted, attributes, user, authorize);
+  if (wanted === undefined || isNobody(wanted)) return undefined;
+  return become(wanted, attributes, user, authorize);
 }
 
 /**

@@ -118,6 +118,8 @@ interface Identity extends ConnectionClient {
 
 const noClient: Identity = { user: undefined, proxy: false, notAfterMs: Number.POSITIVE_INFINITY };
 const invalidClient: Identity = { user: 'invalid', proxy: false, notAfterMs: Number.POSITIVE_INFINITY };
+/** Extra field of a user that identifies the credential, for example in the audit log. */
+const credentialId = 'authentication.kubernetes.io/credential-id';
 /** Longest chain of certificates, including the certificate of the client and the authority. */
 const maxChain = 8;
 const maxIntermediates = 256;
@@ -192,7 +194,9 @@ export class ClientCertificates {
     const notAfterMs = Date.parse(certificate.validTo);
     this.#lifetimes.observe(Math.max(0, notAfterMs - this.#options.clock.now()) / 1000);
     if (name === '' || !valid(users)) return proxy ? { user: 'invalid', proxy, notAfterMs } : invalidClient;
-    return { user: authenticatedUser({ name, groups: words(subject?.['O']) }), proxy, notAfterMs };
+    const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+    const extra = { [credentialId]: [`X509SHA256=${fingerprint}`] };
+    return { user: authenticatedUser({ name, groups: words(subject?.['O']), extra }), proxy, notAfterMs };
   }
 
   #logOutdated(): void {

@@ -18,13 +18,14 @@ const webSocketBearer = 'base64url.bearer.authorization.k8s.io.';
  * The bearer token of a request: from the Authorization header, or from a subprotocol of a WebSocket request. Undefined
  * without one.
  *
- * @throws StatusError 401 for `Bearer` without a token and for an invalid subprotocol
+ * @throws StatusError 401 for an invalid subprotocol
  */
 export function bearerToken({ headers }: IncomingMessage): string | undefined {
   const { authorization } = headers;
   if (authorization !== undefined) {
-    const found = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
-    if (found !== null) return found[1] ?? unauthorized();
+    // As in Kubernetes, one space precedes the token; a header without a token there is no credential.
+    const [scheme = '', token = ''] = authorization.trim().split(' ', 2);
+    if (token !== '' && scheme.toLowerCase() === 'bearer') return token;
   }
   const protocols = headers['sec-websocket-protocol'];
   if (protocols === undefined || !protocols.includes(webSocketBearer) || !isWebSocket(headers)) return undefined;
@@ -35,7 +36,10 @@ function unauthorized(): never {
   throw statusErrors.unauthorized();
 }
 
-function isWebSocket({ upgrade = '', connection = '' }: IncomingMessage['headers']): boolean {
+/** The key remains when a request is served without its upgrade, for example a watch. */
+function isWebSocket(headers: IncomingMessage['headers']): boolean {
+  const { upgrade = '', connection = '' } = headers;
+  if (headers['sec-websocket-key'] !== undefined) return true;
   return upgrade.toLowerCase() === 'websocket' && /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(connection);
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AdmissionPlugin, AdmissionRequest, ApiClient, Authorizer, UserInfo } from '@keelson/core';
-import { mastersGroup, statusErrors } from '@keelson/core';
+import { isStatusError, mastersGroup, StatusReason, statusErrors } from '@keelson/core';
 import { ClusterRole, type ClusterRoleBinding, type PolicyRule, Role, type RoleBinding } from '@keelson/kinds';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 import { coversPath } from './rules.ts';
@@ -89,7 +89,11 @@ async function checkBinding(request: AdmissionRequest, options: EscalationOption
   const roles = options.client().resource<Role | ClusterRole>(kind);
   const { signal } = request.context;
   const scoped = kind === Role ? roles.namespace(request.namespace ?? '') : roles;
-  const { rules = [] } = await scoped.get(roleRef.name, signal ? { signal } : {});
+  const { rules = [] } = await scoped.get(roleRef.name, signal ? { signal } : {}).catch((error: unknown) => {
+    if (!isStatusError(error, StatusReason.NotFound)) throw error;
+    // Kubernetes names the resource of the request, not that of the missing role.
+    throw statusErrors.notFound({ group, resource: request.kind.names.plural }, roleRef.name);
+  });
   requireHeld(rules, request, options);
 }
 

@@ -1,4 +1,4 @@
-import { createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, Agent as HttpsAgent, request } from 'node:https';
@@ -139,13 +139,14 @@ test('a WebSocket request sends its token as a subprotocol, beside another one',
   const protocol = (token: string) =>
     `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
   const exec = '/api/v1/namespaces/default/pods/p/exec?command=x&stdout=1';
-  const status = async (protocols: string) => {
+  const status = async (protocols: string, path = exec) => {
     const key = randomBytes(16).toString('base64');
     const webSocket = { upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': key };
     const headers = { connection: 'Upgrade', ...webSocket, 'sec-websocket-protocol': protocols };
-    return (await send(exec, { headers })).status;
+    return (await send(path, { headers })).status;
   };
   t.is(await status(`v5.channel.k8s.io, ${protocol('s-admin')}`), 404, 'the pod does not exist');
+  t.is(await status(`a, ${protocol('s-admin')}`, '/api/v1/namespaces'), 200, 'also where there is no upgrade');
   for (const protocols of [
     protocol('s-admin'),
     `v5.channel.k8s.io, ${protocol('other')}`,
@@ -192,7 +193,10 @@ test('a revoked certificate is 401 on open connections too; an expired list rema
   const [ann, bob] = [await client('ann', ['dev']), await client('bob')];
   const agent = new HttpsAgent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
-  t.is((await whoAmI({ pair: ann, agent })).user, 'ann: dev, system:authenticated');
+  const known = await whoAmI({ pair: ann, agent });
+  t.is(known.user, 'ann: dev, system:authenticated');
+  const fingerprint = createHash('sha256').update(new X509Certificate(ann.certificate).raw).digest('hex');
+  t.deepEqual(known.extra, { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] });
   await replace(join(folder, 'crl'), 'nonsense');
   await polled(() => lines.some((line) => line.includes('not a certificate revocation list')));
   t.is((await whoAmI({ pair: ann, agent })).status, 201);

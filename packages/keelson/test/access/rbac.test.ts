@@ -212,7 +212,7 @@ test('users cannot grant permissions that they do not have', async (t) => {
   );
   t.is(
     await messageOf(t, bindings.create(bind('none', 'Role', 'gone', 'default')), 404),
-    'roles.rbac.authorization.k8s.io "gone" not found',
+    'rolebindings.rbac.authorization.k8s.io "gone" not found',
   );
 });
 
