@@ -98,6 +98,17 @@ test('failed and deleted pods return with the same name', async (t) => {
   t.pass();
 });
 
+test('a pod of another owner with the name of a pod delays the set until it is deleted', async (t) => {
+  const workloads = await open(t);
+  const spec = { containers: [{ name: 'c', image: 'other' }] };
+  await workloads.objects(Pod).create({ metadata: { name: 'db-0' }, spec } as Pod);
+  await workloads.objects(StatefulSet).create(statefulSet(1));
+  const set = await workloads.reaches(StatefulSet, 'db', ({ status }) => status?.observedGeneration === 1);
+  t.is(set.status?.replicas, 0);
+  await workloads.objects(Pod).delete('db-0');
+  await workloads.reaches(StatefulSet, 'db', isComplete(1), { advanceMs: 1000 });
+});
+
 test('a rolling update stops at the partition, and continues when it is lowered', async (t) => {
   const workloads = await open(t);
   await workloads.objects(StatefulSet).create(statefulSet(3));

@@ -98,17 +98,14 @@ async function create(options: StatefulRun, ordinal: number): Promise<void> {
   const pod = newPod(ordinal);
   const member = { run, set, pod, ordinal };
   if (hasStaleClaim(member)) throw new Error(`the claims of pod ${pod.metadata?.name} are being deleted`);
-  try {
-    await recorded(options, 'create', pod, async () => {
-      await createClaims(member);
-      await run.client
-        .resource(Pod)
-        .namespace(set.metadata?.namespace ?? '')
-        .create(pod);
-    });
-  } catch (error) {
-    if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;
-  }
+  // The deletion of a pod of another owner leads to no run of this set, so that the failed run must be repeated.
+  await recorded(options, 'create', pod, async () => {
+    await createClaims(member);
+    await run.client
+      .resource(Pod)
+      .namespace(set.metadata?.namespace ?? '')
+      .create(pod);
+  });
 }
 
 /**
