@@ -21,7 +21,7 @@ import {
 import { Zones, zoneOf } from './zones.ts';
 
 /** A node without a heartbeat for this time is unreachable. */
-const gracePeriodMs = 40_000;
+const gracePeriodMs = 50_000;
 /** A node that has never reported its state is unreachable after this time without a heartbeat. */
 const startupGracePeriodMs = 60_000;
 /** Period in which nodes that are not ready are examined again. */
@@ -155,14 +155,14 @@ async function reportUnknown(node: Node, { client, clock }: ReconcileRun): Promi
   return true;
 }
 
-/** Records when a node stops being ready, and marks its pods as not ready, so that services do not use them. */
+/** Records when a node stops being ready, and marks the pods of an unreachable one, so that services do not use them. */
 async function reportPods(node: Node, observed: Observation, run: ReconcileRun): Promise<void> {
   const ready = readyStatus(node);
   const { name = '' } = node.metadata ?? {};
-  const lost = ready !== 'True' && observed.ready === 'True';
   // An agent that reports NotReady also reports the state of its pods. An unreachable agent reports nothing.
-  if (lost || ready === 'Unknown') {
-    if (lost) run.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
+  if (ready === 'Unknown') {
+    if (observed.ready === 'True')
+      run.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
     for (const pod of run.read(Pod).by(podsByNode, name)) if (isReady(pod)) await reportNotReady(pod, run);
   }
   observed.ready = ready;

@@ -13,7 +13,7 @@ const recheckMs = 20_000;
 /** Time that a missing node is given to register before its pods are deleted. */
 const quarantineMs = 40_000;
 /** A node whose Lease was not renewed for this time is not ready, regardless of its last reported conditions. */
-const nodeGracePeriodMs = 40_000;
+const nodeGracePeriodMs = 50_000;
 const concurrentDeletes = 8;
 const nodeGone = { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' } as const;
 
