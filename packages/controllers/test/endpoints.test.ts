@@ -1,6 +1,6 @@
 import { ControllerManager } from '@keelson/controller-kit';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
-import { EndpointSlice, Endpoints, Pod, Service } from '@keelson/kinds';
+import { EndpointSlice, Endpoints, Node, Pod, Service } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { workloadControllers } from '../src/index.ts';
@@ -145,6 +145,41 @@ test('slices and endpoints follow pods that become ready, terminate, end and dis
   await reaches(t, plane, ['10.1.0.1 a f t t 8080']);
   await plane.client(Service).namespace('default').delete('web');
   await until(async () => (await plane.client(Endpoints).namespace('default').list()).items.length === 0);
+});
+
+test('endpoints have the zone of their node, and hints for the preferred clients while they are ready', async (t) => {
+  const plane = await start(t);
+  const nodes = plane.client(Node);
+  await nodes.create({ metadata: { name: 'node', labels: { 'topology.kubernetes.io/zone': 'a' } } });
+  await addPod(plane, 'a', { ip: '10.1.0.1' });
+  await addPod(plane, 'b', { ip: '10.1.0.2', ready: false });
+  const services = plane.client(Service).namespace('default');
+  await services.create(web({ trafficDistribution: 'PreferClose' }));
+  const endpoints = async () =>
+    (await slices(plane))
+      .flatMap((slice) => slice.endpoints)
+      .map(({ zone, hints }) => [
+        zone,
+        hints?.forZones?.map(({ name }) => name),
+        hints?.forNodes?.map(({ name }) => name),
+      ])
+      .sort((a, b) => Number(b[1] !== undefined) - Number(a[1] !== undefined));
+  const reached = async (expected: unknown) => {
+    await until(async () => JSON.stringify(await endpoints()) === JSON.stringify(expected)).catch(() => {});
+    t.deepEqual(await endpoints(), expected as never);
+  };
+  const unready = ['a', undefined, undefined];
+  await reached([['a', ['a'], undefined], unready]);
+  await services.patch('web', 'merge', { spec: { trafficDistribution: 'PreferSameNode' } });
+  await reached([['a', ['a'], ['node']], unready]);
+  await services.patch('web', 'merge', { spec: { trafficDistribution: null } });
+  await reached([unready, unready]);
+  await services.patch('web', 'merge', { spec: { trafficDistribution: 'PreferSameZone' } });
+  await nodes.patch('node', 'merge', { metadata: { labels: { 'topology.kubernetes.io/zone': 'b' } } });
+  await reached([
+    ['b', ['b'], undefined],
+    ['b', undefined, undefined],
+  ]);
 });
 
 test('pods that are not ready are published on request, with their names in a headless service', async (t) => {

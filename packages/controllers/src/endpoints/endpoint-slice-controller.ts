@@ -1,5 +1,6 @@
 import { type ControllerDefinition, ownerReference, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
-import { EndpointSlice, Pod, Service } from '@keelson/kinds';
+import { EndpointSlice, Node, Pod, Service } from '@keelson/kinds';
+import { podsByNode } from '../workload/pod-state.ts';
 import { type Endpoint, EndpointGroups, writeSlices } from './endpoint-slices.ts';
 import {
   addressesOf,
@@ -17,6 +18,8 @@ import {
 } from './pod-endpoints.ts';
 
 const managedBy = 'endpointslice-controller.k8s.io';
+/** Values of `trafficDistribution` that prefer the endpoints of the zone of a client. */
+const zonePreferences: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 
 /** Writes the EndpointSlices of services with a selector. */
 export const endpointSliceController: ControllerDefinition<Service> = {
@@ -24,7 +27,14 @@ export const endpointSliceController: ControllerDefinition<Service> = {
   eventSource: 'endpoint-slice-controller',
   kind: Service,
   owns: [EndpointSlice],
-  related: [relatedKind(Pod, servicesOf)],
+  related: [
+    relatedKind(Pod, servicesOf),
+    relatedKind(Node, (node, before, read) => {
+      if (zoneOf(node) === zoneOf(before)) return [];
+      const pods = read(Pod).by(podsByNode, node.metadata?.name ?? '');
+      return [...new Set(pods.flatMap((pod) => servicesOf(pod, undefined, read)))];
+    }),
+  ],
   workers: 5,
   reconcile,
 };
@@ -38,7 +48,7 @@ async function reconcile(service: Service, run: ReconcileRun): Promise<undefined
   for (const family of families) {
     for (const pod of pods) {
       const addresses = addressesOf(pod, family);
-      if (addresses.length > 0) groups.add(family, portsAt(pod, service), endpointOf(pod, service, addresses));
+      if (addresses.length > 0) groups.add(family, portsAt(pod, service), endpointOf(pod, service, addresses, run));
     }
     // An empty slice states that the service has been processed.
     if (!groups.has(family)) groups.add(family, []);
@@ -55,17 +65,35 @@ async function reconcile(service: Service, run: ReconcileRun): Promise<undefined
   });
 }
 
-function endpointOf(pod: Pod, service: Service, addresses: readonly string[]): Endpoint {
+/** An empty label states no zone. */
+function zoneOf(node: Node | undefined): string | undefined {
+  return node?.metadata?.labels?.['topology.kubernetes.io/zone'] || undefined;
+}
+
+function endpointOf(pod: Pod, service: Service, addresses: readonly string[], { read }: ReconcileRun): Endpoint {
   const serving = isReady(pod);
   const terminating = isTerminating(pod);
   const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating);
   const hostname = hostnameOf(pod, service);
   const { nodeName } = pod.spec;
+  const zone = nodeName ? zoneOf(read(Node).get(nodeName)) : undefined;
+  const hints = ready ? hintsOf(service, zone, nodeName) : undefined;
   return {
     addresses: [...addresses],
     conditions: { ready, serving, terminating },
     ...(hostname === undefined ? {} : { hostname }),
     targetRef: podReference(pod),
     ...(nodeName ? { nodeName } : {}),
+    ...(zone === undefined ? {} : { zone }),
+    ...(hints === undefined ? {} : { hints }),
   };
+}
+
+/** The clients that should use an endpoint: those of its zone, and with PreferSameNode first those of its node. */
+function hintsOf({ spec }: Service, zone: string | undefined, nodeName: string | undefined): Endpoint['hints'] {
+  const { trafficDistribution = '' } = spec;
+  if (!zonePreferences.has(trafficDistribution)) return undefined;
+  const forNodes = nodeName && trafficDistribution === 'PreferSameNode' ? [{ name: nodeName }] : undefined;
+  if (zone === undefined && forNodes === undefined) return undefined;
+  return { ...(zone === undefined ? {} : { forZones: [{ name: zone }] }), ...(forNodes && { forNodes }) };
 }

@@ -7,17 +7,9 @@ import {
 } from '@keelson/controller-kit';
 import { formatTime, isStatusError, StatusReason } from '@keelson/core';
 import { type coreV1, Lease, Node, Pod } from '@keelson/kinds';
-import { isReady } from '../workload/pod-state.ts';
+import { isReady, podsByNode } from '../workload/pod-state.ts';
 import { isGone } from '../workload/pod-writes.ts';
-import {
-  evictionTaint,
-  nodeTaints,
-  podsByNode,
-  readyStatus,
-  schedulingTaints,
-  withTaints,
-  writeTaints,
-} from './taints.ts';
+import { evictionTaint, nodeTaints, readyStatus, schedulingTaints, withTaints, writeTaints } from './taints.ts';
 import { Zones, zoneOf } from './zones.ts';
 
 /** A node without a heartbeat for this time is unreachable. */

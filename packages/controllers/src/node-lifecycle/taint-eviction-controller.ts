@@ -8,8 +8,9 @@ import {
 } from '@keelson/controller-kit';
 import { formatTime } from '@keelson/core';
 import { Node, Pod } from '@keelson/kinds';
+import { podsByNode } from '../workload/pod-state.ts';
 import { isGone } from '../workload/pod-writes.ts';
-import { evictingTaints, evictionTime, podsByNode } from './taints.ts';
+import { evictingTaints, evictionTime } from './taints.ts';
 
 const disruption = {
   type: 'DisruptionTarget',

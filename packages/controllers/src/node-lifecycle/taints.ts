@@ -93,6 +93,3 @@ export function evictionTime({ spec }: Pod, taints: readonly Taint[], since: num
   }
   return time;
 }
-
-/** Index of pods by their node. */
-export const podsByNode = ({ spec }: Pod): readonly string[] => (spec.nodeName ? [spec.nodeName] : []);

@@ -1,6 +1,9 @@
 import { timeMs } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 
+/** Index of pods by their node. */
+export const podsByNode = ({ spec }: Pod): readonly string[] => (spec.nodeName ? [spec.nodeName] : []);
+
 /** True unless the pod has ended or is being deleted. Only active pods count as replicas. */
 export function isActive(pod: Pod): boolean {
   return !hasEnded(pod) && pod.metadata?.deletionTimestamp === undefined;
