@@ -56,7 +56,7 @@ test('remaining objects are counted with their finalizers, and failures do not s
   });
   const deployments = resource('deployments', { group: 'apps' });
   const emptied = await emptyNamespace(client, [resource('configmaps'), deployments], 'n', signal);
-  t.deepEqual(emptied.failures, [{ resource: 'configmaps', message: 'no connection' }]);
+  t.deepEqual(emptied.failures, ['no connection']);
   t.deepEqual(emptied.remaining, [{ resource: 'deployments.apps', count: 2, finalizers: { a: 2, b: 1 } }]);
 });
 
@@ -65,7 +65,7 @@ test('other objects are deleted only after the pods have ended', async (t) => {
   const { client, deletions } = clientOf(contents);
   const resources = [resource('configmaps'), resource('pods')];
   const waiting = await emptyNamespace(client, resources, 'n', signal);
-  t.deepEqual(waiting.remaining, [{ resource: 'pods', count: 1, finalizers: { held: 1 } }]);
+  t.deepEqual(waiting.remaining, [{ resource: 'pods.', count: 1, finalizers: { held: 1 } }]);
   t.deepEqual(deletions, ['pods Background first']);
   contents.pods = [];
   t.deepEqual(await emptyNamespace(client, resources, 'n', signal), { remaining: [], failures: [] });
@@ -75,7 +75,7 @@ test('other objects are deleted only after the pods have ended', async (t) => {
 test('other objects are not deleted while it is unknown whether pods remain', async (t) => {
   const { client, deletions } = clientOf({ configmaps: [item()], pods: new Error('no connection') });
   const emptied = await emptyNamespace(client, [resource('configmaps'), resource('pods')], 'n', signal);
-  t.deepEqual(emptied, { remaining: [], failures: [{ resource: 'pods', message: 'no connection' }] });
+  t.deepEqual(emptied, { remaining: [], failures: ['no connection'] });
   t.deepEqual(deletions, []);
 });
 
@@ -93,44 +93,46 @@ test('an aborted run fails instead of reporting a failure', async (t) => {
 });
 
 test('the conditions of a namespace state what remains', (t) => {
-  const conditions = terminationConditions({
-    remaining: [
-      { resource: 'configmaps', count: 3, finalizers: { a: 2 } },
-      { resource: 'secrets', count: 1, finalizers: { a: 1, b: 1 } },
+  const conditions = terminationConditions(
+    {
+      remaining: [
+        { resource: 'secrets.', count: 1, finalizers: { b: 1, a: 1 } },
+        { resource: 'deployments.apps', count: 3, finalizers: { a: 2 } },
+      ],
+      failures: ['timeout', 'forbidden'],
+    },
+    ['b.io/v1', 'a.io/v1'],
+  );
+  t.deepEqual(
+    conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+    [
+      'NamespaceDeletionDiscoveryFailure True DiscoveryFailed',
+      'NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions',
+      'NamespaceDeletionContentFailure True ContentDeletionFailed',
+      'NamespaceContentRemaining True SomeResourcesRemain',
+      'NamespaceFinalizersRemaining True SomeFinalizersRemain',
     ],
-    failures: [
-      { resource: 'pods', message: 'timeout' },
-      { resource: 'leases', message: 'forbidden' },
+  );
+  t.deepEqual(
+    conditions.map(({ message }) => message),
+    [
+      'Discovery failed for some groups, 2 failing: unable to retrieve the complete list of server APIs: ' +
+        'a.io/v1: stale GroupVersion discovery: a.io/v1, b.io/v1: stale GroupVersion discovery: b.io/v1',
+      'All legacy kube types successfully parsed',
+      'Failed to delete all resource types, 2 remaining: forbidden, timeout',
+      'Some resources are remaining: deployments.apps has 3 resource instances, secrets. has 1 resource instances',
+      'Some content in the namespace has finalizers remaining: a in 3 resource instances, b in 1 resource instances',
     ],
-  });
-  t.deepEqual(conditions, [
-    {
-      type: 'NamespaceDeletionContentFailure',
-      status: 'True',
-      reason: 'ContentDeletionFailed',
-      message: 'pods: timeout; leases: forbidden',
-    },
-    {
-      type: 'NamespaceContentRemaining',
-      status: 'True',
-      reason: 'SomeResourcesRemain',
-      message: 'Some resources are remaining: configmaps has 3 resource instances, secrets has 1 resource instances',
-    },
-    {
-      type: 'NamespaceFinalizersRemaining',
-      status: 'True',
-      reason: 'SomeFinalizersRemain',
-      message:
-        'Some content in the namespace has finalizers remaining: a in 3 resource instances, b in 1 resource instances',
-    },
-  ]);
+  );
 });
 
 test('the conditions of an empty namespace are false, with the messages of Kubernetes', (t) => {
-  const rows = terminationConditions({ remaining: [], failures: [] }).map(
+  const rows = terminationConditions({ remaining: [], failures: [] }, []).map(
     ({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`,
   );
   t.deepEqual(rows, [
+    'NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered',
+    'NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions: All legacy kube types successfully parsed',
     'NamespaceDeletionContentFailure False ContentDeleted: All content successfully deleted, may be waiting on finalization',
     'NamespaceContentRemaining False ContentRemoved: All content successfully removed',
     'NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished',

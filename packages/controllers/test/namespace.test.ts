@@ -1,7 +1,7 @@
 import { ControllerManager } from '@keelson/controller-kit';
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
-import { ConfigMap, Namespace, Secret, ServiceAccount } from '@keelson/kinds';
+import { APIService, ConfigMap, Namespace, Secret, ServiceAccount } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
 import { namespaceDefaults } from '../src/index.ts';
@@ -75,6 +75,30 @@ test('finalizers of other parties on the namespace itself are waited for', async
   await namespaces.patch('shared', 'merge', { metadata: { finalizers: null } });
   await until(namespaceGone(plane, 'shared'));
   t.pass();
+});
+
+test('a namespace in deletion waits for API versions whose resources are unknown', async (t) => {
+  const own = await startTestPlane();
+  t.teardown(() => own.close());
+  const services = own.client(APIService);
+  const service = { namespace: 'default', name: 'missing' };
+  const spec = { group: 'nope.io', version: 'v1', service, groupPriorityMinimum: 100, versionPriority: 10 };
+  await services.create({ metadata: { name: 'v1.nope.io' }, spec } as APIService);
+  await own.client(Namespace).create({ metadata: { name: 'unknown' } });
+  await own.client(Namespace).delete('unknown');
+  const condition = await until(async () => {
+    const { status } = await own.client(Namespace).get('unknown');
+    return status?.conditions?.find(({ type }) => type === 'NamespaceDeletionDiscoveryFailure');
+  });
+  t.like(condition, {
+    status: 'True',
+    reason: 'DiscoveryFailed',
+    message:
+      'Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: ' +
+      'nope.io/v1: stale GroupVersion discovery: nope.io/v1',
+  });
+  await services.delete('v1.nope.io');
+  await until(namespaceGone(own, 'unknown'));
 });
 
 test('a name can be used again after its namespace is gone, and starts empty', async (t) => {

@@ -3,13 +3,14 @@ import { distinctResources, isCollectable } from '../resource-map.ts';
 
 /** The objects that remain after the deletion of everything in a namespace. */
 export interface Emptied {
-  /** Resources with remaining objects, and their finalizers. */
+  /** Resources with remaining objects, as `resource.group`, and their finalizers. */
   readonly remaining: readonly {
     readonly resource: string;
     readonly count: number;
     readonly finalizers: Readonly<Record<string, number>>;
   }[];
-  readonly failures: readonly { readonly resource: string; readonly message: string }[];
+  /** Messages of the kinds that could not be listed or deleted. */
+  readonly failures: readonly string[];
 }
 
 /** Maximum number of objects deleted by one request, because the response lists all deleted objects. */
@@ -32,7 +33,7 @@ export async function emptyNamespace(
   const distinct = [...distinctResources(resources)];
   for (const resource of [...distinct.filter(isPods), ...distinct.filter((other) => !isPods(other))]) {
     if (!resource.namespaced || !isCollectable(resource)) continue;
-    const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
+    const name = `${resource.resource}.${resource.group}`;
     const collection = client.dynamic(resource, { metadataOnly: true }).namespace(namespace);
     try {
       const before = await collection.list({ limit: 1, signal });
@@ -46,7 +47,7 @@ export async function emptyNamespace(
       remaining.push({ resource: name, count: left.items.length, finalizers });
     } catch (error) {
       if (signal.aborted) throw error;
-      failures.push({ resource: name, message: (error as Error).message });
+      failures.push((error as Error).message);
     }
     if (isPods(resource) && remaining.length + failures.length > 0) break;
   }

@@ -1,10 +1,11 @@
+import { missingIsUndefined } from '@keelson/client';
 import { type ControllerDefinition, patchStatus, type ReconcileRun, withCondition } from '@keelson/controller-kit';
 import { type ApiClient, isStatusError, type KubeObject, StatusReason } from '@keelson/core';
 import type { Clock } from '@keelson/core/runtime';
-import { Namespace } from '@keelson/kinds';
+import { APIService, Namespace } from '@keelson/kinds';
 import { ResourceMap } from '../resource-map.ts';
-import { type Emptied, emptyNamespace } from './empty-namespace.ts';
-import { terminationConditions } from './termination-conditions.ts';
+import { emptyNamespace } from './empty-namespace.ts';
+import { type TerminationCondition, terminationConditions } from './termination-conditions.ts';
 
 const finalizer = 'kubernetes';
 /** Pause before remaining content is checked again; it doubles each time. */
@@ -26,13 +27,14 @@ export function namespaceController(client: ApiClient, clock: Clock): Controller
     reconcile: async (namespace, run) => {
       const finalizers = namespace.spec?.finalizers ?? [];
       if (namespace.metadata?.deletionTimestamp === undefined || !finalizers.includes(finalizer)) return undefined;
+      const undiscovered = await undiscoveredVersions(run);
       const emptied = await emptyNamespace(run.client, await resources.all(), run.key, run.signal);
       try {
-        if (emptied.remaining.length === 0 && emptied.failures.length === 0) {
+        if (emptied.remaining.length + emptied.failures.length + undiscovered.length === 0) {
           await finalize(namespace, run);
           return undefined;
         }
-        await reportRemaining(namespace, emptied, run);
+        await reportRemaining(namespace, terminationConditions(emptied, undiscovered), run);
       } catch (error) {
         if (!isStatusError(error, StatusReason.NotFound)) throw error;
         return undefined;
@@ -48,15 +50,30 @@ export function namespaceController(client: ApiClient, clock: Clock): Controller
   };
 }
 
+/** API versions of servers that do not answer, which may have content in the namespace. */
+async function undiscoveredVersions({ client, signal }: ReconcileRun): Promise<string[]> {
+  const services = await client.resource(APIService).list({ signal }).catch(missingIsUndefined);
+  return (services?.items ?? [])
+    .filter(
+      ({ spec, status }) =>
+        spec.service !== undefined &&
+        !status?.conditions?.some((condition) => condition.type === 'Available' && condition.status === 'True'),
+    )
+    .map(({ spec }) => `${spec.group}/${spec.version}`);
+}
+
 async function finalize(namespace: Namespace, { client, key }: ReconcileRun): Promise<void> {
   const finalizers = namespace.spec?.finalizers?.filter((entry) => entry !== finalizer) ?? [];
   const finalized = { ...namespace, spec: { ...namespace.spec, finalizers } };
   await client.resource(Namespace).updateSubresource(key, 'finalize', finalized as KubeObject);
 }
 
-async function reportRemaining(namespace: Namespace, emptied: Emptied, run: ReconcileRun): Promise<void> {
+async function reportRemaining(
+  namespace: Namespace,
+  reported: readonly TerminationCondition[],
+  run: ReconcileRun,
+): Promise<void> {
   let conditions = namespace.status?.conditions ?? [];
-  for (const condition of terminationConditions(emptied))
-    conditions = [...withCondition(conditions, condition, run.clock)];
+  for (const condition of reported) conditions = [...withCondition(conditions, condition, run.clock)];
   await patchStatus(run, Namespace, namespace, { conditions });
 }
