@@ -6,7 +6,7 @@ import {
   type ResourceClient,
   StatusReason,
 } from '@keelson/core';
-import { ConfigMap, Secret } from '@keelson/kinds';
+import { ConfigMap, Event, Namespace, Secret } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
 import { startTestPlane, type TestPlane } from './support/test-plane.ts';
@@ -90,6 +90,42 @@ test('an owner of the same name with another uid is not the owner', async (t) =>
   await secrets.create(ownedBy(stale, 'impostor'));
   await until(() => gone(secrets, 'impostor'));
   t.false(await gone(maps, 'owner'));
+});
+
+test('a reference with the uid of an owner but another name or kind is dangling', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  await maps.create(ownedBy(owner, 'right'));
+  const { uid } = owner.metadata ?? {};
+  await maps.create(ownedBy({ metadata: { name: 'misspelt', uid } } as KubeObject, 'wrong-name'));
+  const [reference] = ownedBy(owner, 'x').metadata?.ownerReferences ?? [];
+  const ownerReferences = [{ ...reference, kind: 'Secret' }];
+  await secrets.create({ metadata: { name: 'wrong-kind', ownerReferences } } as KubeObject);
+  await until(() => gone(maps, 'wrong-name'));
+  await until(() => gone(secrets, 'wrong-kind'));
+  t.false(await gone(maps, 'right'));
+});
+
+test('an owner in another namespace, or a namespaced owner of a cluster-scoped object, is reported', async (t) => {
+  const { maps, plane } = t.context;
+  const owner = await maps.create({ metadata: { name: 'far-owner' } });
+  const { uid, namespace } = owner.metadata ?? {};
+  const others = plane.client(ConfigMap).namespace('default');
+  await others.create(ownedBy(owner, 'far') as ConfigMapObject);
+  await until(() => gone(others as ResourceClient<KubeObject>, 'far'));
+  const name = `of-${namespace}`;
+  const { ownerReferences = [] } = ownedBy(owner, name).metadata ?? {};
+  await plane.client(Namespace).create({ metadata: { name, ownerReferences } });
+  const messages = async () =>
+    (await plane.client(Event).namespace('default').list()).items
+      .filter(({ reason, message }) => reason === 'OwnerRefInvalidNamespace' && message?.includes(uid ?? ''))
+      .map(({ involvedObject, message }) => `${involvedObject.kind} ${involvedObject.name}: ${message}`)
+      .sort();
+  const text = (place: string) =>
+    `ownerRef [v1/ConfigMap, namespace: ${place}, name: far-owner, uid: ${uid}] does not exist in namespace "${place}"`;
+  await until(async () => (await messages()).length === 2);
+  t.deepEqual(await messages(), [`ConfigMap far: ${text('default')}`, `Namespace ${name}: ${text('')}`]);
+  t.truthy(await plane.client(Namespace).get(name));
 });
 
 test('foreground deletion waits for dependents that block it', async (t) => {

@@ -70,38 +70,63 @@ test('an object that has no uid, or is neither owned nor deleted, is not in the 
 });
 
 const found = (...seen: string[]): ClassifiedOwners => ({
-  seen: seen.map((uid) => reference(uid)),
+  seen: seen.map((uid) => ({ reference: reference(uid), namespace: 'default' })),
+  misplaced: [],
   solid: [],
   dangling: [],
   waiting: [],
 });
 
+const has = (owners: VerifiedOwners, uid: string) => owners.has(reference(uid), 'default');
+
 test('an owner is verified until its deletion is observed, or deletions may have been missed', async (t) => {
   const owners = new VerifiedOwners();
   await owners.during(async () => found('a', 'b'));
-  t.true(owners.has('a'));
-  owners.gone('a');
-  t.false(owners.has('a'));
-  t.true(owners.has('b'));
+  t.true(has(owners, 'a'));
+  owners.gone('a', false);
+  t.false(has(owners, 'a'));
+  t.true(has(owners, 'b'));
   owners.clear();
-  t.false(owners.has('b'));
+  t.false(has(owners, 'b'));
+});
+
+test('an owner is verified only for references with its name and kind, in its namespace', async (t) => {
+  const owners = new VerifiedOwners();
+  await owners.during(async () => found('a'));
+  t.false(owners.has({ ...reference('a'), name: 'b' }, 'default'));
+  t.false(owners.has({ ...reference('a'), kind: 'Secret' }, 'default'));
+  t.false(owners.has(reference('a'), 'other'));
+  t.false(owners.has(reference('a'), undefined));
+  const seen = [{ reference: reference('b'), namespace: undefined }];
+  await owners.during(async () => ({ ...found(), seen }));
+  t.true(owners.has(reference('b'), 'other') && owners.has(reference('b'), undefined), 'a cluster-scoped owner');
+});
+
+test('the last 500 deleted owners with dependents are remembered', (t) => {
+  const owners = new VerifiedOwners();
+  owners.gone('alone', false);
+  for (let i = 0; i <= 500; i += 1) owners.gone(`u${i}`, true);
+  t.deepEqual(
+    ['alone', 'u0', 'u1', 'u500'].map((uid) => owners.isGone(uid)),
+    [false, false, true, true],
+  );
 });
 
 test('a result that is older than a deletion does not verify the owner', async (t) => {
   const owners = new VerifiedOwners();
   await owners.during(async () => {
-    owners.gone('a');
+    owners.gone('a', false);
     return found('a', 'b');
   });
-  t.false(owners.has('a'));
-  t.true(owners.has('b'));
+  t.false(has(owners, 'a'));
+  t.true(has(owners, 'b'));
   await owners.during(async () => found('a'));
-  t.true(owners.has('a'), 'a later result verifies it');
+  t.true(has(owners, 'a'), 'a later result verifies it');
   await owners.during(async () => {
     owners.clear();
     return found('c');
   });
-  t.false(owners.has('c'));
+  t.false(has(owners, 'c'));
 });
 
 test('dependents are listed page by page, in the namespace of the owner', async (t) => {
@@ -152,7 +177,8 @@ test('owners are classified by what the server returns', async (t) => {
   const resources = new ResourceMap(plane.api, systemClock);
   const names = (references: readonly OwnerReference[]) => references.map(({ name, uid }) => `${name} ${uid}`).sort();
   const classified = await classifyOwners(plane.api, resources, node('x'), owners);
-  t.deepEqual(names(classified.seen), names(owners.slice(0, 2)));
+  t.deepEqual(names(classified.seen.map((seen) => seen.reference)), names(owners.slice(0, 2)));
+  t.deepEqual(names(classified.misplaced.map((misplaced) => misplaced.reference)), names(owners.slice(3, 5)));
   t.deepEqual(names(classified.waiting), names(owners.slice(2, 3)));
   t.deepEqual(names(classified.dangling), names(owners.slice(3, 5)));
   t.deepEqual(names(classified.solid), names([...owners.slice(0, 2), ...owners.slice(5)]));

@@ -1,6 +1,25 @@
-import { type ApiClient, isStatusError, type OwnerReference, StatusReason } from '@keelson/core';
+import {
+  type ApiClient,
+  type DiscoveredResource,
+  isStatusError,
+  type OwnerReference,
+  StatusReason,
+} from '@keelson/core';
 import type { ResourceMap } from '../resource-map.ts';
 import { foregroundFinalizer, type ObjectNode } from './object-graph.ts';
+
+/** An owner that was read from the server. */
+export interface SeenOwner {
+  readonly reference: OwnerReference;
+  /** Undefined: the owner is cluster-scoped, so that objects of every namespace may refer to it. */
+  readonly namespace: string | undefined;
+}
+
+/** A reference to a namespaced owner that is not in the namespace of the object. */
+export interface MisplacedOwner {
+  readonly reference: OwnerReference;
+  readonly resource: DiscoveredResource;
+}
 
 /**
  * The owner references of one object by the state of the owners: see docs/reference/api-rules.md#garbage-collection.
@@ -13,7 +32,9 @@ export interface ClassifiedOwners {
   /** The owner is being deleted in the foreground and waits for its dependents. */
   readonly waiting: readonly OwnerReference[];
   /** The solid owners that were read from the server. */
-  readonly seen: readonly OwnerReference[];
+  readonly seen: readonly SeenOwner[];
+  /** References whose owners do not exist, or exist in another namespace. */
+  readonly misplaced: readonly MisplacedOwner[];
 }
 
 /**
@@ -28,20 +49,39 @@ export async function classifyOwners(
   owners: readonly OwnerReference[],
 ): Promise<ClassifiedOwners> {
   const found: Record<Judgement, OwnerReference[]> = { seen: [], unknowable: [], dangling: [], waiting: [] };
-  for (const owner of owners) found[await judge(client, resources, node, owner)].push(owner);
-  const { seen, unknowable, dangling, waiting } = found;
-  return { solid: [...seen, ...unknowable], dangling, waiting, seen };
+  const seen: SeenOwner[] = [];
+  const misplaced: MisplacedOwner[] = [];
+  for (const reference of owners) {
+    const resource = await resources.find(reference.apiVersion, reference.kind);
+    const judgement = await judge(client, resource, node, reference);
+    found[judgement].push(reference);
+    const namespaced = resource?.namespaced === true;
+    if (judgement === 'seen') seen.push({ reference, namespace: namespaced ? node.namespace : undefined });
+    else if (judgement !== 'waiting' && resource !== undefined && namespaced) misplaced.push({ reference, resource });
+  }
+  const { unknowable, dangling, waiting } = found;
+  return { solid: [...found.seen, ...unknowable], dangling, waiting, seen, misplaced };
+}
+
+/** True when the owner of a misplaced reference exists. */
+export async function existsElsewhere(
+  client: ApiClient,
+  { reference, resource }: MisplacedOwner,
+  node: ObjectNode,
+): Promise<boolean> {
+  const fieldSelector = `metadata.name=${reference.name}`;
+  const { items } = await client.dynamic(resource, { metadataOnly: true }).list({ fieldSelector });
+  return items.some(({ metadata }) => metadata?.uid === reference.uid && metadata.namespace !== node.namespace);
 }
 
 type Judgement = 'seen' | 'unknowable' | 'dangling' | 'waiting';
 
 async function judge(
   client: ApiClient,
-  resources: ResourceMap,
+  resource: DiscoveredResource | undefined,
   node: ObjectNode,
   owner: OwnerReference,
 ): Promise<Judgement> {
-  const resource = await resources.find(owner.apiVersion, owner.kind);
   if (resource === undefined) return 'unknowable';
   if (resource.namespaced && node.namespace === undefined) return 'unknowable';
   const all = client.dynamic(resource, { metadataOnly: true });

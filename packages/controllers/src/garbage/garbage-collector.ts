@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { Informer, missingIsUndefined, WorkQueue } from '@keelson/client';
+import { ApiEventRecorder, Informer, missingIsUndefined, WorkQueue } from '@keelson/client';
 import {
+  apiVersionOf,
   type DiscoveredResource,
   isStatusError,
   type KubeObject,
@@ -10,9 +11,18 @@ import {
 import type { Service } from '@keelson/core/runtime';
 import type { ControllerOptions } from '../controller-options.ts';
 import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
-import { classifyOwners } from './classify-owners.ts';
+import { classifyOwners, existsElsewhere, type MisplacedOwner } from './classify-owners.ts';
 import { listDependents } from './list-dependents.ts';
-import { foregroundFinalizer, isTied, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
+import { policyFor, unblocked, withoutOwners } from './object-changes.ts';
+import {
+  foregroundFinalizer,
+  isOwner,
+  isTied,
+  nodeOf,
+  ObjectGraph,
+  type ObjectNode,
+  orphanFinalizer,
+} from './object-graph.ts';
 import { VerifiedOwners } from './verified-owners.ts';
 
 /** Longest interval at which added and removed kinds are discovered. */
@@ -27,6 +37,7 @@ const definitions: ReadonlySet<string> = new Set([
 /** Longest time for which the start waits for the first list of every kind. */
 const firstListsMs = 2_000;
 const workers = 8;
+const eventLimit = { qps: 5, burst: 25 };
 
 interface Followed {
   readonly resource: DiscoveredResource;
@@ -48,6 +59,7 @@ export class GarbageCollector implements Service {
   readonly #resources: ResourceMap;
   readonly #followed = new Map<string, Followed>();
   readonly #queue: WorkQueue;
+  readonly #recorder: ApiEventRecorder;
   #cancelResync: () => void = () => {};
   #resyncing = false;
   /** A definition of kinds has changed since the last discovery. */
@@ -59,6 +71,7 @@ export class GarbageCollector implements Service {
   constructor(options: ControllerOptions) {
     this.#options = options;
     this.#resources = new ResourceMap(options.client, options.clock);
+    this.#recorder = new ApiEventRecorder({ ...options, ...eventLimit, source: { component: this.name } });
     this.#queue = new WorkQueue({ ...options, name: this.name, workers, work: (uid) => this.#process(uid) });
   }
 
@@ -80,6 +93,7 @@ export class GarbageCollector implements Service {
     this.#cancelResync();
     await Promise.all([...this.#followed.values()].map(({ informer }) => informer.stop()));
     await this.#queue.stop();
+    await this.#recorder.stop();
   }
 
   #scheduleResync(): void {
@@ -166,21 +180,24 @@ export class GarbageCollector implements Service {
   }
 
   #consider(node: ObjectNode): void {
-    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeDeleted(owner)))
+    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeDeleted(owner, node)))
       this.#queue.add(node.uid);
   }
 
   #deleted(node: ObjectNode | undefined): void {
     if (node === undefined) return;
     this.#graph.remove(node.uid);
-    this.#verified.gone(node.uid);
-    for (const dependent of this.#graph.dependents(node.uid)) this.#queue.add(dependent.uid);
+    const dependents = this.#graph.dependents(node.uid);
+    this.#verified.gone(node.uid, dependents.length > 0);
+    for (const dependent of dependents) this.#queue.add(dependent.uid);
     for (const owner of node.owners) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
   }
 
-  #mayBeDeleted(owner: OwnerReference): boolean {
+  /** True when the server must be asked: also for a reference with the uid of an owner, but another name or kind. */
+  #mayBeDeleted(owner: OwnerReference, node: ObjectNode): boolean {
     const known = this.#graph.get(owner.uid);
-    return known === undefined ? !this.#verified.has(owner.uid) : known.foreground;
+    if (known?.foreground === true) return true;
+    return !(known !== undefined && isOwner(known, owner, node)) && !this.#verified.has(owner, node.namespace);
   }
 
   /** Reconsiders all objects, because deletions of owners may have been missed. */
@@ -247,9 +264,10 @@ export class GarbageCollector implements Service {
     const current = await client.get(node.name).catch(missingIsUndefined);
     const { metadata } = current ?? {};
     if (metadata?.uid !== node.uid || metadata.deletionTimestamp !== undefined) return;
-    const { solid, dangling, waiting } = await this.#verified.during(() =>
+    const { solid, dangling, waiting, misplaced } = await this.#verified.during(() =>
       classifyOwners(this.#options.client, this.#resources, node, metadata.ownerReferences ?? []),
     );
+    for (const owner of misplaced) await this.#reportMisplaced(owner, node);
     if (dangling.length === 0 && waiting.length === 0) return;
     if (solid.length > 0) {
       const stale = new Set([...dangling, ...waiting].map((owner) => owner.uid));
@@ -266,6 +284,25 @@ export class GarbageCollector implements Service {
         },
       })
       .catch(missingIsUndefined);
+  }
+
+  async #reportMisplaced(owner: MisplacedOwner, node: ObjectNode): Promise<void> {
+    const { reference } = owner;
+    if (this.#verified.isGone(reference.uid) || !(await existsElsewhere(this.#options.client, owner, node))) return;
+    const { namespace = '', name, uid, resource } = node;
+    const place = `namespace: ${namespace}, name: ${reference.name}, uid: ${reference.uid}`;
+    this.#recorder.record(
+      {
+        apiVersion: apiVersionOf(resource),
+        kind: resource.kind,
+        name,
+        uid,
+        ...(namespace === '' ? {} : { namespace }),
+      },
+      'Warning',
+      'OwnerRefInvalidNamespace',
+      `ownerRef [${reference.apiVersion}/${reference.kind}, ${place}] does not exist in namespace "${namespace}"`,
+    );
   }
 
   async #removeFinalizer(node: ObjectNode, finalizer: string): Promise<void> {
@@ -292,30 +329,4 @@ export class GarbageCollector implements Service {
     const all = this.#options.client.dynamic(node.resource, { metadataOnly: true });
     return node.namespace === undefined ? all : all.namespace(node.namespace);
   }
-}
-
-function withoutOwners(object: KubeObject, uids: ReadonlySet<string>): Record<string, unknown> | undefined {
-  const owners = object.metadata?.ownerReferences ?? [];
-  const kept = owners.filter((owner) => !uids.has(owner.uid));
-  return kept.length === owners.length ? undefined : { ownerReferences: kept.length === 0 ? null : kept };
-}
-
-function unblocked(object: KubeObject, owner: string): Record<string, unknown> | undefined {
-  const owners = object.metadata?.ownerReferences ?? [];
-  if (!owners.some(({ uid, blockOwnerDeletion }) => uid === owner && blockOwnerDeletion === true)) return undefined;
-  return {
-    ownerReferences: owners.map((entry) => (entry.uid === owner ? { ...entry, blockOwnerDeletion: false } : entry)),
-  };
-}
-
-/**
- * The propagation policy for a delete: Foreground if `foreground` is set, otherwise the policy that the finalizers of
- * the object state, or Background.
- */
-function policyFor(
-  finalizers: readonly string[],
-  foreground: boolean,
-): { propagationPolicy: 'Foreground' | 'Orphan' | 'Background' } {
-  if (foreground || finalizers.includes(foregroundFinalizer)) return { propagationPolicy: 'Foreground' };
-  return { propagationPolicy: finalizers.includes(orphanFinalizer) ? 'Orphan' : 'Background' };
 }

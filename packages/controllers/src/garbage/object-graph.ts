@@ -1,4 +1,4 @@
-import type { DiscoveredResource, KubeObject, OwnerReference } from '@keelson/core';
+import { apiVersionOf, type DiscoveredResource, type KubeObject, type OwnerReference } from '@keelson/core';
 
 /** The cached part of an object. */
 export interface ObjectNode {
@@ -40,6 +40,13 @@ export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObje
 /** True for objects that the collector must cache: owned ones and those being deleted. */
 export function isTied(node: ObjectNode | undefined): boolean {
   return node !== undefined && (node.deleting || node.owners.length > 0);
+}
+
+/** True when a reference of an object to a node with its uid also states the name, the kind and the namespace. */
+export function isOwner(node: ObjectNode, { name, kind, apiVersion }: OwnerReference, of: ObjectNode): boolean {
+  const { resource } = node;
+  const isNear = node.namespace === undefined || node.namespace === of.namespace;
+  return isNear && node.name === name && resource.kind === kind && apiVersionOf(resource) === apiVersion;
 }
 
 /** Owner references by uid. The dependents of an owner are tracked even if the owner is not cached. */
