@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { type Authorizer, isStatusError, type KubeObject, mastersAuthorizer, StatusReason } from '@keelson/core';
 import { CertificateSigningRequest } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
@@ -18,7 +18,7 @@ const servingSigner = 'kubernetes.io/kubelet-serving';
 const clientUsages = ['digital signature', 'key encipherment', 'client auth'];
 const servingUsages = ['digital signature', 'server auth'];
 
-const test = anyTest as TestFn<{ plane: TestPlane; orders: CertificateOrder[] }>;
+const test = anyTest as TestFn<{ plane: TestPlane; orders: CertificateOrder[]; permitted: Map<string, string> }>;
 
 test.beforeEach(async (t) => {
   const orders: CertificateOrder[] = [];
@@ -26,7 +26,19 @@ test.beforeEach(async (t) => {
     orders.push(order);
     return pems.cert;
   };
-  t.context = { plane: await startTestPlane({ fakeClock: true, certificateSigner }), orders };
+  const permitted = new Map([
+    ['nodeclient', 'system:bootstrappers'],
+    ['selfnodeclient', 'system:nodes'],
+  ]);
+  const authorizer: Authorizer = {
+    ...mastersAuthorizer,
+    authorize: ({ apiGroup, resource, subresource, verb }, { groups }) => {
+      const asked = [verb, apiGroup, resource].join() === 'create,certificates.k8s.io,certificatesigningrequests';
+      return { allowed: asked && groups.includes(permitted.get(subresource) ?? '-') };
+    },
+  };
+  const plane = await startTestPlane({ fakeClock: true, certificateSigner, authorizer });
+  t.context = { plane, orders, permitted };
 });
 
 test.afterEach.always((t) => t.context.plane.close());
@@ -72,6 +84,7 @@ test('a joining agent receives the client certificate of its node without manual
   const status = await settled(plane, 'a');
   t.is(status.conditions?.[0]?.type, 'Approved');
   t.is(status.conditions?.[0]?.reason, 'AutoApproved');
+  t.is(status.conditions?.[0]?.message, 'Auto approving kubelet client certificate after SubjectAccessReview.');
   t.is(Buffer.from(status.certificate ?? '', 'base64').toString(), pems.cert);
   t.like(orders, [{ subject: { commonName: 'system:node:n1' }, usages: clientUsages, lifetimeMs: 365 * 24 * hourMs }]);
 });
@@ -79,8 +92,24 @@ test('a joining agent receives the client certificate of its node without manual
 test('a node renews its own certificate with the requested validity', async (t) => {
   const { plane, orders } = t.context;
   await ask(plane, 'a', 'node', { expirationSeconds: 600 }, node);
-  await settled(plane, 'a');
+  const { conditions } = await settled(plane, 'a');
+  t.is(conditions?.[0]?.message, 'Auto approving self kubelet client certificate after SubjectAccessReview.');
   t.is(orders[0]?.lifetimeMs, 600_000);
+});
+
+test('a request is approved by the permissions of its requester, also when they are given later', async (t) => {
+  const { plane, permitted } = t.context;
+  permitted.clear();
+  await ask(plane, 'a', 'node', {}, joining);
+  await ask(plane, 'b', 'node', {}, node);
+  permitted.set('nodeclient', 'system:nodes');
+  const { conditions } = await until(async () => {
+    plane.clock?.advance(60_000);
+    const { status } = await requests(plane).get('b');
+    return status?.certificate ? status : undefined;
+  });
+  t.is(conditions?.[0]?.message, 'Auto approving kubelet client certificate after SubjectAccessReview.');
+  t.is((await requests(plane).get('a')).status?.conditions, undefined);
 });
 
 test('requests of other users, for another node or signer, or with other contents are not approved', async (t) => {

@@ -303,6 +303,13 @@ const clusterRoleBindings: readonly ClusterRoleBinding[] = [
   // Nodes are authorized by the Node authorizer. The binding is empty; an administrator may add `system:nodes` to it.
   clusterRoleBinding('system:node', []),
   clusterRoleBinding('system:node-bootstrapper', [groupSubject('system:bootstrappers')]),
+  // The certificate of a node is approved by these permissions. In Kubernetes, kubeadm makes such bindings.
+  clusterRoleBinding('system:certificates.k8s.io:certificatesigningrequests:nodeclient', [
+    groupSubject('system:bootstrappers'),
+  ]),
+  clusterRoleBinding('system:certificates.k8s.io:certificatesigningrequests:selfnodeclient', [
+    groupSubject('system:nodes'),
+  ]),
   clusterRoleBinding('system:service-account-issuer-discovery', [groupSubject('system:serviceaccounts')]),
   ...Object.keys(controllerRules).map((name) => clusterRoleBinding(`system:controller:${name}`, [account(name)])),
 ];

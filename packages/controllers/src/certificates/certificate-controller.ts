@@ -3,11 +3,13 @@ import { readCertificateRequest } from '@keelson/certificates';
 import { missingIsUndefined } from '@keelson/client';
 import { type ControllerDefinition, type ReconcileRun, relatedKind } from '@keelson/controller-kit';
 import { timeMs } from '@keelson/core';
-import { CertificateSigningRequest, hasCondition, Node } from '@keelson/kinds';
+import { CertificateSigningRequest, hasCondition, Node, SubjectAccessReview } from '@keelson/kinds';
 import type { CertificateSigner } from './certificate-signer.ts';
 import { isOwnSigner, nodeClientSigner, nodePrefix, nodeServingSigner, signerProblem } from './signer-rules.ts';
 
 const yearMs = 365 * 86_400_000;
+/** Pause before the permission of a requester is checked again, because a change of roles leads to no run. */
+const recheckMs = 60_000;
 
 /** Index of the requests for serving certificates by node. */
 const byServingNode = (request: CertificateSigningRequest) => {
@@ -43,28 +45,35 @@ export function certificateController(signer: CertificateSigner): ControllerDefi
           .catch(missingIsUndefined);
         return undefined;
       }
-      await decide(request, run);
+      const refused = await decide(request, run);
       await issue(request, run, signer);
-      return { againAfterMs: leftMs };
+      return { againAfterMs: refused ? Math.min(leftMs, recheckMs) : leftMs };
     },
   };
 }
 
-async function decide(request: CertificateSigningRequest, run: ReconcileRun): Promise<void> {
-  if (isSettled(request) || hasCondition(request, 'Approved')) return;
+/**
+ * Approves a request of a node.
+ *
+ * @returns true when it is one for a client certificate that the requester may not have at present
+ */
+async function decide(request: CertificateSigningRequest, run: ReconcileRun): Promise<boolean> {
+  if (isSettled(request) || hasCondition(request, 'Approved')) return false;
   const node = servingNode(request);
+  const ways = waysToApprove(request);
   const addresses = node === undefined ? [] : (run.read(Node).get(node)?.status?.addresses ?? []);
   const message =
     node === undefined
-      ? approvalReason(request)
+      ? await permittedWay(request, ways, run)
       : servingApproval(
           request,
           node,
           addresses.map(({ address }) => address),
         );
-  if (message === undefined) return;
+  if (message === undefined) return ways.length > 0;
   // The update triggers another run, which issues the certificate.
   await write(run, 'approval', addCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
+  return false;
 }
 
 async function issue(request: CertificateSigningRequest, run: ReconcileRun, signer: CertificateSigner): Promise<void> {
@@ -111,22 +120,53 @@ function addCondition(
   return { ...request, status: { ...request.status, conditions } };
 }
 
-const bootstrappersGroup = 'system:bootstrappers';
 const nodesGroup = 'system:nodes';
 
-/**
- * The reason for approving a request automatically, or undefined. The request must be for the client certificate of a
- * node. It must have been made with the bootstrap credential or by that node itself, which renews its certificate.
- */
-export function approvalReason({ spec }: CertificateSigningRequest): string | undefined {
-  if (spec.signerName !== nodeClientSigner) return undefined;
+/** A subresource whose `create` permits the approval of a request, and the message of the approval. */
+interface WayToApprove {
+  readonly subresource: string;
+  readonly message: string;
+}
+
+const renewal: WayToApprove = {
+  subresource: 'selfnodeclient',
+  message: 'Auto approving self kubelet client certificate after SubjectAccessReview.',
+};
+const joining: WayToApprove = {
+  subresource: 'nodeclient',
+  message: 'Auto approving kubelet client certificate after SubjectAccessReview.',
+};
+
+/** The permissions of which one suffices for a client certificate of a node; none for other requests. */
+function waysToApprove({ spec }: CertificateSigningRequest): readonly WayToApprove[] {
+  if (spec.signerName !== nodeClientSigner) return [];
   const request = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
-  if (signerProblem(nodeClientSigner, request, spec.usages ?? []) !== undefined) return undefined;
-  const groups = spec.groups ?? [];
-  if (groups.includes(nodesGroup) && spec.username === request.subject.commonName) {
-    return 'The node renews its own client certificate.';
+  if (signerProblem(nodeClientSigner, request, spec.usages ?? []) !== undefined) return [];
+  return spec.username === request.subject.commonName ? [renewal, joining] : [joining];
+}
+
+/** The message of the first way that the requester may take. */
+async function permittedWay(
+  { spec }: CertificateSigningRequest,
+  ways: readonly WayToApprove[],
+  { client }: ReconcileRun,
+): Promise<string | undefined> {
+  const { username, uid, groups, extra } = spec;
+  for (const { subresource, message } of ways) {
+    const { status } = await client.resource(SubjectAccessReview).create({
+      spec: {
+        ...(username ? { user: username } : {}),
+        ...(uid ? { uid } : {}),
+        ...(groups ? { groups } : {}),
+        ...(extra ? { extra } : {}),
+        resourceAttributes: {
+          ...{ group: 'certificates.k8s.io', version: '*', resource: 'certificatesigningrequests' },
+          ...{ subresource, verb: 'create' },
+        },
+      },
+    } as SubjectAccessReview);
+    if (status?.allowed === true) return message;
   }
-  if (groups.includes(bootstrappersGroup)) return 'A node joins with the bootstrap credential.';
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { createInProcessClient } from '@keelson/client';
 import { ControllerManager } from '@keelson/controller-kit';
-import type { ApiClient, KindDefinition, KubeObject, ResourceClient } from '@keelson/core';
+import type { ApiClient, Authorizer, KindDefinition, KubeObject, ResourceClient } from '@keelson/core';
 import {
   createCachedStorages,
   createContinueTokens,
@@ -28,6 +28,8 @@ export interface TestPlaneOptions {
   readonly wrapClient?: (client: ApiClient) => ApiClient;
   /** Issues certificates; without it no CertificateController runs. */
   readonly certificateSigner?: CertificateSigner;
+  /** Answers access reviews. */
+  readonly authorizer?: Authorizer;
   /** Kinds besides the built-in ones. */
   readonly kinds?: readonly KindDefinition[];
 }
@@ -57,6 +59,7 @@ export async function startTestPlane(options: TestPlaneOptions = {}): Promise<Te
     logger: silentLogger,
     admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })],
     kinds: [...builtinKinds, ...(options.kinds ?? [])],
+    ...(options.authorizer && { authorizer: options.authorizer }),
   });
   const api = createInProcessClient(registry, { clock });
   for (const name of ['default', 'kube-node-lease']) await api.resource(Namespace).create({ metadata: { name } });
