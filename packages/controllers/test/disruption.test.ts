@@ -1,5 +1,14 @@
 import type { KindDefinition, KubeObject } from '@keelson/core';
-import { Deployment, Pod, PodDisruptionBudget, ReplicaSet, ReplicationController, StatefulSet } from '@keelson/kinds';
+import {
+  Deployment,
+  Event,
+  Job,
+  Pod,
+  PodDisruptionBudget,
+  ReplicaSet,
+  ReplicationController,
+  StatefulSet,
+} from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { disruptionConditions, disruptionController } from '../src/index.ts';
 import { type PodFate, template, WorkloadPlane } from './support/workload-plane.ts';
@@ -128,7 +137,36 @@ test('no eviction is allowed while the scale is unknown; other kinds have their 
 
   const gone = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w', uid: 'w' } };
   await pods(['widget'], { owner: gone });
-  await workloads.recorded('b', 'CalculateExpectedPodCountFailed', /for pod "widget"$/);
+  await workloads.recorded(
+    'b',
+    'CalculateExpectedPodCountFailed',
+    /no matches for kind "Widget" in version "example.com\/v1"$/,
+  );
+  await workloads.objects(Pod).delete('widget');
+  const job = await create(Job, 'job', { template: { spec: { ...template({}).spec, restartPolicy: 'Never' } } });
+  await pods(['task'], { owner: { ...job, apiVersion: 'batch/v1', kind: 'Job' } });
+  await workloads.recorded(
+    'b',
+    'CalculateExpectedPodCountFailed',
+    /^Failed to calculate the number of expected pods: jobs\.batch does not implement the scale subresource$/,
+  );
+});
+
+test('pods without a controller are reported when the scale matters; no evicted pods leave no field', async (t) => {
+  const { workloads, budget, create, pods, reaches } = await start(t);
+  const set = await create(ReplicaSet, 'set', scaled(1));
+  await pods(['a'], { owner: set });
+  await pods(['bare']);
+  await budget({ minAvailable: 1 }, 'number');
+  await budget({ maxUnavailable: 1 });
+  const status = (await reaches([2, 2, 0, 1])).status ?? {};
+  t.false('disruptedPods' in status);
+  const selectorText =
+    '&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}';
+  await workloads.recorded('b', 'UnmanagedPods', /^Pods selected by this PodDisruptionBudget \(selector: &Label/);
+  const events = (await workloads.list(Event)).filter(({ reason }) => reason === 'UnmanagedPods');
+  t.deepEqual([...new Set(events.map(({ involvedObject }) => involvedObject.name))], ['b']);
+  t.true(events[0]?.message?.includes(`(selector: ${selectorText}) were found to be unmanaged. As a result, the`));
 });
 
 test('an evicted pod does not count as healthy until it is deleted, or two minutes have passed', async (t) => {

@@ -1,3 +1,4 @@
+import { missingIsUndefined } from '@keelson/client';
 import {
   type ControllerDefinition,
   controllerOf,
@@ -61,7 +62,7 @@ async function reconcile(budget: PodDisruptionBudget, run: ReconcileRun): Promis
   if (pods.length === 0) run.event(budget, 'Normal', 'NoPods', 'No matching pods found');
   const nowMs = run.clock.now();
   const { disruptedPods, againAfterMs } = disrupted(budget, pods, run);
-  let expected: { readonly pods: number; readonly healthy: number };
+  let expected: Expectations;
   try {
     expected = await expectations(budget, pods, run);
   } catch (error) {
@@ -75,6 +76,7 @@ async function reconcile(budget: PodDisruptionBudget, run: ReconcileRun): Promis
     await setFailed(budget, run, error.message);
     return undefined;
   }
+  if (expected.unmanaged) run.event(budget, 'Warning', 'UnmanagedPods', unmanagedText(budget));
   const currentHealthy = pods.filter(
     (pod) =>
       pod.metadata?.deletionTimestamp === undefined &&
@@ -85,7 +87,7 @@ async function reconcile(budget: PodDisruptionBudget, run: ReconcileRun): Promis
   const observedGeneration = budget.metadata?.generation;
   await patchStatus(run, PodDisruptionBudget, budget, {
     observedGeneration,
-    disruptedPods,
+    disruptedPods: Object.keys(disruptedPods).length > 0 ? disruptedPods : undefined,
     disruptionsAllowed,
     currentHealthy,
     desiredHealthy: expected.healthy,
@@ -134,16 +136,47 @@ function disrupted({ status, metadata }: PodDisruptionBudget, pods: readonly Pod
 }
 
 /** The numbers of pods that should exist, and that must be healthy. */
-async function expectations({ spec, metadata }: PodDisruptionBudget, pods: readonly Pod[], run: ReconcileRun) {
+interface Expectations {
+  readonly pods: number;
+  readonly healthy: number;
+  /** True when pods without a controller make the numbers wrong. */
+  readonly unmanaged: boolean;
+}
+
+async function expectations(
+  { spec, metadata }: PodDisruptionBudget,
+  pods: readonly Pod[],
+  run: ReconcileRun,
+): Promise<Expectations> {
   const { minAvailable, maxUnavailable } = spec;
-  if (maxUnavailable !== undefined) {
-    const scale = await expectedScale(metadata?.namespace ?? '', pods, run);
-    return { pods: scale, healthy: Math.max(scale - scaled(maxUnavailable, scale), 0) };
+  if (maxUnavailable === undefined) {
+    if (typeof minAvailable === 'number') return { pods: pods.length, healthy: minAvailable, unmanaged: false };
+    if (minAvailable === undefined) return { pods: 0, healthy: 0, unmanaged: false };
   }
-  if (typeof minAvailable === 'number') return { pods: pods.length, healthy: minAvailable };
-  if (minAvailable === undefined) return { pods: 0, healthy: 0 };
   const scale = await expectedScale(metadata?.namespace ?? '', pods, run);
-  return { pods: scale, healthy: scaled(minAvailable, scale) };
+  const unmanaged = pods.some((pod) => controllerOf(pod) === undefined);
+  const healthy =
+    maxUnavailable === undefined
+      ? scaled(minAvailable ?? 0, scale)
+      : Math.max(scale - scaled(maxUnavailable, scale), 0);
+  return { pods: scale, healthy, unmanaged };
+}
+
+function unmanagedText({ spec: { selector = {} } }: PodDisruptionBudget): string {
+  const labels = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const expressions = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
+  );
+  // The form in which Kubernetes prints a selector.
+  const printed =
+    `&LabelSelector{MatchLabels:map[string]string{${labels.map(([key, value]) => `${key}: ${value},`).join('')}},` +
+    `MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`;
+  return (
+    `Pods selected by this PodDisruptionBudget (selector: ${printed}) were found to be unmanaged. As a result, the ` +
+    'status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these ' +
+    'pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+  );
 }
 
 /** A number, or a percentage of `total`, rounded up. */
@@ -204,16 +237,22 @@ async function scaleOnServer(namespace: string, owner: OwnerReference, run: Reco
     one.group === '' ? one.version : `${one.group}/${one.version}`;
   const served = await run.client.discover();
   const resource = served.find((one) => one.kind === owner.kind && versionOf(one) === owner.apiVersion);
-  if (resource === undefined) return undefined;
+  if (resource === undefined)
+    throw new UnknownScale(
+      `no matches for kind ${JSON.stringify(owner.kind)} in version ${JSON.stringify(owner.apiVersion)}`,
+    );
+  const objects = run.client.dynamic(resource).namespace(namespace);
   try {
-    const objects = run.client.dynamic(resource).namespace(namespace);
     const scale: KubeObject & { readonly spec?: { readonly replicas?: number } } = await objects.getSubresource(
       owner.name,
       'scale',
     );
     return scale.metadata?.uid === owner.uid ? { uid: owner.uid, replicas: scale.spec?.replicas ?? 0 } : undefined;
   } catch (error) {
-    if (isStatusError(error, StatusReason.NotFound)) return undefined;
-    throw error;
+    if (!isStatusError(error, StatusReason.NotFound)) throw error;
   }
+  // The response does not state whether the object is missing or the kind has no such subresource.
+  if ((await objects.get(owner.name).catch(missingIsUndefined)) === undefined) return undefined;
+  const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
+  throw new UnknownScale(`${name} does not implement the scale subresource`);
 }
