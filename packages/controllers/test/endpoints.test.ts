@@ -1,6 +1,6 @@
 import { ControllerManager } from '@keelson/controller-kit';
 import { noMetrics, silentLogger, systemClock } from '@keelson/core/runtime';
-import { EndpointSlice, Endpoints, Node, Pod, Service } from '@keelson/kinds';
+import { EndpointSlice, Endpoints, Event, Node, Pod, Service } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { workloadControllers } from '../src/index.ts';
@@ -248,4 +248,50 @@ test('Endpoints of services without a selector are mirrored until they are skipp
   await endpoints.patch('db', 'merge', { metadata: { labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } } });
   await until(async () => (await lines(plane)).length === 0);
   await mirrored([]);
+});
+
+test('a slice mirrors at most 1000 addresses with the same ports; skipped ones are reported', async (t) => {
+  const plane = await start(t);
+  const endpoints = plane.client(Endpoints).namespace('default');
+  const addresses = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      ip: `192.0.${Math.floor((from + i) / 250)}.${((from + i) % 250) + 1}`,
+    }));
+  const ports = [{ name: 'pg', port: 5432 }];
+  await plane
+    .client(Service)
+    .namespace('default')
+    .create({ metadata: { name: 'db' }, spec: { ports: [{ name: 'pg', port: 5432 }] } });
+  const subsets = [
+    { addresses: addresses(0, 600), ports },
+    { addresses: addresses(600, 402), ports },
+  ];
+  await endpoints.create({ metadata: { name: 'db' }, subsets });
+  await until(async () => (await slices(plane))[0]?.endpoints.length === 1000);
+  t.is((await slices(plane)).length, 1);
+  const event = await until(async () =>
+    (await plane.client(Event).namespace('default').list()).items.find(
+      ({ reason }) => reason === 'TooManyAddressesToMirror',
+    ),
+  );
+  t.is(
+    event.message,
+    'A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 2 addresses were skipped',
+  );
+});
+
+test('a service that loses its selector keeps its slices, and an unnamed port of Endpoints has no name', async (t) => {
+  const plane = await start(t);
+  await addPod(plane, 'a', { ip: '10.1.0.1' });
+  const services = plane.client(Service).namespace('default');
+  await services.create(web({ ports: [{ port: 80, targetPort: 'http' }] }));
+  await until(async () => (await lines(plane)).join() === '10.1.0.1 a t t f 8080');
+  await until(async () => ((await subsets(plane)) ?? []).length === 1);
+  t.false('name' in ((await subsets(plane))?.[0]?.ports?.[0] ?? { name: '' }));
+  t.is((await slices(plane))[0]?.ports?.[0]?.name, '');
+  const controlled = async () =>
+    (await slices(plane)).filter(({ metadata }) => metadata?.labels?.[managedBy] === 'endpointslice-controller.k8s.io');
+  await services.patch('web', 'merge', { spec: { selector: null } });
+  await until(async () => (await slices(plane)).length === 2, 'the Endpoints are mirrored from now on');
+  t.is((await controlled()).length, 1);
 });

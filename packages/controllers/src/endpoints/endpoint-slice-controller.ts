@@ -41,11 +41,11 @@ export const endpointSliceController: ControllerDefinition<Service> = {
 
 async function reconcile(service: Service, run: ReconcileRun): Promise<undefined> {
   const { namespace = '', name = '' } = service.metadata ?? {};
-  if (service.metadata?.deletionTimestamp !== undefined) return;
-  const pods = hasSelector(service) ? podsOf(service, run.read(Pod).inNamespace(namespace)) : [];
+  // The slices of a service that loses its selector are left to its user.
+  if (service.metadata?.deletionTimestamp !== undefined || !hasSelector(service)) return;
+  const pods = podsOf(service, run.read(Pod).inNamespace(namespace));
   const groups = new EndpointGroups();
-  const families = hasSelector(service) ? (service.spec.ipFamilies ?? ['IPv4']) : [];
-  for (const family of families) {
+  for (const family of service.spec.ipFamilies ?? ['IPv4']) {
     for (const pod of pods) {
       const addresses = addressesOf(pod, family);
       if (addresses.length > 0) groups.add(family, portsAt(pod, service), endpointOf(pod, service, addresses, run));

@@ -7,7 +7,7 @@ import { type PortOfEndpoints, triggerTime } from './pod-endpoints.ts';
 export const serviceNameLabel = 'kubernetes.io/service-name';
 export const managedByLabel = 'endpointslice.kubernetes.io/managed-by';
 /** Maximum number of endpoints of a slice, as in Kubernetes. A change of one endpoint thus remains a small write. */
-const maxEndpoints = 100;
+const smallSlice = 100;
 
 export type Endpoint = EndpointSlice['endpoints'][number];
 
@@ -28,6 +28,8 @@ export interface WantedSlices {
   readonly annotations: Readonly<Record<string, string>>;
   /** At most one group per address type and ports. A group without endpoints keeps one empty slice. */
   readonly groups: readonly EndpointGroup[];
+  /** Maximum number of endpoints of a slice. Default 100. */
+  readonly maxEndpoints?: number;
 }
 
 /** Collects endpoints in groups by address type and ports. */
@@ -53,7 +55,8 @@ export class EndpointGroups {
   }
 }
 
-function groupKey(addressType: string, ports: EndpointSlice['ports'] | readonly PortOfEndpoints[]): string {
+/** Identifies a type of address and a set of ports, whatever their order. */
+export function groupKey(addressType: string, ports: EndpointSlice['ports'] | readonly PortOfEndpoints[]): string {
   const texts = (ports ?? []).map(({ name, protocol, port, appProtocol }) => [
     name ?? '',
     protocol ?? 'TCP',
@@ -94,7 +97,7 @@ export async function writeSlices(run: ReconcileRun, wanted: WantedSlices): Prom
   for (const group of wanted.groups) {
     const key = groupKey(group.addressType, group.ports);
     const own = existing.filter(({ addressType, ports }) => groupKey(addressType, ports) === key);
-    for (const { existing: slice, endpoints } of planGroup(group, own)) {
+    for (const { existing: slice, endpoints } of planGroup(group, own, wanted.maxEndpoints ?? smallSlice)) {
       const metadata = sliceMeta(wanted, slice);
       const next: EndpointSlice = {
         metadata,
@@ -120,7 +123,7 @@ export async function writeSlices(run: ReconcileRun, wanted: WantedSlices): Prom
   }
 }
 
-function planGroup({ endpoints }: EndpointGroup, existing: readonly EndpointSlice[]): Plan[] {
+function planGroup({ endpoints }: EndpointGroup, existing: readonly EndpointSlice[], maxEndpoints: number): Plan[] {
   const missing = new Map(endpoints.map((endpoint) => [identity(endpoint), endpoint]));
   const plans: Plan[] = existing.map((slice) => {
     const kept: Endpoint[] = [];

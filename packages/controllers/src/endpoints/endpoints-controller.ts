@@ -116,7 +116,9 @@ function subsetsOf(service: Service, pods: readonly Pod[]): Subset[] {
     .map(([, { ready, waiting, ports }]) => ({
       ...(ready.length > 0 ? { addresses: sorted(ready) } : {}),
       ...(waiting.length > 0 ? { notReadyAddresses: sorted(waiting) } : {}),
-      ...(ports.length > 0 ? { ports: [...ports] } : {}),
+      ...(ports.length > 0
+        ? { ports: ports.map(({ name, ...port }) => (name === '' ? port : { name, ...port })) }
+        : {}),
     }));
 }
 
