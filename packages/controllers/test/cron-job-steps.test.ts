@@ -134,6 +134,14 @@ test('schedules and time zones that cannot be read are reported, and nothing is 
   t.deepEqual([schedule.writes, schedule.again, zone.writes, zone.again], ['', undefined, '', undefined]);
 });
 
+test('a schedule of dates that do not exist is reported', async (t) => {
+  const { events, writes, again } = await runOf({ spec: { schedule: '0 0 31 2 *' }, after: 2 * hourMs });
+  t.deepEqual(events, [
+    'Warning InvalidSchedule: invalid schedule: 0 0 31 2 * : time difference between two schedules is less than 1 second',
+  ]);
+  t.deepEqual([writes, again], ['', undefined]);
+});
+
 test('Forbid waits for active jobs, and Replace deletes them before it makes another one', async (t) => {
   const jobs = [job('a'), job('b')];
   const situation = (concurrencyPolicy: string) => ({

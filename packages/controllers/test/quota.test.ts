@@ -45,14 +45,14 @@ test('the status of quotas has the limits of the spec and the present use of the
   for (const name of ['m1', 'm2', 'm3']) await workloads.objects(ConfigMap).create({ metadata: { name } });
   await create('all', { 'requests.cpu': '4', pods: '9', services: '2', configmaps: '5', 'count/secrets': '3' });
   await create('bounded', { pods: '9', 'requests.cpu': '1', 'count/configmaps': '1' }, { scopes: ['Terminating'] });
-  await create('unknown', { 'count/widgets.example.com': '1', 'count/pods': '3' });
+  await create('unknown', { 'count/widgets.example.com': '1', 'example.com/thing': '1', 'count/pods': '3' });
 
   const first = await uses('all', {
     ...{ 'requests.cpu': '1500m', pods: '2', services: '1', configmaps: '3', 'count/secrets': '0' },
   });
   t.deepEqual(first.status?.hard, first.spec.hard);
   await uses('bounded', { pods: '1', 'requests.cpu': '500m', 'count/configmaps': '0' });
-  await uses('unknown', { 'count/widgets.example.com': '0', 'count/pods': '2' });
+  await uses('unknown', { 'count/pods': '2' });
   t.false(lists.includes('pods'), 'pods are counted from the local copies');
 
   // The use is raised by a watched object at once, and by others with the next count.

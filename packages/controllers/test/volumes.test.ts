@@ -293,6 +293,21 @@ test('a claim whose pod only the watch does not report is kept', async (t) => {
   t.deepEqual(await left(), ['data']);
 });
 
+test('a claim of another owner with the name of one of an ephemeral volume is reported', async (t) => {
+  const storage = await Storage.start(t);
+  await storage.addClaim('user-e');
+  const template = { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } };
+  const volumes = [{ name: 'e', ephemeral: { volumeClaimTemplate: template } }];
+  const spec = { volumes, containers: [{ name: 'main', image: 'app:1' }] };
+  await storage.workloads.objects(Pod).create({ metadata: { name: 'user' }, spec });
+  await storage.workloads.recorded(
+    'user',
+    'FailedBinding',
+    /^ephemeral volume e: PVC default\/user-e was not created for pod default\/user \(pod is not owner\)$/,
+  );
+  t.pass();
+});
+
 test('random claims and volumes: every bound claim has a volume of its own with what it requests', async (t) => {
   const seed = Date.now() % 1_000_000;
   const random = new Random(seed);

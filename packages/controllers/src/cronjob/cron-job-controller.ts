@@ -161,6 +161,11 @@ async function schedule(cronJob: CronJob, run: ReconcileRun, progress: Progress)
     next === undefined ? undefined : { againAfterMs: Math.min(maxWaitMs, next.getTime() + paddingMs - now.getTime()) };
   if (due === undefined) {
     if (missed !== undefined) reportMissed(cronJob, run, missed);
+    else if (next === undefined) {
+      // The 31st of February and similar dates. The reason is the one that Kubernetes gives.
+      const problem = 'time difference between two schedules is less than 1 second';
+      run.event(cronJob, 'Warning', 'InvalidSchedule', `invalid schedule: ${spec.schedule} : ${problem}`);
+    }
     return again;
   }
   if (due.tooMany) {

@@ -63,7 +63,7 @@ async function reconcile(quota: ResourceQuota, run: ReconcileRun, unchangedMs: n
   const again = { againAfterMs: counted.length > 0 ? countMs : resyncMs };
   const failures: unknown[] = [];
   const counts = await countAll(quota, counted, run, failures);
-  const used = { ...zero(hard), ...measuredUse(quota, run), ...counts };
+  const used = { ...zeroOfMeasured(hard), ...measuredUse(quota, run), ...counts };
   const lower = Object.keys(used).some((name) => {
     const before = amountOf(known, name);
     return before !== undefined && compareQuantities(used[name] ?? '0', before) < 0;
@@ -81,8 +81,11 @@ async function reconcile(quota: ResourceQuota, run: ReconcileRun, unchangedMs: n
   return again;
 }
 
-function zero(hard: Amounts): Amounts {
-  return Object.fromEntries(Object.keys(hard).map((name) => [name, '0']));
+/** Names of no kind have no use, as in Kubernetes. */
+function zeroOfMeasured(hard: Amounts): Amounts {
+  const usages = measured.map(usageOfKind);
+  const names = Object.keys(hard).filter((name) => usages.some((usage) => usage?.counts(name)));
+  return Object.fromEntries(names.map((name) => [name, '0']));
 }
 
 /**
@@ -112,7 +115,7 @@ function measuredUse(quota: ResourceQuota, run: ReconcileRun): Amounts {
 
 /**
  * Counts objects without reading all of them: the response to a list with `limit=1` contains the number of remaining
- * items. Objects of these kinds belong to no quota scope. A kind that cannot be listed keeps its known use, and its
+ * items. Objects of these kinds belong to no quota scope. A kind that is not served has no use. A kind that cannot be listed keeps its known use, and its
  * error is added to `failures`.
  */
 async function countAll(
@@ -121,7 +124,8 @@ async function countAll(
   run: ReconcileRun,
   failures: unknown[],
 ): Promise<Amounts> {
-  if (resources.length === 0 || scopesOf(quota).length > 0) return {};
+  if (resources.length === 0) return {};
+  const scoped = scopesOf(quota).length > 0;
   const served = await run.client.discover();
   const found: Record<string, string> = {};
   for (const name of resources) {
@@ -130,6 +134,10 @@ async function countAll(
       (one) => (one.group === '' ? one.resource : `${one.resource}.${one.group}`) === plural,
     );
     if (!resource?.verbs.includes('list')) continue;
+    if (scoped) {
+      found[name] = '0';
+      continue;
+    }
     try {
       const objects = run.client.dynamic(resource).namespace(quota.metadata?.namespace ?? '');
       const { items, metadata } = await objects.list({ limit: 1 });

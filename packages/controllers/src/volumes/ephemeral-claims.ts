@@ -1,4 +1,10 @@
-import { type ControllerDefinition, isControlledBy, ownerReference, relatedKind } from '@keelson/controller-kit';
+import {
+  type ControllerDefinition,
+  isControlledBy,
+  ownerReference,
+  type ReconcileRun,
+  relatedKind,
+} from '@keelson/controller-kit';
 import { PersistentVolumeClaim, Pod } from '@keelson/kinds';
 import { textOf } from '../workload/pod-writes.ts';
 
@@ -18,7 +24,9 @@ export const ephemeralClaims: ControllerDefinition<Pod> = {
       const existing = run.read(PersistentVolumeClaim).get(`${namespace}/${name}`);
       if (existing !== undefined) {
         if (isControlledBy(existing, pod)) continue;
-        throw new Error(`PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`);
+        const problem = `PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`;
+        reportFailure(run, pod, volumeName, problem);
+        throw new Error(problem);
       }
       const { metadata, spec } = ephemeral.volumeClaimTemplate;
       const { labels, annotations } = metadata ?? {};
@@ -36,10 +44,14 @@ export const ephemeralClaims: ControllerDefinition<Pod> = {
             spec,
           });
       } catch (error) {
-        run.event(pod, 'Warning', 'EphemeralVolumeCreationFailed', `ephemeral volume: ${textOf(error)}`);
+        reportFailure(run, pod, volumeName, `create PVC ${name}: ${textOf(error)}`);
         throw error;
       }
     }
     return undefined;
   },
 };
+
+function reportFailure(run: ReconcileRun, pod: Pod, volume: string, problem: string): void {
+  run.event(pod, 'Warning', 'FailedBinding', `ephemeral volume ${volume}: ${problem}`);
+}
