@@ -45,10 +45,29 @@ const appArmorKey = 'container.apparmor.security.beta.kubernetes.io/';
 const hostProcess = { windowsOptions: { hostProcess: true } };
 const bare = { containers: [{ name: 'c', image: 'i' }] };
 const privileged = { privileged: true, allowPrivilegeEscalation: undefined };
+const firstSysctls = [
+  ...['kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv4.tcp_syncookies'],
+  ...['net.ipv4.ping_group_range', 'net.ipv4.ip_unprivileged_port_start'],
+];
 const laterSysctls = ['net.ipv4.ip_local_reserved_ports', 'net.ipv4.tcp_keepalive_time', 'net.ipv4.tcp_rmem'];
 const unsetEscalation = 'must set securityContext.allowPrivilegeEscalation=false';
 const undropped = 'container "c" must set securityContext.capabilities.drop=["ALL"]';
 const unsetSeccomp = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"';
+
+/** A pod that violates every check of `baseline` that Linux pods of one container can violate. */
+const worst = {
+  ...{ hostNetwork: true, volumes: [{ name: 'v', hostPath: { path: '/' } }] },
+  securityContext: {
+    ...{ seLinuxOptions: { type: 't' }, sysctls: [{ name: 'kernel.msgmax', value: '1' }] },
+    ...{ seccompProfile: unconfined, appArmorProfile: unconfined },
+  },
+  containers: [
+    {
+      ...{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }], livenessProbe: http('h') },
+      securityContext: { privileged: true, capabilities: { add: ['SYS_ADMIN'] } },
+    },
+  ],
+};
 
 /** Cases by check. Every message is that of kube-apiserver 1.34 for the same pod. */
 export const podSecurityCases: Readonly<Record<string, readonly PodSecurityCase[]>> = {
@@ -66,19 +85,7 @@ export const podSecurityCases: Readonly<Record<string, readonly PodSecurityCase[
     ['restricted:v1.0', bare, 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)'],
     [
       baseline,
-      {
-        ...{ hostNetwork: true, volumes: [{ name: 'v', hostPath: { path: '/' } }] },
-        securityContext: {
-          ...{ seLinuxOptions: { type: 't' }, sysctls: [{ name: 'kernel.msgmax', value: '1' }] },
-          ...{ seccompProfile: unconfined, appArmorProfile: unconfined },
-        },
-        containers: [
-          {
-            ...{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }], livenessProbe: http('h') },
-            securityContext: { privileged: true, capabilities: { add: ['SYS_ADMIN'] } },
-          },
-        ],
-      },
+      worst,
       'forbidden AppArmor profile (pod must not set AppArmor profile type to "Unconfined"), non-default capabilities ' +
         '(container "c" must not include "SYS_ADMIN" in securityContext.capabilities.add), host namespaces ' +
         '(hostNetwork=true), hostPath volumes (volume "v"), hostPort (container "c" uses hostPort 80), probe or ' +
@@ -86,6 +93,15 @@ export const podSecurityCases: Readonly<Record<string, readonly PodSecurityCase[
         'securityContext.privileged=true), seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type "t"), ' +
         'seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined"), forbidden sysctls ' +
         '(kernel.msgmax)',
+    ],
+    [
+      'baseline:v1.0',
+      worst,
+      'forbidden AppArmor profile (pod must not set AppArmor profile type to "Unconfined"), non-default capabilities ' +
+        '(container "c" must not include "SYS_ADMIN" in securityContext.capabilities.add), host namespaces ' +
+        '(hostNetwork=true), hostPath volumes (volume "v"), hostPort (container "c" uses hostPort 80), privileged ' +
+        '(container "c" must not set securityContext.privileged=true), seLinuxOptions (pod set forbidden ' +
+        'securityContext.seLinuxOptions: type "t"), forbidden sysctls (kernel.msgmax)',
     ],
   ],
   allowPrivilegeEscalation: [
@@ -254,6 +270,8 @@ export const podSecurityCases: Readonly<Record<string, readonly PodSecurityCase[
   ],
   seLinuxOptions: [
     [restricted, pod({ seLinuxOptions: { type: 'container_kvm_t', level: 's0' } }), ''],
+    ['baseline:v1.0', pod({ seLinuxOptions: { type: 'container_t' } }, {}, [container({ seLinuxOptions: {} })]), ''],
+    ['baseline:v1.0', one({ seLinuxOptions: { type: 'container_init_t' } }), ''],
     ['baseline:v1.31', one({ seLinuxOptions: { type: 'container_engine_t' } }), ''],
     [
       'baseline:v1.30',
@@ -311,8 +329,9 @@ export const podSecurityCases: Readonly<Record<string, readonly PodSecurityCase[
     ],
   ],
   sysctls: [
-    [restricted, sysctls('kernel.shm_rmid_forced', 'net.ipv4.ip_unprivileged_port_start', ...laterSysctls), ''],
+    [restricted, sysctls(...firstSysctls, ...laterSysctls), ''],
     [baseline, sysctls('net.core.somaxconn', 'kernel.msgmax'), 'forbidden sysctls (net.core.somaxconn, kernel.msgmax)'],
+    ['baseline:v1.0', sysctls(...firstSysctls), ''],
     ['baseline:v1.26', sysctls(...laterSysctls), `forbidden sysctls (${laterSysctls.join(', ')})`],
     ['baseline:v1.28', sysctls(...laterSysctls), `forbidden sysctls (${laterSysctls.slice(1).join(', ')})`],
     ['baseline:v1.31', sysctls(...laterSysctls), `forbidden sysctls (${laterSysctls.slice(2).join(', ')})`],
