@@ -24,7 +24,7 @@ table('containers', [
   ['no name', { containers: [{ image: 'a' }] }, [`${at}.name Required`]],
   ['a name that is no DNS label', with1({ name: 'My_App' }), [`${at}.name Invalid`]],
   ['a name twice', { containers: [container, container] }, ['spec.containers[1].name Duplicate']],
-  ['a name of an init container', { initContainers: [container] }, [`${at}.name Duplicate`]],
+  ['a name of an init container', { initContainers: [container] }, ['spec.initContainers[0].name Duplicate']],
   ['no image', { containers: [{ name: 'app' }] }, [`${at}.image Required`]],
   ['blanks around the image', with1({ image: ' nginx ' }), [`${at}.image Invalid`]],
   ['unknown pull policy', with1({ imagePullPolicy: 'Sometimes' }), [`${at}.imagePullPolicy NotSupported`]],
@@ -411,7 +411,10 @@ table('scheduling', [
     {
       affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, topologyKey: '' }] } },
     },
-    ['spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey Required'],
+    ['Required', 'Invalid', 'Invalid'].map(
+      (reason) =>
+        `spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey ${reason}`,
+    ),
   ],
   [
     'spread',

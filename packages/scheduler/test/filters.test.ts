@@ -380,6 +380,22 @@ const cases: Case[] = [
     expected: "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules.",
   },
   {
+    title: 'keys that the API server has merged into the selector are not applied again to labels that have changed',
+    nodes: { n1: zone('a') },
+    others: { a: { labels: { app: 'web', revision: '1' }, node: 'n1' } },
+    pod: {
+      labels: { app: 'web', revision: '2' },
+      spec: required(
+        'podAntiAffinity',
+        term('web', 'zone', {
+          matchLabelKeys: ['revision'],
+          labelSelector: { matchExpressions: [{ key: 'revision', operator: 'In', values: ['1'] }] },
+        }),
+      ),
+    },
+    expected: "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
+  },
+  {
     title: 'mismatchLabelKeys separate tenants',
     nodes: { n1: zone('a'), n2: zone('b') },
     others: {

@@ -18,7 +18,8 @@ export function isWholeQuantity(amount: string): boolean {
   return unlessMalformed(() => quantityMilliValue(amount) % 1000n === 0n) ?? true;
 }
 
-function unlessMalformed<T>(read: () => T): T | undefined {
+/** The result of a calculation, or undefined when a text is no quantity. */
+export function unlessMalformed<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -28,7 +28,8 @@ function isNative(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/');
 }
 
-function isHugePages(name: string): boolean {
+/** Resources such as `hugepages-2Mi`. */
+export function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-');
 }
 
@@ -67,6 +68,16 @@ export function checkContainerResourceName(name: string, path: string, errors: E
     errors.push(fieldError.invalid(path, name, 'must be a standard resource for containers'));
   }
 }
+
+/** Validates the name of a resource that a pod can have as a whole. */
+export function checkPodResourceName(name: string, path: string, errors: Errors): void {
+  const before = errors.length;
+  checkResourceName(name, path, errors);
+  if (errors.length > before || podResources.includes(name) || isHugePages(name)) return;
+  errors.push(fieldError.notSupported(path, name, podResources));
+}
+
+const podResources = ['cpu', 'hugepages-', 'memory'];
 
 /** Validates the name of a resource that a quota limits. */
 export function checkQuotaResourceName(name: string, path: string, errors: Errors): void {

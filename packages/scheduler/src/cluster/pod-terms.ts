@@ -66,8 +66,12 @@ function withKeys(
   mismatched: readonly string[] = [],
 ): LabelSelectorSpec | undefined {
   if (spec === undefined || keys.length + mismatched.length === 0) return spec;
+  // The API server merges the keys into the selector of a new pod, with the labels that the pod has then.
+  const merged = new Set(spec.matchExpressions?.map(({ key, operator }) => `${operator} ${key}`));
   const expressions = (names: readonly string[], operator: string) =>
-    names.filter((key) => labels[key] !== undefined).map((key) => ({ key, operator, values: [labels[key] as string] }));
+    names
+      .filter((key) => labels[key] !== undefined && !merged.has(`${operator} ${key}`))
+      .map((key) => ({ key, operator, values: [labels[key] as string] }));
   const added = [...expressions(keys, 'In'), ...expressions(mismatched, 'NotIn')];
   return { ...spec, matchExpressions: [...(spec.matchExpressions ?? []), ...added] };
 }

@@ -64,7 +64,8 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
     ...(init.length === 0 || isRefused ? {} : { initContainerStatuses: init }),
     ...(isRefused ? {} : { containerStatuses: main }),
     ...(added.length === 0 || isRefused ? {} : { ephemeralContainerStatuses: added }),
-    qosClass: qosClassOf(pod.spec),
+    // The API server does not accept another class than the one it has determined.
+    qosClass: before.qosClass ?? qosClassOf(pod.spec),
   };
 }
 

@@ -1,6 +1,6 @@
 import { defineKind, dns1123LabelErrors, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkResources } from '../../core/v1/pod/check-containers.ts';
+import { checkContainerResources } from '../../core/v1/pod/check-resources.ts';
 import { checkTolerations } from '../../core/v1/pod/check-scheduling.ts';
 import { checkLabels, checkUnchanged, newErrors, pushInvalid } from '../../validation/checks.ts';
 import { labelWarnings } from '../../validation/deprecated-labels.ts';
@@ -39,7 +39,7 @@ function validateClass({ handler, overhead, scheduling }: RuntimeClassType): Fie
   const errors = newErrors();
   pushInvalid(dns1123LabelErrors(handler), handler, 'handler', errors);
   const { podFixed } = overhead ?? {};
-  if (podFixed) checkResources({ limits: podFixed, requests: podFixed }, new Set(), 'overhead', errors);
+  if (podFixed) checkContainerResources({ limits: podFixed, requests: podFixed }, new Set(), 'overhead', errors);
   checkLabels(scheduling?.nodeSelector, 'scheduling.nodeSelector', errors);
   checkTolerations(scheduling?.tolerations, 'scheduling.tolerations.tolerations', errors);
   const seen = new Set<string>();

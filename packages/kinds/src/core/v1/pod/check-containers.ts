@@ -9,23 +9,11 @@ import {
   pushInvalid,
 } from '../../../validation/checks.ts';
 import { checkPortNumber, protocols } from '../../../validation/ports.ts';
-import { compareAmounts } from '../../../validation/quantities.ts';
-import {
-  allowsOvercommit,
-  checkContainerResourceName,
-  checkResourceAmount,
-} from '../../../validation/resource-names.ts';
-import type {
-  Container,
-  EnvFromSource,
-  EnvVar,
-  EnvVarSource,
-  EphemeralContainer,
-  PodSpec,
-  ResourceRequirements,
-} from '../schema/index.ts';
+import type { Container, EnvFromSource, EnvVar, EnvVarSource, EphemeralContainer, PodSpec } from '../schema/index.ts';
 import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './check-downward-references.ts';
 import { checkLifecycle, checkProbe } from './check-handlers.ts';
+import type { SpecOf } from './check-pod-spec.ts';
+import { checkContainerResources } from './check-resources.ts';
 import { checkSecurityContext } from './check-security-context.ts';
 import { checkVolumeDevices, checkVolumeMounts } from './check-volumes.ts';
 
@@ -34,7 +22,7 @@ type Role = 'init' | 'regular' | 'ephemeral';
 const pullPolicies = ['Always', 'IfNotPresent', 'Never'];
 
 /** All containers of a pod spec. Names are unique across the three lists, host ports across the regular containers. */
-export function checkContainers(spec: PodSpec, path: string, errors: Errors): void {
+export function checkContainers(spec: PodSpec, of: SpecOf, path: string, errors: Errors): void {
   const names = new Set<string>();
   const hostPorts = new Set<string>();
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
@@ -49,31 +37,29 @@ export function checkContainers(spec: PodSpec, path: string, errors: Errors): vo
       if (checkRequiredName(container.name, 'dns1123Label', `${at}.name`, errors)) {
         checkUnique(container.name, names, `${at}.name`, errors);
       }
-      checkImage(container, at, errors);
-      checkContainerPorts(
-        container,
-        { hostNetwork: spec.hostNetwork === true, hostPorts: role === 'init' ? new Set() : hostPorts },
-        at,
-        errors,
-      );
+      checkImage(container, of, at, errors);
+      checkContainerPorts(container, role === 'init' ? new Set() : hostPorts, at, errors);
+      if (spec.hostNetwork && role === 'regular') checkHostPorts(container, of, at, errors);
       checkEnv(container.env, `${at}.env`, errors);
       checkEnvFrom(container.envFrom, `${at}.envFrom`, errors);
       checkVolumeMounts(container, volumes, at, errors);
       checkVolumeDevices(container, volumes, at, errors);
-      checkResources(container.resources, claims, `${at}.resources`, errors);
+      checkContainerResources(container.resources, claims, `${at}.resources`, errors);
       checkSecurityContext(container.securityContext, spec, `${at}.securityContext`, errors);
       checkTermination(container, at, errors);
       checkByRole(container, role, grace, at, errors);
       if ('targetContainerName' in container) checkTarget(container.targetContainerName, lasting, at, errors);
     });
   if (!spec.containers?.length) errors.push(fieldError.required(`${path}.containers`));
-  each(spec.initContainers, 'initContainers', 'init');
+  // In this order a repeated name is an error of the init container, and not of the container.
   each(spec.containers, 'containers', 'regular');
+  each(spec.initContainers, 'initContainers', 'init');
   each(spec.ephemeralContainers, 'ephemeralContainers', 'ephemeral');
 }
 
-function checkImage(container: Container | EphemeralContainer, path: string, errors: Errors): void {
-  if (checkText(container.image, `${path}.image`, errors) && container.image.trim() !== container.image) {
+function checkImage(container: Container | EphemeralContainer, of: SpecOf, path: string, errors: Errors): void {
+  const hasImage = checkText(container.image, `${path}.image`, errors);
+  if (hasImage && of === 'pod' && container.image?.trim() !== container.image) {
     errors.push(fieldError.invalid(`${path}.image`, container.image, 'must not have leading or trailing whitespace'));
   }
   checkRequiredOneOf(container.imagePullPolicy, pullPolicies, `${path}.imagePullPolicy`, errors);
@@ -193,16 +179,13 @@ export function checkEnvFrom(sources: readonly EnvFromSource[] | undefined, path
   });
 }
 
-/** Context of port checks. `hostPorts` collects the host ports of all containers. */
-interface PortScope {
-  readonly hostNetwork: boolean;
-  readonly hostPorts: Set<string>;
-}
-
-/** Validates the ports of a container. Names are unique in the container, host ports in the pod. */
+/**
+ * Validates the ports of a container. Names are unique in the container, host ports in the pod: `hostPorts` collects
+ * those of all containers.
+ */
 export function checkContainerPorts(
   container: Container | EphemeralContainer,
-  scope: PortScope,
+  hostPorts: Set<string>,
   path: string,
   errors: Errors,
 ): void {
@@ -216,56 +199,18 @@ export function checkContainerPorts(
     if (!port.containerPort) errors.push(fieldError.required(`${at}.containerPort`));
     else checkPortNumber(port.containerPort, `${at}.containerPort`, errors);
     checkRequiredOneOf(port.protocol, protocols, `${at}.protocol`, errors);
-    if (scope.hostNetwork && port.hostPort !== port.containerPort) {
-      errors.push(
-        fieldError.invalid(
-          `${at}.hostPort`,
-          port.hostPort ?? 0,
-          'must match `containerPort` when `hostNetwork` is true',
-        ),
-      );
-    }
     if (!port.hostPort) return;
     checkPortNumber(port.hostPort, `${at}.hostPort`, errors);
     const key = `${port.protocol ?? 'TCP'}/${port.hostIP ?? ''}/${port.hostPort}`;
-    checkUnique(key, scope.hostPorts, `${at}.hostPort`, errors);
+    checkUnique(key, hostPorts, `${at}.hostPort`, errors);
   });
 }
 
-/** Validates requests and limits: names, non-negative amounts, requests not above their limit. */
-export function checkResources(
-  resources: ResourceRequirements | undefined,
-  podClaims: ReadonlySet<string>,
-  path: string,
-  errors: Errors,
-): void {
-  if (!resources) return;
-  const limits = resources.limits ?? {};
-  const requests = resources.requests ?? {};
-  for (const [name, amount] of Object.entries(limits)) checkAmount(name, amount, `${path}.limits[${name}]`, errors);
-  for (const [name, amount] of Object.entries(requests)) {
-    checkAmount(name, amount, `${path}.requests[${name}]`, errors);
-    if (Object.hasOwn(limits, name)) checkAgainstLimit(name, amount, limits[name] ?? '0', `${path}.requests`, errors);
-    else if (!allowsOvercommit(name)) {
-      errors.push(fieldError.required(`${path}.limits`, 'Limit must be set for non overcommitable resources'));
-    }
-  }
-  resources.claims?.forEach((claim, i) => {
-    if (!podClaims.has(claim.name)) errors.push(fieldError.notFound(`${path}.claims[${i}]`, claim.name));
+/** With the network of the node a container port is the host port; templates may leave the host port out. */
+function checkHostPorts(container: Container | EphemeralContainer, of: SpecOf, path: string, errors: Errors): void {
+  container.ports?.forEach(({ containerPort, hostPort = 0 }, i) => {
+    if (hostPort === containerPort || (hostPort === 0 && of === 'template')) return;
+    const detail = 'must match `containerPort` when `hostNetwork` is true';
+    errors.push(fieldError.invalid(`${path}.ports[${i}].hostPort`, hostPort, detail));
   });
-}
-
-function checkAgainstLimit(name: string, request: string, limit: string, path: string, errors: Errors): void {
-  const order = compareAmounts(request, limit) ?? 0;
-  if (!allowsOvercommit(name) && order !== 0) {
-    errors.push(fieldError.invalid(path, request, `must be equal to ${name} limit of ${limit}`));
-  } else if (order > 0) {
-    errors.push(fieldError.invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`));
-  }
-}
-
-/** One named amount. */
-function checkAmount(name: string, amount: string, path: string, errors: Errors): void {
-  checkContainerResourceName(name, path, errors);
-  checkResourceAmount(name, amount, path, errors);
 }

@@ -1,12 +1,12 @@
 import { fieldError } from '@keelson/core';
 import type { Errors } from '../../../validation/checks.ts';
 import { sameJson } from '../../../validation/checks.ts';
-import type { NodeSelectorTerm, PodSpec } from '../schema/index.ts';
+import type { Affinity, NodeSelectorTerm, PodSpec } from '../schema/index.ts';
 
 /**
  * Validates the additional changes that are allowed while a pod has scheduling gates: removal of gates, restriction of
- * node selectors and of required node affinity, any other change of affinity. Returns the old values of these fields,
- * which the caller excludes from its comparison.
+ * node selectors and of required node affinity, any change of preferred node affinity. Returns the old values of these
+ * fields, which the caller excludes from its comparison.
  */
 export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors): Partial<PodSpec> {
   const gates = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
@@ -19,14 +19,27 @@ export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors)
   if (gates.size === 0) return judged as Partial<PodSpec>;
   checkNodeSelector(spec.nodeSelector ?? {}, old.nodeSelector ?? {}, errors);
   checkNodeAffinity(spec, old, errors);
-  return { ...judged, nodeSelector: old.nodeSelector, affinity: old.affinity } as unknown as Partial<PodSpec>;
+  const affinity = withNodeAffinity(spec.affinity, old.affinity);
+  return { ...judged, nodeSelector: old.nodeSelector, affinity } as unknown as Partial<PodSpec>;
+}
+
+/** The new affinity with the old node affinity. Without others it equals an absent one when there was none. */
+function withNodeAffinity(affinity: Affinity | undefined, old: Affinity | undefined): Affinity | undefined {
+  if (!affinity && !old?.nodeAffinity) return undefined;
+  if (!old && !affinity?.podAffinity && !affinity?.podAntiAffinity) return undefined;
+  const { nodeAffinity: _, ...rest } = affinity ?? {};
+  return { ...rest, ...(old?.nodeAffinity ? { nodeAffinity: old.nodeAffinity } : {}) };
 }
 
 function checkNodeSelector(selector: Record<string, string>, old: Record<string, string>, errors: Errors): void {
   const kept = Object.entries(old).every(([key, value]) => Object.hasOwn(selector, key) && selector[key] === value);
   if (!kept)
     errors.push(
-      fieldError.invalid('spec.nodeSelector', selector, 'only additions are allowed (no mutations or deletions)'),
+      fieldError.invalid(
+        'spec.nodeSelector',
+        selector,
+        'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
+      ),
     );
 }
 
@@ -37,7 +50,11 @@ function checkNodeAffinity(spec: PodSpec, old: PodSpec, errors: Errors): void {
   const now = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   if (now.length !== before.length) {
     errors.push(
-      fieldError.invalid(path, now, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'),
+      fieldError.invalid(
+        path,
+        now.length > 0 ? now : null,
+        'no additions/deletions to non-empty NodeSelectorTerms list are allowed',
+      ),
     );
     return;
   }

@@ -11,20 +11,25 @@ import {
   checkUnique,
   type Errors,
 } from '../../../validation/checks.ts';
-import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { PodSpec } from '../schema/index.ts';
 import { checkContainers } from './check-containers.ts';
+import { checkContainerResources } from './check-resources.ts';
 import { checkAffinity, checkGates, checkTolerations, checkTopologySpread } from './check-scheduling.ts';
 import { checkPodSecurity } from './check-security-context.ts';
 import { checkVolumes } from './check-volumes.ts';
+import { checkPodResources } from './pod-resources.ts';
 import { checkProfileAnnotations } from './profile-annotations.ts';
 
 const maxInt32 = 2147483647;
 
+/** What is validated: a pod, or a template, whose pods get further defaults when they are created. */
+export type SpecOf = 'pod' | 'template';
+
 /** Validates the whole spec of a pod or of a pod template: see docs/reference/api-rules.md#validation-of-kinds. */
-export function checkPodSpec(spec: PodSpec, path: string, errors: Errors): void {
-  checkVolumes(spec.volumes, `${path}.volumes`, errors);
-  checkContainers(spec, path, errors);
+export function checkPodSpec(spec: PodSpec, of: SpecOf, path: string, errors: Errors): void {
+  checkVolumes(spec.volumes, of, `${path}.volumes`, errors);
+  checkContainers(spec, of, path, errors);
+  checkPodResources(spec, `${path}.resources`, errors);
   checkRequiredOneOf(spec.restartPolicy, ['Always', 'Never', 'OnFailure'], `${path}.restartPolicy`, errors);
   checkLifetime(spec, path, errors);
   checkPodNetwork(spec, path, errors);
@@ -41,11 +46,7 @@ export function checkPodSpec(spec: PodSpec, path: string, errors: Errors): void 
 function checkLifetime(spec: PodSpec, path: string, errors: Errors): void {
   checkRange(spec.activeDeadlineSeconds, 1, maxInt32, `${path}.activeDeadlineSeconds`, errors);
   checkOneOf(spec.preemptionPolicy, ['Never', 'PreemptLowerPriority'], `${path}.preemptionPolicy`, errors);
-  for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
-    if (isNegativeAmount(amount)) {
-      errors.push(fieldError.invalid(`${path}.overhead[${name}]`, amount, 'must be greater than or equal to 0'));
-    }
-  }
+  if (spec.overhead) checkContainerResources({ limits: spec.overhead }, new Set(), `${path}.overhead`, errors);
 }
 
 /** Validates the names of referenced objects: service accounts, nodes, classes. */
@@ -76,7 +77,7 @@ export function checkPodTemplate(
 ): void {
   checkLabels(template.metadata?.labels, `${path}.labels`, errors);
   checkAnnotations(template.metadata?.annotations, `${path}.annotations`, errors);
-  checkPodSpec(template.spec, `${path}.spec`, errors);
+  checkPodSpec(template.spec, 'template', `${path}.spec`, errors);
   const { metadata, spec } = template;
   checkProfileAnnotations(metadata?.annotations, spec, `${path}.annotations`, `${path}.spec`, errors);
   if (template.spec.ephemeralContainers?.length) {

@@ -5,9 +5,7 @@ import {
   checkName,
   checkOneOf,
   checkPositive,
-  checkRange,
   checkRequiredOneOf,
-  checkText,
   checkUnique,
   type Errors,
   pushInvalid,
@@ -22,6 +20,7 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from '../schema/index.ts';
+import { checkLabelKeys } from './label-keys.ts';
 
 const effects = ['NoExecute', 'NoSchedule', 'PreferNoSchedule'];
 
@@ -101,10 +100,8 @@ export function checkTopologySpread(
     }
     checkOneOf(constraint.nodeAffinityPolicy, ['Honor', 'Ignore'], `${at}.nodeAffinityPolicy`, errors);
     checkOneOf(constraint.nodeTaintsPolicy, ['Honor', 'Ignore'], `${at}.nodeTaintsPolicy`, errors);
+    checkLabelKeys(constraint, at, errors);
     checkLabelSelector(constraint.labelSelector, `${at}.labelSelector`, errors);
-    if (constraint.matchLabelKeys?.length && !constraint.labelSelector) {
-      errors.push(fieldError.forbidden(`${at}.matchLabelKeys`, 'must not be specified when labelSelector is not set'));
-    }
   });
 }
 
@@ -114,7 +111,7 @@ export function checkGates(spec: PodSpec, path: string, errors: Errors): void {
   spec.schedulingGates?.forEach((gate, i) => {
     const at = `${path}.schedulingGates[${i}]`;
     pushInvalid(qualifiedNameErrors(gate.name), gate.name, at, errors);
-    checkUnique(gate.name, seen, `${at}.name`, errors);
+    checkUnique(gate.name, seen, at, errors);
   });
   if (spec.schedulingGates?.length && spec.nodeName) {
     errors.push(fieldError.forbidden(`${path}.nodeName`, 'cannot be set until all schedulingGates have been cleared'));
@@ -154,7 +151,9 @@ export function checkAffinity(affinity: Affinity | undefined, path: string, erro
 }
 
 function checkWeight(weight: number, path: string, errors: Errors): void {
-  checkRange(weight, 1, 100, `${path}.weight`, errors);
+  if (weight < 1 || weight > 100) {
+    errors.push(fieldError.invalid(`${path}.weight`, weight, 'must be in the range 1-100'));
+  }
 }
 
 /** `anyValues`: values need not be values of labels, as in preferences, for which Kubernetes only warns. */
@@ -201,14 +200,10 @@ function checkPodAffinity(affinity: PodAffinity | undefined, path: string, error
 function checkPodAffinityTerm(term: PodAffinityTerm, path: string, errors: Errors): void {
   checkLabelSelector(term.labelSelector, `${path}.labelSelector`, errors);
   checkLabelSelector(term.namespaceSelector, `${path}.namespaceSelector`, errors);
-  term.namespaces?.forEach((namespace, i) => {
-    checkName(namespace, 'dns1123Label', `${path}.namespaces[${i}]`, errors);
+  term.namespaces?.forEach((namespace) => {
+    checkName(namespace, 'dns1123Label', `${path}.namespace`, errors);
   });
-  if (checkText(term.topologyKey, `${path}.topologyKey`, errors)) {
-    pushInvalid(labelKeyErrors(term.topologyKey), term.topologyKey, `${path}.topologyKey`, errors);
-  }
-  if ((term.matchLabelKeys?.length || term.mismatchLabelKeys?.length) && !term.labelSelector) {
-    const field = term.matchLabelKeys?.length ? 'matchLabelKeys' : 'mismatchLabelKeys';
-    errors.push(fieldError.forbidden(`${path}.${field}`, 'must not be specified when labelSelector is not set'));
-  }
+  checkLabelKeys(term, path, errors);
+  if (!term.topologyKey) errors.push(fieldError.required(`${path}.topologyKey`, 'can not be empty'));
+  pushInvalid(labelKeyErrors(term.topologyKey), term.topologyKey, `${path}.topologyKey`, errors);
 }

@@ -11,6 +11,7 @@ import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Container, EphemeralContainer, EphemeralVolumeSource, Volume, VolumeMount } from '../schema/index.ts';
 import { checkClaimSpec } from '../volume-claim/check-claim-spec.ts';
+import type { SpecOf } from './check-pod-spec.ts';
 import { checkProjected } from './check-projected.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 import { sourcesOf, type VolumeSourceName } from './volume-sources.ts';
@@ -28,7 +29,6 @@ const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
   gitRepo: ['repository'],
   glusterfs: ['endpoints', 'path'],
   hostPath: ['path'],
-  image: ['reference'],
   iscsi: ['targetPortal', 'iqn'],
   nfs: ['server', 'path'],
   persistentVolumeClaim: ['claimName'],
@@ -142,7 +142,7 @@ function checkPartition(volume: Volume, path: string, errors: Errors): void {
 }
 
 /** Validates the volumes of a pod: unique names, and exactly one source each. */
-export function checkVolumes(volumes: readonly Volume[] | undefined, path: string, errors: Errors): void {
+export function checkVolumes(volumes: readonly Volume[] | undefined, of: SpecOf, path: string, errors: Errors): void {
   const names = new Set<string>();
   volumes?.forEach((volume, i) => {
     const at = `${path}[${i}]`;
@@ -152,6 +152,7 @@ export function checkVolumes(volumes: readonly Volume[] | undefined, path: strin
     const [first, ...others] = sourcesOf(volume);
     if (first === undefined) errors.push(fieldError.required(at, 'must specify a volume type'));
     else checkVolumeSource(volume, first, `${at}.${first}`, errors);
+    if (of === 'pod' && first === 'image') checkText(volume.image?.reference, `${at}.image.reference`, errors);
     for (const other of others) {
       errors.push(fieldError.forbidden(`${at}.${other}`, 'may not specify more than 1 volume type'));
     }

@@ -1,5 +1,6 @@
 import type { Container, EphemeralContainer, HTTPGetAction, PodSpec, Probe } from '../schema/index.ts';
 import { defaultVolume } from './default-volume.ts';
+import { defaultPodResources } from './pod-resources.ts';
 
 /**
  * Sets the defaults of the spec of a pod or of a pod template: see docs/reference/api-rules.md#defaults-of-kinds.
@@ -13,9 +14,9 @@ export function defaultPodSpec(spec: PodSpec): void {
   spec.securityContext ??= {};
   mirrorServiceAccount(spec);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  for (const container of spec.initContainers ?? []) defaultContainer(container, spec.hostNetwork === true);
-  for (const container of spec.containers ?? []) defaultContainer(container, spec.hostNetwork === true);
-  for (const container of spec.ephemeralContainers ?? []) defaultContainer(container, false);
+  for (const container of spec.initContainers ?? []) defaultContainer(container);
+  for (const container of spec.containers ?? []) defaultContainer(container);
+  for (const container of spec.ephemeralContainers ?? []) defaultContainer(container);
 }
 
 /** Sets the defaults of pods that do not apply to pod templates. */
@@ -23,12 +24,14 @@ export function defaultPodOnly(spec: PodSpec): void {
   spec.enableServiceLinks ??= true;
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
+    if (spec.hostNetwork) for (const port of container.ports ?? []) port.hostPort ||= port.containerPort;
     const limits = container.resources?.limits;
     if (!limits || !container.resources) continue;
     const requests = container.resources.requests ?? {};
     for (const [name, limit] of Object.entries(limits)) if (!Object.hasOwn(requests, name)) requests[name] = limit;
     if (Object.keys(requests).length > 0) container.resources.requests = requests;
   }
+  defaultPodResources(spec);
 }
 
 /** Sets `serviceAccount`, the deprecated name of `serviceAccountName`, and vice versa. */
@@ -39,20 +42,14 @@ function mirrorServiceAccount(spec: PodSpec): void {
   spec.serviceAccount = name;
 }
 
-/**
- * Sets the defaults of one container: see docs/reference/api-rules.md#defaults-of-kinds. With host networking a
- * container port is also the host port.
- */
-export function defaultContainer(container: Container | EphemeralContainer, hostNetwork: boolean): void {
+/** Sets the defaults of one container: see docs/reference/api-rules.md#defaults-of-kinds. */
+export function defaultContainer(container: Container | EphemeralContainer): void {
   container.imagePullPolicy ||= pullPolicyOf(container.image ?? '');
   container.terminationMessagePath ||= '/dev/termination-log';
   container.terminationMessagePolicy ||= 'File';
   container.resources ??= {};
   if (container.securityContext?.procMount === '') delete container.securityContext.procMount;
-  for (const port of container.ports ?? []) {
-    port.protocol ||= 'TCP';
-    if (hostNetwork && !port.hostPort) port.hostPort = port.containerPort;
-  }
+  for (const port of container.ports ?? []) port.protocol ||= 'TCP';
   for (const variable of container.env ?? []) {
     const ref = variable.valueFrom?.fieldRef;
     if (ref) ref.apiVersion ||= 'v1';

@@ -13,7 +13,7 @@ export const ephemeralContainersSubresource: SubresourceDefinition = {
   patchable: true,
   apply(stored: Pod, { spec }: Pod) {
     const containers = spec.ephemeralContainers ?? [];
-    for (const container of containers) defaultContainer(container, false);
+    for (const container of containers) defaultContainer(container);
     const errors = updateErrors(stored, containers);
     if (errors.length > 0) throw statusErrors.invalid({ group: '', kind: 'Pod' }, stored.metadata?.name ?? '', errors);
     if (containers.length === 0) delete stored.spec.ephemeralContainers;

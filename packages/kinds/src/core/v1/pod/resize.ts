@@ -61,7 +61,7 @@ function resizeErrors({ metadata, spec: old, status }: Pod, spec: PodSpec): Erro
   if (checkOrder(spec, old, errors)) checkResources(spec, old, errors);
   if (errors.length === 0) return errors;
   const all = newErrors();
-  checkPodSpec(spec, 'spec', all);
+  checkPodSpec(spec, 'pod', 'spec', all);
   all.push(...errors);
   return all;
 }
