@@ -387,6 +387,14 @@ test('a deleted namespace, a quota and an owner concern custom objects as any ot
   await server.call('POST', '/api/v1/namespaces/team/resourcequotas', quota);
   await establish(server, definition('pots', [version('v1', {}, { storage: true })]));
   const path = '/apis/example.com/v1/namespaces/team/pots';
+  // As in Kubernetes, objects are refused until their kind has been counted.
+  await until(
+    async () =>
+      (await server.call('GET', '/api/v1/namespaces/team/resourcequotas/q')).json.status?.used?.[
+        'count/pots.example.com'
+      ] === '0',
+    'the new kind is counted',
+  );
   const { json: owner } = await server.call('POST', path, { metadata: { name: 'owner' } });
   const ownerReferences = [{ apiVersion: 'example.com/v1', kind: 'Pot', name: 'owner', uid: owner.metadata.uid }];
   await server.call('POST', path, { metadata: { name: 'dependent', ownerReferences } });

@@ -1,4 +1,5 @@
-const advice = new Map([
+/** What is wrong with deprecated labels of nodes, and which ones replace them. */
+export const deprecatedLabels: ReadonlyMap<string, string> = new Map([
   ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
   ['failure-domain.beta.kubernetes.io/region', 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
@@ -11,7 +12,7 @@ const advice = new Map([
 
 /** `path: advice` for a deprecated label of nodes. */
 export function labelWarnings(key: string, path: string): string[] {
-  const text = advice.get(key);
+  const text = deprecatedLabels.get(key);
   return text === undefined ? [] : [`${path}: ${text}`];
 }
 
@@ -21,7 +22,7 @@ export function expressionWarnings(
   path: string,
 ): string[] {
   return (expressions ?? []).flatMap(({ key }, i) => {
-    const text = advice.get(key);
+    const text = deprecatedLabels.get(key);
     return text === undefined ? [] : [`${path}.matchExpressions[${i}].key: ${key} is ${text}`];
   });
 }

@@ -1,7 +1,13 @@
 import { isIPv4 } from 'node:net';
 import { fieldError, qualifiedNameErrors } from '@keelson/core';
-import { checkLooseIp } from '../../../validation/addresses.ts';
-import { checkName, checkUnchanged, checkUnique, type Errors, pushInvalid } from '../../../validation/checks.ts';
+import {
+  checkIp,
+  checkName,
+  checkUnchanged,
+  checkUnique,
+  type Errors,
+  pushInvalid,
+} from '../../../validation/checks.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../schema/index.ts';
 
 /**
@@ -107,7 +113,7 @@ function checkAddresses(addresses: Addresses, before: Addresses, path: string, e
   const known = new Set((before ?? []).map(({ ip }) => ip));
   const families = new Set<boolean>();
   addresses.forEach(({ ip = '' }, i) => {
-    if (!known.has(ip)) checkLooseIp(ip, `${path}[${i}]`, errors);
+    if (!known.has(ip)) checkIp(ip, `${path}[${i}]`, errors);
     families.add(isIPv4(ip));
   });
   if (addresses.length > 1 && families.size !== addresses.length) {

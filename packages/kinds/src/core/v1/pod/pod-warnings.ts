@@ -1,5 +1,6 @@
 import { dns1123LabelErrors, type KubeObject, labelValueErrors, type ObjectMeta } from '@keelson/core';
 import { addressWarnings } from '../../../validation/address-warnings.ts';
+import { deprecatedLabels } from '../../../validation/deprecated-labels.ts';
 import { isWholeQuantity } from '../../../validation/quantities.ts';
 import type {
   Container,
@@ -21,17 +22,6 @@ interface Template {
 const maxWarnings = 100;
 /** Earlier ports with the same number with which a port is compared, so that the work is proportional to the ports. */
 const maxCompared = 16;
-
-const deprecatedLabels: ReadonlyMap<string, string> = new Map([
-  ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
-  ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
-  ['failure-domain.beta.kubernetes.io/region', 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
-  ['failure-domain.beta.kubernetes.io/zone', 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'],
-  ['beta.kubernetes.io/instance-type', 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'],
-  ['app.kubernetes.io/created-by', 'deprecated since v1.9'],
-  ['scheduler.alpha.kubernetes.io/preferAvoidPods', 'deprecated since v1.22; use Taints and Tolerations instead'],
-  ['node-role.kubernetes.io/master', 'use "node-role.kubernetes.io/control-plane" instead'],
-]);
 
 const deprecatedAnnotations = [
   ['scheduler.alpha.kubernetes.io/critical-pod', 'non-functional in v1.16+; use the "priorityClassName" field instead'],
