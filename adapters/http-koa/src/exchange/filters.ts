@@ -107,8 +107,8 @@ function impersonationHeaders(request: IncomingMessage): ImpersonationHeaders | 
   return wanted;
 }
 
-/** Whether all headers are empty, as those of a client that impersonates nobody may be. */
-function isNobody({ name, uid, groups, extra }: ImpersonationHeaders): boolean {
+/** Whether all headers are empty, as clients that do not impersonate may send them. */
+function isEmpty({ name, uid, groups, extra }: ImpersonationHeaders): boolean {
   return name === undefined && uid === undefined && groups.length === 0 && extra.size === 0;
 }
 
@@ -182,7 +182,7 @@ export function impersonatedUser(
   authorize: Authorize,
 ): Promise<UserInfo> | undefined {
   const wanted = impersonationHeaders(request);
-  if (wanted === undefined || isNobody(wanted)) return undefined;
+  if (wanted === undefined || isEmpty(wanted)) return undefined;
   return become(wanted, attributes, user, authorize);
 }
 

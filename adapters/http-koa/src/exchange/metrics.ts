@@ -66,8 +66,8 @@ export interface PriorityLevels {
 }
 
 /**
- * Metrics of requests. Label values are closed sets: verb, registered resource or `other`, its subresources, scope, HTTP
- * code. Those that kube-apiserver has, too, have its names, so that dashboards and alerts for it can be used.
+ * Metrics of requests. Label values are closed sets: verb, registered resource or `other`, its subresources, scope,
+ * HTTP code. Those that kube-apiserver has, too, have its names, so that dashboards and alerts for it can be used.
  */
 export class HttpMetrics {
   readonly #requests: Counter;

@@ -9,6 +9,7 @@ import {
 import {
   type DeleteParameters,
   type FieldValidation,
+  type IncludeObject,
   isJsonObject,
   type QueryParameters,
   type SelectParameters,
@@ -240,4 +241,17 @@ export function deleteParametersFromBody(body: unknown, apiVersion: string): Del
     dryRun: member(body, 'dryRun', 'a list of strings', isStrings) ?? [],
     ignoreReadError: member(body, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'a boolean', isBoolean),
   });
+}
+
+const includes: readonly IncludeObject[] = ['None', 'Metadata', 'Object'];
+
+/** What the rows of a Table contain. @throws StatusError 400 for an unknown value */
+export function includeObjectOf(query: QueryParameters): IncludeObject {
+  const value = (query.first('includeObject') || 'Metadata') as IncludeObject;
+  if (!includes.includes(value)) {
+    throw statusErrors.badRequest(
+      `Unable to convert to Table as requested: unrecognized includeObject value: ${JSON.stringify(value)}`,
+    );
+  }
+  return value;
 }

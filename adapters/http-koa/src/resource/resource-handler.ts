@@ -5,11 +5,9 @@ import {
   type Brand,
   type ExportParameters,
   type FormOffer,
-  type IncludeObject,
   mediaTypesOf,
   type Negotiated,
   negotiate,
-  type QueryParameters,
   type Representations,
   type RequestAttributes,
   type ResourceRegistry,
@@ -23,7 +21,12 @@ import { type Exchange, sendBytes } from '../exchange/exchange.ts';
 import { type ListMemory, sendList } from '../exchange/list-body.ts';
 import { type MetricsResource, metricsResource } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';
-import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
+import {
+  includeObjectOf,
+  integerParameter,
+  selectParametersOf,
+  writeParameters,
+} from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
 import { sendNoSuchResource, sendWhole } from '../exchange/send.ts';
 import { callSubresource, connectSubresource, findSubresource, verbNotAllowed } from './subresources.ts';
@@ -84,7 +87,7 @@ const wholeCluster: Target = {};
  * The object or collection that a path names. Undefined when the path of a cluster-scoped kind has a namespace, and
  * when the path of a namespaced object has none.
  */
-export function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
+function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
   const { namespace, named, name } = attributes;
   if (kind.scope === 'Namespaced') {
     if (namespace === '') return named ? undefined : wholeCluster;
@@ -99,23 +102,11 @@ export function targetOf(kind: KindDefinition, attributes: RequestAttributes): T
 const cachedHeaders = 64;
 const longestCached = 512;
 
-const includes: readonly IncludeObject[] = ['None', 'Metadata', 'Object'];
-
 /** The negotiated form for an Accept header. Forms that do not depend on the query are cached. */
 interface Choice {
   readonly negotiated: Negotiated<FormOffer>;
   compact?: WireForm;
   pretty?: WireForm;
-}
-
-function includeObjectOf(query: QueryParameters): IncludeObject {
-  const value = (query.first('includeObject') || 'Metadata') as IncludeObject;
-  if (!includes.includes(value)) {
-    throw statusErrors.badRequest(
-      `Unable to convert to Table as requested: unrecognized includeObject value: ${JSON.stringify(value)}`,
-    );
-  }
-  return value;
 }
 
 /** Chooses the representation of responses about one kind: negotiation, `pretty`, `includeObject`. */

@@ -48,9 +48,10 @@ function isRestrictedTo(fieldSelector: string | undefined, nodeName: string): bo
 
 /**
  * Allows what the agents of nodes require. A node reads its own Node, the pods bound to it, the Secrets, ConfigMaps,
- * service accounts and claims to which these pods refer, and the volumes of these claims with their Secrets; it requests
- * tokens of the service accounts, and writes the Lease and the CSINode of its own name. What else it may write to its pods and its Node is the concern of the admission plugin NodeRestriction. Rules
- * and reasons are those of the authorizer `Node` of kube-apiserver. There is no opinion on other users.
+ * service accounts and claims to which these pods refer, and the volumes of these claims with their Secrets; it
+ * requests tokens of the service accounts, and writes the Lease and the CSINode of its own name. What else it may write
+ * to its pods and its Node is the concern of the admission plugin NodeRestriction. Rules and reasons are those of the
+ * authorizer `Node` of kube-apiserver. There is no opinion on other users.
  *
  * The pods of a node are read from the watch cache, which indexes them by node; a reference that is not found there is
  * searched for in the newest state, because an agent asks as soon as a pod is bound.

@@ -147,7 +147,7 @@ async function reportUnknown(node: Node, { client, clock }: ReconcileRun): Promi
   return true;
 }
 
-/** Records when a node stops being ready, and marks the pods of an unreachable one, so that services do not use them. */
+/** Records when a node stops being ready; services no longer use the pods of an unreachable one. */
 async function reportPods(node: Node, observed: Observation, run: ReconcileRun): Promise<void> {
   const ready = readyStatus(node);
   const { name = '' } = node.metadata ?? {};

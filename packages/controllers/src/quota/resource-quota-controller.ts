@@ -115,8 +115,8 @@ function measuredUse(quota: ResourceQuota, run: ReconcileRun): Amounts {
 
 /**
  * Counts objects without reading all of them: the response to a list with `limit=1` contains the number of remaining
- * items. Objects of these kinds belong to no quota scope. A kind that is not served has no use. A kind that cannot be listed keeps its known use, and its
- * error is added to `failures`.
+ * items. Objects of these kinds belong to no quota scope. A kind that is not served has no use. A kind that cannot be
+ * listed keeps its known use, and its error is added to `failures`.
  */
 async function countAll(
   quota: ResourceQuota,

@@ -45,9 +45,9 @@ const decoders = new WeakMap<Schema<unknown>['node'], Decoder<unknown>>();
  * never changed, and `decode(decode(x).value)` gives the same value again.
  *
  * `null` for a field means that it is absent, except with `keepNulls` in a kind with a JSON Schema. So do `""` in a
- * field with an enumeration that does not contain it, and zeros and empty collections in a message with a protobuf form,
- * unless the field has `presence`, a default, or is filled in when absent. There is no other leniency: a string where a
- * number belongs is a type error.
+ * field with an enumeration that does not contain it, and zeros and empty collections in a message with a protobuf
+ * form, unless the field has `presence`, a default, or is filled in when absent. There is no other leniency: a string
+ * where a number belongs is a type error.
  *
  * @throws Error when a static default does not fit its own field, or a pattern is no regular expression.
  */

@@ -140,9 +140,9 @@ export interface Field<T, Present extends boolean> {
    */
   readonly jsonOnly?: boolean;
   /**
-   * The zero value of the optional scalar, or the empty list, differs from absence, as for pointers in Go types. Without
-   * it, a zero value in a message with a protobuf form means that the field is absent: Go writes all zeros in protobuf and
-   * none in JSON.
+   * The zero value of the optional scalar, or the empty list, differs from absence, as for pointers in Go types.
+   * Without it, a zero value in a message with a protobuf form means that the field is absent: Go writes all zeros in
+   * protobuf and none in JSON.
    */
   readonly presence?: boolean;
 }
