@@ -217,3 +217,32 @@ test('the status of a pod is validated, completed, and its two forms of the addr
     /^status.conditions\[0\].Type: Invalid value: "a b": name part must consist of/,
   );
 });
+
+test('resize policies are unique, fit the restart policy, and amounts are rounded up to thousandths', (t) => {
+  const policy = (...policies: [string, string][]) => ({
+    containers: [
+      {
+        ...container,
+        resizePolicy: policies.map(([resourceName, restartPolicy]) => ({ resourceName, restartPolicy })),
+      },
+    ],
+  });
+  const at = 'spec.containers[0].resizePolicy';
+  t.deepEqual(messagesOf(policy(['cpu', 'NotRequired'], ['cpu', 'RestartContainer'])), [
+    `${at}[1]: Duplicate value: "cpu"`,
+  ]);
+  t.deepEqual(messagesOf({ restartPolicy: 'Never', ...policy(['cpu', 'RestartContainer']) }), [
+    `${at}: Invalid value: "RestartContainer": must be 'NotRequired' when \`restartPolicy\` is 'Never'`,
+  ]);
+  const resources = { requests: { cpu: '0.0001' }, limits: { cpu: '1500u', memory: '0.1m' } };
+  const { object } = create(Pod, podManifest({ containers: [{ ...container, resources }] }));
+  t.deepEqual(object.spec.containers[0]?.resources, {
+    requests: { cpu: '1m', memory: '1m' },
+    limits: { cpu: '2m', memory: '1m' },
+  });
+  const valueFrom = { configMapKeyRef: { name: '-', key: 'k' } };
+  t.regex(
+    messagesOf({ containers: [{ ...container, env: [{ name: 'A', valueFrom }] }] })[0] ?? '',
+    /valueFrom.configMapKeyRef.name: Invalid value: "-": a lowercase RFC 1123 subdomain/,
+  );
+});

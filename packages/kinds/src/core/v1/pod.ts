@@ -19,7 +19,7 @@ import { mergeLabelKeys } from './pod/label-keys.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
 import { nameWarnings, podSpecWarnings } from './pod/pod-warnings.ts';
-import { applyAppArmorAnnotations, checkAppArmorUpdate, checkProfileAnnotations } from './pod/profile-annotations.ts';
+import { applyAppArmorAnnotations, checkAnnotationChanges, checkPodAnnotations, checkProfileAnnotations } from './pod/pod-annotations.ts';
 import { qosClassOf } from './pod/qos-class.ts';
 import { resizeSubresource } from './pod/resize.ts';
 import { attachSubresource, execSubresource, podProxySubresource, portForwardSubresource } from './pod/streams.ts';
@@ -78,12 +78,14 @@ const podStrategy: Strategy<PodObject> = {
   },
   validateUpdate(pod, old) {
     const errors = newErrors();
-    checkAppArmorUpdate(pod, old, errors);
+    checkAnnotationChanges(pod, old, errors);
     checkPodUpdate(pod, old, errors);
     return errors;
   },
   validateStatusUpdate(pod, old) {
     const errors = newErrors();
+    checkAnnotationChanges(pod, old, errors);
+    checkPodAnnotations(pod, errors);
     checkPodStatusUpdate(pod, old, errors);
     return errors;
   },
@@ -94,6 +96,7 @@ const podStrategy: Strategy<PodObject> = {
 
 function validatePod(pod: PodObject): FieldError[] {
   const errors = newErrors();
+  checkPodAnnotations(pod, errors);
   checkPodSpec(pod.spec, 'pod', 'spec', errors);
   return errors;
 }

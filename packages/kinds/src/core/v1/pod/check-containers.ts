@@ -1,4 +1,10 @@
-import { configMapKeyErrors, envVarNameErrors, fieldError, portNameErrors } from '@keelson/core';
+import {
+  configMapKeyErrors,
+  dns1123SubdomainErrors,
+  envVarNameErrors,
+  fieldError,
+  portNameErrors,
+} from '@keelson/core';
 import {
   checkOneOf,
   checkRequiredName,
@@ -47,6 +53,7 @@ export function checkContainers(spec: PodSpec, of: SpecOf, path: string, errors:
       checkContainerResources(container.resources, claims, `${at}.resources`, errors);
       checkSecurityContext(container.securityContext, spec, `${at}.securityContext`, errors);
       checkTermination(container, at, errors);
+      checkResizePolicy(container, spec.restartPolicy, `${at}.resizePolicy`, errors);
       checkByRole(container, role, grace, at, errors);
       if ('targetContainerName' in container) checkTarget(container.targetContainerName, lasting, at, errors);
     });
@@ -68,10 +75,22 @@ function checkImage(container: Container | EphemeralContainer, of: SpecOf, path:
 function checkTermination(container: Container | EphemeralContainer, path: string, errors: Errors): void {
   const policies = ['FallbackToLogsOnError', 'File'];
   checkRequiredOneOf(container.terminationMessagePolicy, policies, `${path}.terminationMessagePolicy`, errors);
-  container.resizePolicy?.forEach((policy, i) => {
-    const at = `${path}.resizePolicy[${i}]`;
-    checkRequiredOneOf(policy.resourceName, ['cpu', 'memory'], `${at}.resourceName`, errors);
-    checkRequiredOneOf(policy.restartPolicy, ['NotRequired', 'RestartContainer'], `${at}.restartPolicy`, errors);
+}
+
+function checkResizePolicy(
+  { resizePolicy }: Container | EphemeralContainer,
+  podPolicy: string | undefined,
+  path: string,
+  errors: Errors,
+): void {
+  const resources = new Set<string>();
+  resizePolicy?.forEach(({ resourceName, restartPolicy }, i) => {
+    checkUnique(resourceName, resources, `${path}[${i}]`, errors);
+    checkRequiredOneOf(resourceName, ['cpu', 'memory'], path, errors);
+    checkRequiredOneOf(restartPolicy, ['NotRequired', 'RestartContainer'], path, errors);
+    if (podPolicy !== 'Never' || restartPolicy === 'NotRequired') return;
+    const detail = "must be 'NotRequired' when `restartPolicy` is 'Never'";
+    errors.push(fieldError.invalid(path, restartPolicy, detail));
   });
 }
 
@@ -158,7 +177,7 @@ function checkValueFrom(source: EnvVarSource, path: string, errors: Errors): voi
 }
 
 function checkKeyRef(ref: { name?: string; key?: string }, path: string, errors: Errors): void {
-  checkText(ref.name, `${path}.name`, errors);
+  pushInvalid(dns1123SubdomainErrors(ref.name ?? ''), ref.name ?? '', `${path}.name`, errors);
   if (checkText(ref.key, `${path}.key`, errors))
     pushInvalid(configMapKeyErrors(ref.key), ref.key, `${path}.key`, errors);
 }

@@ -18,7 +18,7 @@ import { checkAffinity, checkGates, checkTolerations, checkTopologySpread } from
 import { checkPodSecurity } from './check-security-context.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { checkPodResources } from './pod-resources.ts';
-import { checkProfileAnnotations } from './profile-annotations.ts';
+import { checkProfileAnnotations } from './pod-annotations.ts';
 
 const maxInt32 = 2147483647;
 

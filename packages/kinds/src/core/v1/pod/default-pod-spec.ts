@@ -1,3 +1,5 @@
+import { canonicalQuantity, quantityMilliValue } from '@keelson/core';
+import { unlessMalformed } from '../../../validation/quantities.ts';
 import type { Container, EphemeralContainer, HTTPGetAction, PodSpec, Probe } from '../schema/index.ts';
 import { defaultVolume } from './default-volume.ts';
 import { defaultPodResources } from './pod-resources.ts';
@@ -48,6 +50,8 @@ export function defaultContainer(container: Container | EphemeralContainer): voi
   container.terminationMessagePath ||= '/dev/termination-log';
   container.terminationMessagePolicy ||= 'File';
   container.resources ??= {};
+  roundUp(container.resources.limits);
+  roundUp(container.resources.requests);
   if (container.securityContext?.procMount === '') delete container.securityContext.procMount;
   for (const port of container.ports ?? []) port.protocol ||= 'TCP';
   for (const variable of container.env ?? []) {
@@ -60,6 +64,16 @@ export function defaultContainer(container: Container | EphemeralContainer): voi
     if (probe) defaultProbe(probe);
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) {
     if (handler?.httpGet) defaultHttpGet(handler.httpGet);
+  }
+}
+
+/** Rounds amounts up to thousandths. Canonical texts of smaller fractions end in `u` or `n`. */
+function roundUp(amounts: Record<string, string> | undefined): void {
+  for (const name in amounts) {
+    const amount = amounts[name] ?? '';
+    if (!amount.endsWith('u') && !amount.endsWith('n')) continue;
+    const milli = unlessMalformed(() => quantityMilliValue(amount));
+    if (milli !== undefined) amounts[name] = canonicalQuantity(`${milli}m`);
   }
 }
 

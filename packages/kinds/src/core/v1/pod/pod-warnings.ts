@@ -1,6 +1,7 @@
 import { dns1123LabelErrors, type KubeObject, labelValueErrors, type ObjectMeta } from '@keelson/core';
 import { addressWarnings } from '../../../validation/address-warnings.ts';
 import { deprecatedLabels } from '../../../validation/deprecated-labels.ts';
+import { sameJson } from '../../../validation/checks.ts';
 import { isWholeQuantity } from '../../../validation/quantities.ts';
 import type {
   Container,
@@ -11,6 +12,13 @@ import type {
   PodSpec,
   Volume,
 } from '../schema/index.ts';
+import {
+  appArmorContainer,
+  appArmorProfileOf,
+  eachContainer,
+  seccompContainer,
+  seccompPod,
+} from './pod-annotations.ts';
 import { overlapWarnings } from './overlapping-paths.ts';
 
 interface Template {
@@ -190,10 +198,6 @@ function byteWarning(amounts: Record<string, string> | undefined, name: string, 
   add(`${path}[${name}]: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
 }
 
-const seccompPod = 'seccomp.security.alpha.kubernetes.io/pod';
-const seccompContainer = 'container.seccomp.security.alpha.kubernetes.io/';
-const appArmorContainer = 'container.apparmor.security.beta.kubernetes.io/';
-
 /** Warnings about annotations whose successors are fields. A pod gets the profiles of AppArmor from annotations. */
 function profileWarnings(template: Template, root: string, isTemplate: boolean, add: Add): void {
   const { metadata: { annotations = {} } = {}, spec } = template;
@@ -206,30 +210,10 @@ function profileWarnings(template: Template, root: string, isTemplate: boolean, 
     if (!securityContext?.seccompProfile) seccomp(`${seccompContainer}${name}`);
     const key = `${appArmorContainer}${name}`;
     if (!isTemplate || securityContext?.appArmorProfile || !Object.hasOwn(annotations, key)) return;
-    if (isProfile(annotations[key] ?? '', spec.securityContext?.appArmorProfile)) return;
+    const [profile, pod] = [appArmorProfileOf(annotations[key] ?? ''), spec.securityContext?.appArmorProfile];
+    if (pod && sameJson(profile, pod)) return;
     add(`${root}metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
   });
-}
-
-type AppArmor = { readonly type: string; readonly localhostProfile?: string };
-
-/** True when an annotation names the same profile of AppArmor as a field. */
-function isProfile(annotation: string, profile: AppArmor | undefined): boolean {
-  if (annotation === 'unconfined') return profile?.type === 'Unconfined';
-  if (annotation === 'runtime/default') return profile?.type === 'RuntimeDefault';
-  return profile?.type === 'Localhost' && annotation === `localhost/${profile.localhostProfile ?? ''}`;
-}
-
-function eachContainer(
-  spec: PodSpec,
-  path: string,
-  visit: (container: Container | EphemeralContainer, path: string) => void,
-): void {
-  for (const list of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
-    spec[list]?.forEach((container: Container | EphemeralContainer, i: number) => {
-      visit(container, `${path}.${list}[${i}]`);
-    });
-  }
 }
 
 function envWarnings({ env }: Container | EphemeralContainer, path: string, add: Add): void {

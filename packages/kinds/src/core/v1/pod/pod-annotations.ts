@@ -3,16 +3,20 @@ import type { Errors } from '../../../validation/checks.ts';
 import { checkDescendingPath } from '../../../validation/paths.ts';
 import type { AppArmorProfile, Pod, PodSpec, SeccompProfile } from '../schema/index.ts';
 
-// Annotations that choose profiles, from the time before the fields.
-const seccompPod = 'seccomp.security.alpha.kubernetes.io/pod';
-const seccompContainer = 'container.seccomp.security.alpha.kubernetes.io/';
-const appArmorContainer = 'container.apparmor.security.beta.kubernetes.io/';
+/** Marks the object that shows a static pod of a node. */
+export const mirrorAnnotation = 'kubernetes.io/config.mirror';
+const deletionCost = 'controller.kubernetes.io/pod-deletion-cost';
+// Annotations that choose profiles, from the time before the fields. Two are followed by the name of a container.
+export const seccompPod = 'seccomp.security.alpha.kubernetes.io/pod';
+export const seccompContainer = 'container.seccomp.security.alpha.kubernetes.io/';
+export const appArmorContainer = 'container.apparmor.security.beta.kubernetes.io/';
 const localhost = 'localhost/';
 
 type Annotations = Readonly<Record<string, string>>;
 type AnyContainer = PodSpec['containers'][number] | NonNullable<PodSpec['ephemeralContainers']>[number];
 
-function eachContainer(spec: PodSpec, path: string, visit: (container: AnyContainer, path: string) => void): void {
+/** Calls `visit` with all containers and their paths. */
+export function eachContainer(spec: PodSpec, path: string, visit: (container: AnyContainer, path: string) => void): void {
   for (const list of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
     spec[list]?.forEach((container: AnyContainer, i: number) => {
       visit(container, `${path}.${list}[${i}]`);
@@ -43,7 +47,7 @@ export function applyAppArmorAnnotations({ metadata, spec }: Pod, warn: (text: s
 }
 
 /** The profile that an annotation names; undefined for one that is invalid. */
-function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
+export function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' };
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
   const localhostProfile = annotation.startsWith(localhost) ? annotation.slice(localhost.length) : '';
@@ -131,19 +135,33 @@ function checkSame(
   }
 }
 
-/** Rejects changes of the annotations of a pod that choose AppArmor profiles, because its fields were set from them. */
-export function checkAppArmorUpdate(pod: Pod, old: Pod, errors: Errors): void {
+/** Validates the annotations of a pod besides those that choose profiles. */
+export function checkPodAnnotations({ metadata, spec }: Pod, errors: Errors): void {
+  const { annotations } = metadata ?? {};
+  if (annotations === undefined) return;
+  const mirror = annotationOf(annotations, mirrorAnnotation);
+  if (mirror !== undefined && !spec.nodeName) {
+    const detail = 'must set spec.nodeName if mirror pod annotation is set';
+    errors.push(fieldError.invalid(`metadata.annotations[${mirrorAnnotation}]`, mirror, detail));
+  }
+  const cost = annotationOf(annotations, deletionCost);
+  if (cost !== undefined && !(/^(?:0|-\d+|[1-9]\d*)$/.test(cost) && Number(cost) === (Number(cost) | 0))) {
+    errors.push(fieldError.invalid(`metadata.annotations[${deletionCost}]`, cost, 'must be a 32bit integer'));
+  }
+}
+
+/**
+ * Rejects changes of the annotations that mark a mirror pod, and of those that choose AppArmor profiles, because the
+ * fields were set from them.
+ */
+export function checkAnnotationChanges(pod: Pod, old: Pod, errors: Errors): void {
   const [now, before] = [pod.metadata?.annotations ?? {}, old.metadata?.annotations ?? {}];
-  for (const key in before) {
-    if (key.startsWith(appArmorContainer) && annotationOf(now, key) !== before[key]) {
-      errors.push(
-        fieldError.forbidden(`metadata.annotations[${key}]`, 'may not remove or update AppArmor annotations'),
-      );
-    }
-  }
-  for (const key in now) {
-    if (key.startsWith(appArmorContainer) && annotationOf(before, key) === undefined) {
-      errors.push(fieldError.forbidden(`metadata.annotations[${key}]`, 'may not add AppArmor annotations'));
-    }
-  }
+  const refuse = (key: string, verb: string) => {
+    const isProfile = key.startsWith(appArmorContainer);
+    if (key !== mirrorAnnotation && !isProfile) return;
+    const noun = isProfile ? 'AppArmor annotations' : 'mirror pod annotation';
+    errors.push(fieldError.forbidden(`metadata.annotations[${key}]`, `may not ${verb} ${noun}`));
+  };
+  for (const key in before) if (annotationOf(now, key) !== before[key]) refuse(key, 'remove or update');
+  for (const key in now) if (annotationOf(before, key) === undefined) refuse(key, 'add');
 }
