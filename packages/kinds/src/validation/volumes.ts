@@ -1,5 +1,5 @@
-import { fieldError } from '@keelson/core';
-import { checkName, checkOneOf, type Errors } from './checks.ts';
+import { dns1123SubdomainErrors, fieldError } from '@keelson/core';
+import { checkName, checkOneOf, checkText, type Errors, pushInvalid } from './checks.ts';
 import { compareAmounts } from './quantities.ts';
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
@@ -26,6 +26,13 @@ export function checkClassAndMode(
 ): void {
   checkName(spec.storageClassName, 'dns1123Subdomain', `${path}.storageClassName`, errors);
   checkOneOf(spec.volumeMode, ['Block', 'Filesystem'], `${path}.volumeMode`, errors);
+}
+
+/** Requires the name of a CSI driver: a domain in any case, of at most 63 characters. */
+export function checkDriverName(driver: string, path: string, errors: Errors): void {
+  checkText(driver, path, errors);
+  if (Buffer.byteLength(driver) > 63) errors.push(fieldError.tooLong(path, 63));
+  pushInvalid(dns1123SubdomainErrors(driver.toLowerCase()), driver, path, errors);
 }
 
 /** Rejects amounts that are not greater than zero. */

@@ -1,6 +1,5 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition, qualifiedNameErrors } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkDriverName } from '../../core/v1/persistent-volume/check-volume-spec.ts';
 import {
   checkNonNegative,
   checkText,
@@ -9,6 +8,7 @@ import {
   newErrors,
   pushInvalid,
 } from '../../validation/checks.ts';
+import { checkDriverName } from '../../validation/volumes.ts';
 import { type CSINodeDriver, CSINodeSchema, type CSINode as CSINodeType } from './schema.ts';
 
 const maxNodeIdBytes = 256;

@@ -7,8 +7,9 @@ import {
   type KindDefinition,
 } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkDriverName, checkVolumeSpec } from '../../core/v1/persistent-volume/check-volume-spec.ts';
+import { checkVolumeSpec } from '../../core/v1/persistent-volume/check-volume-spec.ts';
 import { checkText, checkUnchanged, type Errors, newErrors, pushInvalid } from '../../validation/checks.ts';
+import { checkDriverName } from '../../validation/volumes.ts';
 import {
   VolumeAttachmentSchema,
   type VolumeAttachmentSource,

@@ -2,7 +2,12 @@ import { dns1123LabelErrors, dns1123SubdomainErrors, fieldError } from '@keelson
 import { checkName, checkOneOf, checkText, type Errors, pushInvalid } from '../../../validation/checks.ts';
 import { checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
-import { checkAccessModes, checkClassAndMode, checkPositiveAmount } from '../../../validation/volumes.ts';
+import {
+  checkAccessModes,
+  checkClassAndMode,
+  checkDriverName,
+  checkPositiveAmount,
+} from '../../../validation/volumes.ts';
 import { checkNodeSelectorTerm } from '../pod/check-scheduling.ts';
 import { checkVolumeSource } from '../pod/check-volumes.ts';
 import type {
@@ -156,13 +161,6 @@ function checkCsi(csi: CSIPersistentVolumeSource | undefined, path: string, erro
   checkDriverName(csi.driver, `${path}.driver`, errors);
   checkText(csi.volumeHandle, `${path}.volumeHandle`, errors);
   for (const field of secretFields) checkSecretReference(csi[field], `${path}.${field}`, errors);
-}
-
-/** Requires the name of a CSI driver: a domain in any case, of at most 63 characters. */
-export function checkDriverName(driver: string, path: string, errors: Errors): void {
-  checkText(driver, path, errors);
-  if (Buffer.byteLength(driver) > 63) errors.push(fieldError.tooLong(path, 63));
-  pushInvalid(dns1123SubdomainErrors(driver.toLowerCase()), driver, path, errors);
 }
 
 function checkSecretReference(reference: SecretReference | undefined, path: string, errors: Errors): void {

@@ -3,6 +3,7 @@ import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf, checkRange, checkRequiredOneOf, checkText, checkUnique } from '../../../validation/checks.ts';
 import { checkDescendingPath } from '../../../validation/paths.ts';
 import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../schema/index.ts';
+import { checkHostProcess, checkWindowsOptions, checkWindowsPod } from './check-windows.ts';
 
 const maxId = 2147483647;
 const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
@@ -27,6 +28,7 @@ export function checkSecurityContext(
   }
   checkSeccomp(context.seccompProfile, `${path}.seccompProfile`, errors);
   checkAppArmor(context.appArmorProfile, `${path}.appArmorProfile`, errors);
+  if (context.windowsOptions) checkWindowsOptions(context.windowsOptions, `${path}.windowsOptions`, errors);
   if (context.windowsOptions && spec.os?.name === 'linux') {
     errors.push(fieldError.forbidden(`${path}.windowsOptions`, 'windows options cannot be set for a linux pod'));
   }
@@ -55,13 +57,20 @@ export function checkPodSecurity(spec: PodSpec, path: string, errors: Errors): v
     errors.push(fieldError.invalid(`${path}.shareProcessNamespace`, true, detail));
   }
   if (spec.hostUsers === false) {
-    for (const field of ['hostNetwork', 'hostPID', 'hostIPC'] as const) {
-      if (spec[field]) errors.push(fieldError.forbidden(`${path}.${field}`, 'when `hostUsers` is false'));
+    // Kubernetes spells two of the fields in this way.
+    const fields = { hostNetwork: 'hostNetwork', hostPID: 'HostPID', hostIPC: 'HostIPC' } as const;
+    for (const [field, shown] of Object.entries(fields)) {
+      if (spec[field as keyof typeof fields]) {
+        errors.push(fieldError.forbidden(`${path}.${shown}`, 'when `hostUsers` is false'));
+      }
     }
   }
   const context = spec.securityContext;
   if (context) checkPodSecurityContext(context, spec, `${path}.securityContext`, errors);
-  if (spec.os) checkRequiredOneOf(spec.os.name, ['linux', 'windows'], `${path}.os.name`, errors);
+  checkHostProcess(spec, path, errors);
+  if (spec.os && checkText(spec.os.name, `${path}.os.name`, errors)) {
+    checkOneOf(spec.os.name, ['linux', 'windows'], `${path}.os`, errors);
+  }
   if (spec.os?.name === 'windows') checkWindowsPod(spec, path, errors);
 }
 
@@ -77,6 +86,7 @@ function checkPodSecurityContext(context: PodSecurityContext, spec: PodSpec, pat
   checkOneOf(context.seLinuxChangePolicy, ['MountOption', 'Recursive'], `${path}.seLinuxChangePolicy`, errors);
   checkSeccomp(context.seccompProfile, `${path}.seccompProfile`, errors);
   checkAppArmor(context.appArmorProfile, `${path}.appArmorProfile`, errors);
+  if (context.windowsOptions) checkWindowsOptions(context.windowsOptions, `${path}.windowsOptions`, errors);
   if (context.windowsOptions && spec.os?.name === 'linux') {
     errors.push(fieldError.forbidden(`${path}.windowsOptions`, 'windows options cannot be set for a linux pod'));
   }
@@ -124,44 +134,13 @@ function checkAppArmor(profile: AppArmorProfile | undefined, path: string, error
   checkRequiredOneOf(profile.type, ['Localhost', 'RuntimeDefault', 'Unconfined'], `${path}.type`, errors);
   const name = profile.localhostProfile;
   if (profile.type === 'Localhost') {
-    if (!name?.trim())
+    if (name?.trim() && name.trim() !== name) {
+      errors.push(fieldError.invalid(`${path}.localhostProfile`, name, 'must not be padded with whitespace'));
+    } else if (!name?.trim())
       errors.push(fieldError.required(`${path}.localhostProfile`, 'must be set when AppArmor type is Localhost'));
   } else if (name !== undefined) {
     errors.push(
       fieldError.invalid(`${path}.localhostProfile`, name, 'can only be set when AppArmor type is Localhost'),
     );
   }
-}
-
-/** Rejects fields that Windows pods do not support. */
-function checkWindowsPod(spec: PodSpec, path: string, errors: Errors): void {
-  const refuse = (at: string) => errors.push(fieldError.forbidden(at, 'cannot be set for a windows pod'));
-  for (const field of ['hostPID', 'hostIPC', 'shareProcessNamespace'] as const)
-    if (spec[field]) refuse(`${path}.${field}`);
-  const pod = spec.securityContext;
-  const podFields = [
-    'seLinuxOptions',
-    'seccompProfile',
-    'appArmorProfile',
-    'fsGroup',
-    'sysctls',
-    'runAsUser',
-    'runAsGroup',
-  ] as const;
-  for (const field of podFields) if (pod?.[field] !== undefined) refuse(`${path}.securityContext.${field}`);
-  spec.containers?.forEach((container, i) => {
-    const own = container.securityContext;
-    const fields = [
-      'seLinuxOptions',
-      'seccompProfile',
-      'appArmorProfile',
-      'capabilities',
-      'privileged',
-      'procMount',
-      'runAsUser',
-      'runAsGroup',
-    ] as const;
-    for (const field of fields)
-      if (own?.[field] !== undefined) refuse(`${path}.containers[${i}].securityContext.${field}`);
-  });
 }

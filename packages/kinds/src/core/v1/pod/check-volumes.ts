@@ -9,8 +9,8 @@ import {
 } from '../../../validation/checks.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
-import type { Container, EphemeralContainer, EphemeralVolumeSource, Volume, VolumeMount } from '../schema/index.ts';
-import { checkClaimSpec } from '../volume-claim/check-claim-spec.ts';
+import type { Container, EphemeralContainer, Volume, VolumeMount } from '../schema/index.ts';
+import { checkAzureDisk, checkCsi, checkEphemeralVolume, checkFlexVolume, checkIscsi } from './check-drivers.ts';
 import type { SpecOf } from './check-pod-spec.ts';
 import { checkProjected } from './check-projected.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
@@ -23,7 +23,6 @@ const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
   azureFile: ['secretName', 'shareName'],
   cephfs: ['monitors'],
   cinder: ['volumeID'],
-  csi: ['driver'],
   flexVolume: ['driver'],
   gcePersistentDisk: ['pdName'],
   gitRepo: ['repository'],
@@ -56,6 +55,9 @@ export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path
     gitRepo,
     nfs,
     iscsi,
+    azureDisk,
+    flexVolume,
+    csi,
     fc,
     flocker,
     secret,
@@ -73,6 +75,9 @@ export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path
   if (nfs?.path && !nfs.path.startsWith('/'))
     errors.push(fieldError.invalid(`${path}.path`, nfs.path, 'must be an absolute path'));
   if (iscsi) checkIscsi(iscsi, path, errors);
+  if (azureDisk) checkAzureDisk(azureDisk, path, errors);
+  if (flexVolume) checkFlexVolume(flexVolume, path, errors);
+  if (csi) checkCsi(csi, path, errors);
   if (fc) checkFibreChannel(fc, path, errors);
   if (flocker?.datasetName && flocker.datasetUUID) {
     errors.push(
@@ -104,16 +109,6 @@ export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path
 function checkHostPath(source: NonNullable<Volume['hostPath']>, path: string, errors: Errors): void {
   if (source.path) checkNoBackSteps(source.path, `${path}.path`, errors);
   checkOneOf(source.type, hostPathTypes, `${path}.type`, errors);
-}
-
-function checkIscsi(source: NonNullable<Volume['iscsi']>, path: string, errors: Errors): void {
-  if (source.iqn && !/^(?:iqn|eui|naa)\./.test(source.iqn)) {
-    errors.push(fieldError.invalid(`${path}.iqn`, source.iqn, 'must be valid format'));
-  }
-  checkRange(source.lun, 0, 255, `${path}.lun`, errors);
-  if ((source.chapAuthDiscovery || source.chapAuthSession) && !source.secretRef) {
-    errors.push(fieldError.required(`${path}.secretRef`));
-  }
 }
 
 function checkFibreChannel(source: NonNullable<Volume['fc']>, path: string, errors: Errors): void {
@@ -257,11 +252,4 @@ export function checkVolumeDevices(
       errors.push(fieldError.invalid(`${at}.devicePath`, device.devicePath, 'must be unique'));
     places.add(device.devicePath);
   });
-}
-
-/** Validates the template of a claim that is created for a pod. */
-function checkEphemeralVolume(source: EphemeralVolumeSource, path: string, errors: Errors): void {
-  const template = source.volumeClaimTemplate;
-  if (template) checkClaimSpec(template.spec ?? {}, `${path}.volumeClaimTemplate.spec`, errors);
-  else errors.push(fieldError.required(`${path}.volumeClaimTemplate`));
 }
