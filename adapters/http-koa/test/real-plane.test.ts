@@ -350,3 +350,20 @@ test('a long list is identical in concurrent, compressed and repeated reads, and
     whole[round * 700] = (await call(plane.port, 'GET', `${all}/${changed.metadata.name}`)).json;
   }
 });
+
+test('a Scale in a table has its own columns', async (t) => {
+  const { port } = await serveReal(t);
+  const deployments = '/apis/apps/v1/namespaces/default/deployments';
+  const labels = { app: 'web' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'app:1' }] } };
+  const body = { metadata: { name: 'web' }, spec: { replicas: 3, selector: { matchLabels: labels }, template } };
+  const made = await call(port, 'POST', deployments, { body: JSON.stringify(body) });
+  t.is(made.status, 201, made.text);
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const { json } = await call(port, 'GET', `${deployments}/web/scale`, { headers: { accept } });
+  t.deepEqual(
+    json.columnDefinitions.map(({ name }: { name: string }) => name),
+    ['Name', 'Desired', 'Available', 'Age'],
+  );
+  t.deepEqual(json.rows[0].cells.slice(0, 3), ['web', 3, 0]);
+});

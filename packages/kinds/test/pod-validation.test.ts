@@ -380,7 +380,7 @@ table('scheduling', [
   [
     'value that exists',
     { tolerations: [{ key: 'a', operator: 'Exists', value: 'x' }] },
-    ['spec.tolerations[0].value Invalid'],
+    ['spec.tolerations[0].operator Invalid'],
   ],
   ['unknown effect', { tolerations: [{ key: 'a', effect: 'Never' }] }, ['spec.tolerations[0].effect NotSupported']],
   ['node selector', { nodeSelector: { 'a b': 'c' } }, ['spec.nodeSelector Invalid']],

@@ -75,9 +75,9 @@ export function tableShape(
       );
     },
     document: (object) => {
-      // The body of a subresource, such as Scale, has another kind; its row has the default columns.
+      // The body of a subresource, such as Scale, has another kind.
       const own = object.kind === kind.kind && object.apiVersion === kind.apiVersion;
-      const shown = own ? columns : defaultColumns;
+      const shown = own ? columns : (bodyColumns(kind, object) ?? defaultColumns);
       const row = rowOf(own ? kind : undefined, shown, object, { now: new Date(clock.now()) });
       return {
         kind: 'Table',
@@ -90,6 +90,13 @@ export function tableShape(
     list: described,
     single: { first: described, next: { ...envelope, extra: { columnDefinitions: [] } } },
   };
+}
+
+function bodyColumns({ subresources }: KindDefinition, body: KubeObject): readonly Column<KubeObject>[] | undefined {
+  for (const subresource of subresources) {
+    if (subresource.type === 'projection' && subresource.bodyKind.kind === body.kind) return subresource.columns;
+  }
+  return undefined;
 }
 
 function rowObject(object: KubeObject, include: IncludeObject, metaApiVersion: string): unknown {

@@ -2,6 +2,7 @@ import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionKind, KubeObject } from '../meta/types.ts';
 import type { ConnectSubresource } from './connect.ts';
+import type { Column } from './kind-definition.ts';
 import type { Schema } from './schema.ts';
 import type { StrategyContext } from './strategy.ts';
 
@@ -86,6 +87,9 @@ export type SubresourceDefinition =
       /** Validates the body (throwing a StatusError) and applies it to the parent. */
       // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own
       readonly write: (parent: any, body: any) => void;
+      /** Columns of the body in a table. Default: those of kinds that declare none. */
+      // biome-ignore lint/suspicious/noExplicitAny: body types differ by subresource
+      readonly columns?: readonly Column<any>[];
       /** The field of the parent that `spec.replicas` of the body stands for. Default: `spec.replicas`. */
       readonly replicasPath?: readonly string[];
     }

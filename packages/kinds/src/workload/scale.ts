@@ -1,4 +1,5 @@
 import {
+  type Column,
   fieldError,
   type GroupVersionKind,
   type KubeObject,
@@ -10,6 +11,7 @@ import {
   statusErrors,
 } from '@keelson/core';
 import { type Scale, ScaleSchema } from '../autoscaling/v1/schema/index.ts';
+import { ageColumn, column, nameColumn } from '../columns/columns.ts';
 
 /** An object with replicas. */
 export interface Scalable extends KubeObject {
@@ -21,6 +23,13 @@ export interface Scalable extends KubeObject {
 interface ScaleBody extends KubeObject {
   spec?: { replicas?: number };
 }
+
+const columns: readonly Column<ScaleBody & { readonly status?: { readonly replicas?: number } }>[] = [
+  nameColumn(),
+  column('Desired', 'integer', 'Pods wanted.', ({ spec }) => spec?.replicas ?? 0),
+  column('Available', 'integer', 'Pods that exist.', ({ status }) => status?.replicas ?? 0),
+  ageColumn,
+];
 
 /** The subresource `scale` of autoscaling/v1, whose selector is a string: see docs/reference/api-rules.md#scale. */
 export function autoscalingScaleOf<T extends KubeObject & { spec: { replicas?: number } }>(
@@ -64,6 +73,7 @@ export function scaleSubresource(
     name: 'scale',
     bodyKind,
     schema,
+    columns,
     read,
     write(parent: Scalable, body: ScaleBody) {
       const replicas = body.spec?.replicas ?? 0;

@@ -53,11 +53,11 @@ function checkTolerationValue(toleration: Toleration, path: string, errors: Erro
     case undefined:
     case '':
     case 'Equal':
-      pushInvalid(labelValueErrors(value), value, `${path}.value`, errors);
+      pushInvalid(labelValueErrors(value), value, `${path}.operator`, errors);
       break;
     case 'Exists':
       if (value)
-        errors.push(fieldError.invalid(`${path}.value`, value, "value must be empty when `operator` is 'Exists'"));
+        errors.push(fieldError.invalid(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'"));
       break;
     case 'Lt':
     case 'Gt':
