@@ -110,7 +110,7 @@ export type * as coordinationV1 from './coordination/v1/schema/index.ts';
 export { type ComponentStatus, componentStatusKind } from './core/v1/component-status.ts';
 export { matchesNodeTerm, type NodeFacts, tolerates, untoleratedTaint } from './core/v1/node/node-rules.ts';
 export { volumeReaches, volumesFor } from './core/v1/persistent-volume/match-claim.ts';
-export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
+export { type QosClass, qosClassOf } from './core/v1/pod/resources.ts';
 export { podGracePeriod } from './core/v1/pod.ts';
 export type * as coreV1 from './core/v1/schema/index.ts';
 export type {

@@ -4,7 +4,7 @@ import { copyJson, equalJson } from '../json/json.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { messageNode } from '../kind/schema-walk.ts';
-import type { FinalizerRule } from '../kind/strategy.ts';
+import type { FinalizerRule, Strategy } from '../kind/strategy.ts';
 import { addErrors, type FieldError, fieldError, isFull } from '../meta/field-error.ts';
 import {
   dns1123LabelErrors,
@@ -363,4 +363,19 @@ export function newFinalizersErrors(now: readonly string[], before: readonly str
   if (added.length === 0) return [];
   const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
   return [fieldError.forbidden(path, detail)];
+}
+
+/**
+ * True when the object is being deleted and nothing delays its removal. The write that produced this state removes it:
+ * see
+ * docs/reference/api-rules.md#order-of-a-delete.
+ */
+export function isReleased(object: AnyObject, strategy: Strategy): boolean {
+  const meta = object.metadata;
+  return (
+    meta?.deletionTimestamp !== undefined &&
+    (meta.deletionGracePeriodSeconds ?? 0) === 0 &&
+    (meta.finalizers?.length ?? 0) === 0 &&
+    !(strategy.heldBack?.(object) ?? false)
+  );
 }

@@ -125,21 +125,6 @@ function wholeSeconds(seconds: number): number {
   return seconds < 0 ? 1 : seconds;
 }
 
-/**
- * True when the object is being deleted and nothing delays its removal. The write that produced this state removes it:
- * see
- * docs/reference/api-rules.md#order-of-a-delete.
- */
-export function isReleased(object: AnyObject, strategy: Strategy): boolean {
-  const meta = object.metadata;
-  return (
-    meta?.deletionTimestamp !== undefined &&
-    (meta.deletionGracePeriodSeconds ?? 0) === 0 &&
-    (meta.finalizers?.length ?? 0) === 0 &&
-    !(strategy.heldBack?.(object) ?? false)
-  );
-}
-
 function requestedPolicy(
   parameters: Pick<DeleteParameters, 'orphanDependents' | 'propagationPolicy'>,
 ): PropagationPolicy | undefined {

@@ -11,6 +11,7 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionRequest, OperationOptions } from './admission.ts';
 import {
   changedMetadata,
+  isReleased,
   objectPath,
   onlyStatus,
   raiseGeneration,
@@ -18,7 +19,6 @@ import {
   validateObjectMetaUpdate,
 } from './common-fields.ts';
 import type { DecodedObject } from './decode-body.ts';
-import { isReleased } from './deletion-plan.ts';
 import { managerOf } from './field-tracking.ts';
 import type { Allocation } from './object-allocator.ts';
 import {

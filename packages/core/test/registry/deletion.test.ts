@@ -1,7 +1,8 @@
 import test from 'ava';
 import { internalContext, type Strategy, type StrategyContext } from '../../src/index.ts';
 import type { AnyObject } from '../../src/meta/types.ts';
-import { deletionFinalizers, isReleased, planDeletion } from '../../src/registry/deletion-plan.ts';
+import { isReleased } from '../../src/registry/common-fields.ts';
+import { deletionFinalizers, planDeletion } from '../../src/registry/deletion-plan.ts';
 import type { DeleteParameters } from '../../src/registry/resource-service.ts';
 
 type Row = [

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   configMapKeyErrors,
   dns1035LabelErrors,
@@ -161,7 +162,7 @@ export function checkUnchanged(value: unknown, old: unknown, path: string, error
 
 /** Requires an IPv4 or IPv6 address. Leading zeros are accepted; the kinds warn about them. */
 export function checkIp(value: string, path: string, errors: Errors): boolean {
-  if (standardAddress(value) !== undefined) return true;
+  if ((isIP(value) !== 0 && !value.includes('%')) || standardAddress(value) !== undefined) return true;
   errors.push(fieldError.invalid(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
   return false;
 }

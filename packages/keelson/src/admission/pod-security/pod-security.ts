@@ -20,7 +20,7 @@ import { refusal } from '../default-admission.ts';
 import { detailsOf, evaluate } from './evaluate.ts';
 import { examineNamespace } from './namespace-labels.ts';
 import { type PodView, podView, type Violation } from './pod-view.ts';
-import { isPrivileged, type LevelVersion, type Policy, policyOf } from './policy.ts';
+import { isPrivileged, type LevelVersion, type Policy, policyOf, unrestricted } from './policy.ts';
 
 const workloads = [
   ...['replicationcontrollers', 'podtemplates', 'jobs.batch', 'cronjobs.batch', 'statefulsets.apps'],
@@ -55,7 +55,8 @@ export function podSecurity(stores: StorageOfKind, clock: Clock): AdmissionPlugi
   const policyOfStored = (stored: StoredObject): Policy => {
     let policy = policies.get(stored);
     if (policy === undefined) {
-      policy = policyOf(stored.value<Namespace>().metadata?.labels);
+      const { labels } = stored.value<Namespace>().metadata ?? {};
+      policy = isRestricted(labels) ? policyOf(labels) : unrestricted;
       policies.set(stored, policy);
     }
     return policy;
@@ -82,10 +83,17 @@ export function podSecurity(stores: StorageOfKind, clock: Clock): AdmissionPlugi
   };
 }
 
+/** Whether a namespace has labels of this plugin. */
+function isRestricted(labels: Readonly<Record<string, string>> | undefined): boolean {
+  for (const name in labels) if (name.startsWith(prefix)) return true;
+  return false;
+}
+
 function examine(request: AdmissionRequest, policy: Policy): void {
   const { kind, context } = request;
   if (kind.kind === 'Pod') {
-    if (isPrivileged(policy)) context.annotate?.(`${prefix}enforce-policy`, 'privileged:latest');
+    if (policy === unrestricted || isPrivileged(policy))
+      context.annotate?.(`${prefix}enforce-policy`, 'privileged:latest');
     else if (request.operation === 'create' || isExamined(request.object as Pod, request.oldObject as Pod)) {
       const { metadata, spec } = request.object as Pod;
       apply(policy, podView(metadata?.annotations, spec), request);

@@ -27,7 +27,8 @@ export interface Policy {
 
 const newest = { minor: Number.POSITIVE_INFINITY, name: 'latest' };
 const privileged: LevelVersion = { level: 'privileged', minor: newest.minor, text: 'privileged:latest' };
-const defaultPolicy: Policy = { enforce: privileged, audit: privileged, warn: privileged, errors: [] };
+/** The policy of a namespace without labels of this plugin. */
+export const unrestricted: Policy = { enforce: privileged, audit: privileged, warn: privileged, errors: [] };
 
 const prefix = 'pod-security.kubernetes.io/';
 
@@ -39,13 +40,10 @@ export const isPrivileged = ({ enforce, audit, warn, errors }: Policy): boolean 
   enforce.level === 'privileged' && audit.level === 'privileged' && warn.level === 'privileged' && errors.length === 0;
 
 /**
- * Reads the labels of a namespace. What cannot be read enforces the strictest level, and neither warns nor audits. A
- * namespace without labels of its own is not restricted.
+ * Reads the labels of a namespace. What cannot be read enforces the strictest level, and neither warns nor audits.
  */
 export function policyOf(labels: Readonly<Record<string, string>> | undefined): Policy {
-  let isLabelled = false;
-  for (const name in labels) isLabelled ||= name.startsWith(prefix);
-  if (labels === undefined || !isLabelled) return defaultPolicy;
+  if (labels === undefined) return unrestricted;
   const errors: FieldError[] = [];
   const read = <T>(name: string, parse: (text: string) => T | undefined, detail: string): T | undefined => {
     const text = labels[`${prefix}${name}`];

@@ -1,7 +1,7 @@
 import { defineKind, dns1123LabelErrors, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkContainerResources } from '../../core/v1/pod/check-resources.ts';
 import { checkTolerations } from '../../core/v1/pod/check-scheduling.ts';
+import { checkContainerResources } from '../../core/v1/pod/resources.ts';
 import { checkLabels, checkUnchanged, newErrors, pushInvalid } from '../../validation/checks.ts';
 import { labelWarnings } from '../../validation/deprecated-labels.ts';
 import { RuntimeClassSchema, type RuntimeClass as RuntimeClassType } from './schema.ts';

@@ -19,9 +19,9 @@ import type { Container, EnvFromSource, EnvVar, EnvVarSource, EphemeralContainer
 import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './check-downward-references.ts';
 import { checkLifecycle, checkProbe } from './check-handlers.ts';
 import type { SpecOf } from './check-pod-spec.ts';
-import { checkContainerResources } from './check-resources.ts';
 import { checkSecurityContext } from './check-security-context.ts';
 import { checkVolumeDevices, checkVolumeMounts } from './check-volumes.ts';
+import { checkContainerResources } from './resources.ts';
 
 type Role = 'init' | 'regular' | 'ephemeral';
 

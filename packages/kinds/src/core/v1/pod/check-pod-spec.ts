@@ -13,12 +13,11 @@ import {
 } from '../../../validation/checks.ts';
 import type { PodSpec } from '../schema/index.ts';
 import { checkContainers } from './check-containers.ts';
-import { checkContainerResources } from './check-resources.ts';
 import { checkAffinity, checkGates, checkTolerations, checkTopologySpread } from './check-scheduling.ts';
 import { checkPodSecurity } from './check-security-context.ts';
 import { checkVolumes } from './check-volumes.ts';
-import { checkPodResources } from './pod-resources.ts';
 import { checkProfileAnnotations } from './pod-annotations.ts';
+import { checkContainerResources, checkPodResources } from './resources.ts';
 
 const maxInt32 = 2147483647;
 

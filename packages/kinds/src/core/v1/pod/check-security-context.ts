@@ -3,7 +3,8 @@ import type { Errors } from '../../../validation/checks.ts';
 import { checkOneOf, checkRange, checkRequiredOneOf, checkText, checkUnique } from '../../../validation/checks.ts';
 import { checkDescendingPath } from '../../../validation/paths.ts';
 import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../schema/index.ts';
-import { checkHostProcess, checkWindowsOptions, checkWindowsPod } from './check-windows.ts';
+import { checkWindowsOptions, checkWindowsPod } from './check-windows.ts';
+import { eachContainer } from './default-pod-spec.ts';
 
 const maxId = 2147483647;
 const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
@@ -143,4 +144,27 @@ function checkAppArmor(profile: AppArmorProfile | undefined, path: string, error
       fieldError.invalid(`${path}.localhostProfile`, name, 'can only be set when AppArmor type is Localhost'),
     );
   }
+}
+
+/** Requires that all containers of a pod are processes of the host or none, and that such a pod has its network. */
+function checkHostProcess(spec: PodSpec, path: string, errors: Errors): void {
+  const pod = spec.securityContext?.windowsOptions?.hostProcess;
+  let count = 0;
+  let processes = 0;
+  eachContainer(spec, path, ({ securityContext }, at) => {
+    const own = securityContext?.windowsOptions?.hostProcess;
+    count++;
+    if (own ?? pod) processes++;
+    if (pod === undefined || own === undefined || own === pod) return;
+    const detail = `pod hostProcess value must be identical if both are specified, was ${pod}`;
+    errors.push(fieldError.invalid(`${at}.securityContext.windowsOptions.hostProcess`, own, detail));
+  });
+  if (processes === 0) return;
+  if (processes !== count) {
+    const detail = 'If pod contains any hostProcess containers then all containers must be HostProcess containers';
+    errors.push(fieldError.invalid(path, '', detail));
+  }
+  if (spec.hostNetwork) return;
+  const detail = 'hostNetwork must be true if pod contains any hostProcess containers';
+  errors.push(fieldError.invalid(`${path}.hostNetwork`, false, detail));
 }

@@ -1,7 +1,7 @@
 import { dns1123SubdomainErrors, fieldError } from '@keelson/core';
 import { type Errors, pushInvalid } from '../../../validation/checks.ts';
 import type { PodSpec, WindowsSecurityContextOptions } from '../schema/index.ts';
-import { eachContainer } from './check-pod-annotations.ts';
+import { eachContainer } from './default-pod-spec.ts';
 
 const maxSpecKib = 64;
 const maxDomain = 256;
@@ -52,29 +52,6 @@ function userNameErrors(name: string): string[] {
     errors.push(`'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]`);
   }
   return errors;
-}
-
-/** Requires that all containers of a pod are processes of the host or none, and that such a pod has its network. */
-export function checkHostProcess(spec: PodSpec, path: string, errors: Errors): void {
-  const pod = spec.securityContext?.windowsOptions?.hostProcess;
-  let count = 0;
-  let processes = 0;
-  eachContainer(spec, path, ({ securityContext }, at) => {
-    const own = securityContext?.windowsOptions?.hostProcess;
-    count++;
-    if (own ?? pod) processes++;
-    if (pod === undefined || own === undefined || own === pod) return;
-    const detail = `pod hostProcess value must be identical if both are specified, was ${pod}`;
-    errors.push(fieldError.invalid(`${at}.securityContext.windowsOptions.hostProcess`, own, detail));
-  });
-  if (processes === 0) return;
-  if (processes !== count) {
-    const detail = 'If pod contains any hostProcess containers then all containers must be HostProcess containers';
-    errors.push(fieldError.invalid(path, '', detail));
-  }
-  if (spec.hostNetwork) return;
-  const detail = 'hostNetwork must be true if pod contains any hostProcess containers';
-  errors.push(fieldError.invalid(`${path}.hostNetwork`, false, detail));
 }
 
 const podFields = [

@@ -2,7 +2,7 @@ import { canonicalQuantity, quantityMilliValue } from '@keelson/core';
 import { unlessMalformed } from '../../../validation/quantities.ts';
 import type { Container, EphemeralContainer, HTTPGetAction, PodSpec, Probe } from '../schema/index.ts';
 import { defaultVolume } from './default-volume.ts';
-import { defaultPodResources } from './pod-resources.ts';
+import { defaultPodResources } from './resources.ts';
 
 /**
  * Sets the defaults of the spec of a pod or of a pod template: see docs/reference/api-rules.md#defaults-of-kinds.
@@ -100,4 +100,17 @@ function defaultProbe(probe: Probe): void {
 function defaultHttpGet(action: HTTPGetAction): void {
   action.path ||= '/';
   action.scheme ||= 'HTTP';
+}
+
+/** Calls `visit` with all containers and their paths. */
+export function eachContainer(
+  spec: PodSpec,
+  path: string,
+  visit: (container: Container | EphemeralContainer, path: string) => void,
+): void {
+  for (const list of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
+    spec[list]?.forEach((container: Container | EphemeralContainer, i: number) => {
+      visit(container, `${path}.${list}[${i}]`);
+    });
+  }
 }

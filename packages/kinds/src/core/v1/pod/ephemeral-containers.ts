@@ -1,8 +1,8 @@
 import { type FieldError, fieldError, type SubresourceDefinition, statusErrors } from '@keelson/core';
 import { sameJson } from '../../../validation/checks.ts';
 import type { Pod } from '../schema/index.ts';
-import { mirrorAnnotation } from './pod-annotations.ts';
 import { defaultContainer } from './default-pod-spec.ts';
+import { mirrorAnnotation } from './pod-annotations.ts';
 
 /** Adds containers to a running pod, as `kubectl debug` does. They cannot be changed or removed afterwards. */
 export const ephemeralContainersSubresource: SubresourceDefinition = {

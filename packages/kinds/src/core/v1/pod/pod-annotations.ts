@@ -2,6 +2,7 @@ import { fieldError } from '@keelson/core';
 import type { Errors } from '../../../validation/checks.ts';
 import { checkDescendingPath } from '../../../validation/paths.ts';
 import type { AppArmorProfile, Pod, PodSpec, SeccompProfile } from '../schema/index.ts';
+import { eachContainer } from './default-pod-spec.ts';
 
 /** Marks the object that shows a static pod of a node. */
 export const mirrorAnnotation = 'kubernetes.io/config.mirror';
@@ -13,17 +14,6 @@ export const appArmorContainer = 'container.apparmor.security.beta.kubernetes.io
 const localhost = 'localhost/';
 
 type Annotations = Readonly<Record<string, string>>;
-type AnyContainer = PodSpec['containers'][number] | NonNullable<PodSpec['ephemeralContainers']>[number];
-
-/** Calls `visit` with all containers and their paths. */
-export function eachContainer(spec: PodSpec, path: string, visit: (container: AnyContainer, path: string) => void): void {
-  for (const list of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
-    spec[list]?.forEach((container: AnyContainer, i: number) => {
-      visit(container, `${path}.${list}[${i}]`);
-    });
-  }
-}
-
 const annotationOf = (annotations: Annotations, key: string): string | undefined =>
   Object.hasOwn(annotations, key) ? annotations[key] : undefined;
 

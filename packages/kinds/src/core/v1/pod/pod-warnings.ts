@@ -1,7 +1,7 @@
 import { dns1123LabelErrors, type KubeObject, labelValueErrors, type ObjectMeta } from '@keelson/core';
 import { addressWarnings } from '../../../validation/address-warnings.ts';
-import { deprecatedLabels } from '../../../validation/deprecated-labels.ts';
 import { sameJson } from '../../../validation/checks.ts';
+import { deprecatedLabels } from '../../../validation/deprecated-labels.ts';
 import { isWholeQuantity } from '../../../validation/quantities.ts';
 import type {
   Container,
@@ -12,14 +12,9 @@ import type {
   PodSpec,
   Volume,
 } from '../schema/index.ts';
-import {
-  appArmorContainer,
-  appArmorProfileOf,
-  eachContainer,
-  seccompContainer,
-  seccompPod,
-} from './pod-annotations.ts';
+import { eachContainer } from './default-pod-spec.ts';
 import { overlapWarnings } from './overlapping-paths.ts';
+import { appArmorContainer, appArmorProfileOf, seccompContainer, seccompPod } from './pod-annotations.ts';
 
 interface Template {
   readonly metadata?: ObjectMeta;

@@ -1,10 +1,10 @@
 import { fieldError, type SubresourceDefinition, statusErrors } from '@keelson/core';
 import { type Errors, newErrors, sameJson } from '../../../validation/checks.ts';
 import type { Container, Pod, PodSpec, ResourceRequirements } from '../schema/index.ts';
-import { mirrorAnnotation } from './pod-annotations.ts';
 import { checkPodSpec } from './check-pod-spec.ts';
 import { defaultPodOnly, defaultPodSpec } from './default-pod-spec.ts';
-import { qosClassOf } from './qos-class.ts';
+import { mirrorAnnotation } from './pod-annotations.ts';
+import { qosClassOf } from './resources.ts';
 
 const lists = ['containers', 'initContainers'] as const;
 const resizable = ['cpu', 'memory'] as const;
