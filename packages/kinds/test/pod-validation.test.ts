@@ -184,7 +184,7 @@ table('probes and hooks', [
   [
     'bad header',
     with1({ livenessProbe: { httpGet: { port: 1, httpHeaders: [{ name: 'a b', value: '' }] } } }),
-    [`${at}.livenessProbe.httpGet.httpHeaders[0].name Invalid`],
+    [`${at}.livenessProbe.httpGet.httpHeaders Invalid`],
   ],
   [
     'negative number',
@@ -328,6 +328,17 @@ table('volumes', [
     'mount of nothing',
     with1({ volumeMounts: [{ name: 'x', mountPath: '/x' }] }),
     [`${at}.volumeMounts[0].name NotFound`],
+  ],
+  [
+    'a volume that is mounted and a device',
+    {
+      volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }],
+      ...with1({
+        volumeMounts: [{ name: 'v', mountPath: '/x' }],
+        volumeDevices: [{ name: 'v', devicePath: '/dev/x' }],
+      }),
+    },
+    [`${at}.volumeMounts[0].name Invalid`, `${at}.volumeDevices[0].name Invalid`],
   ],
   [
     'mount without path',

@@ -56,9 +56,9 @@ function checkHttpGet(action: HTTPGetAction, path: string, errors: Errors): void
   checkText(action.path, `${path}.path`, errors);
   checkPortNumberOrName(action.port, `${path}.port`, errors);
   checkRequiredOneOf(action.scheme, ['HTTP', 'HTTPS'], `${path}.scheme`, errors);
-  action.httpHeaders?.forEach((header, i) => {
+  action.httpHeaders?.forEach((header) => {
     if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header.name)) {
-      errors.push(fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, headerRule));
+      errors.push(fieldError.invalid(`${path}.httpHeaders`, header.name, headerRule));
     }
   });
 }

@@ -40,7 +40,16 @@ const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
   vsphereVolume: ['volumePath'],
 };
 
-const hostPathTypes = ['BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket'];
+const hostPathTypes = [
+  '',
+  'BlockDevice',
+  'CharDevice',
+  'Directory',
+  'DirectoryOrCreate',
+  'File',
+  'FileOrCreate',
+  'Socket',
+];
 
 /** Validates the source of a volume. */
 export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path: string, errors: Errors): void {
@@ -165,10 +174,14 @@ export function checkVolumeMounts(
 ): void {
   const places = new Set<string>();
   const devices = new Set((container.volumeDevices ?? []).map((device) => device.devicePath));
+  const deviceNames = new Set((container.volumeDevices ?? []).map((device) => device.name));
   container.volumeMounts?.forEach((mount, i) => {
     const at = `${path}.volumeMounts[${i}]`;
     if (checkText(mount.name, `${at}.name`, errors) && !volumes.has(mount.name)) {
       errors.push(fieldError.notFound(`${at}.name`, mount.name));
+    }
+    if (mount.name && deviceNames.has(mount.name)) {
+      errors.push(fieldError.invalid(`${at}.name`, mount.name, 'must not already exist in volumeDevices'));
     }
     if (checkText(mount.mountPath, `${at}.mountPath`, errors)) {
       if (places.has(mount.mountPath))
