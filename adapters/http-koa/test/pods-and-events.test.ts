@@ -234,6 +234,9 @@ test('ephemeral containers are validated: none is changed or removed, and only p
   t.deepEqual(await causes({ ports: [{ containerPort: 80 }] }), ['ports']);
   t.deepEqual(await causes({ livenessProbe: { exec: { command: ['a'] } } }), ['livenessProbe']);
   t.deepEqual(await causes({ resources: { limits: { cpu: '1' } } }), ['resources']);
-  await withPod(send, 'static', { metadata: { name: 'static', annotations: { 'kubernetes.io/config.mirror': 'x' } } });
+  await withPod(send, 'static', {
+    metadata: { name: 'static', annotations: { 'kubernetes.io/config.mirror': 'x' } },
+    spec: { containers: [container], nodeName: 'n' },
+  });
   t.regex((await put(debuggers, 'static')).json.message, /static pods do not support ephemeral containers/);
 });
