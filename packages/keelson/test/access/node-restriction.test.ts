@@ -263,7 +263,7 @@ test('a node reports on, evicts and deletes the pods that are bound to it, and n
 test('a node changes neither labels nor claims of a pod through its status, and binds no pods', async (t) => {
   const { plane, node } = await open(t);
   const all = plane.client(Pod).namespace('default');
-  await all.create(pod('here'));
+  await all.create(pod('here', { spec: { resourceClaims: [{ name: 'c', resourceClaimName: 'c' }] } }));
   await all.create({ metadata: { name: 'free' }, spec: { containers: [{ name: 'main', image: 'app:1' }] } });
   const own = podsOf(node);
   await forbidden(

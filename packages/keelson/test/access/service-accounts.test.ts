@@ -400,8 +400,8 @@ test('a pod of a missing account and a mirror pod with an account are rejected',
     message: 'pods "p" is forbidden: error looking up service account default/x: serviceaccount "x" not found',
   });
   const mirror = { annotations: { 'kubernetes.io/config.mirror': 'h' } };
-  t.is((await pod('m', {}, mirror)).spec.serviceAccountName, undefined);
-  await t.throwsAsync(pod('n', { serviceAccountName: 'default' }, mirror), {
+  t.is((await pod('m', { nodeName: 'n' }, mirror)).spec.serviceAccountName, undefined);
+  await t.throwsAsync(pod('n', { nodeName: 'n', serviceAccountName: 'default' }, mirror), {
     message: 'pods "n" is forbidden: a mirror pod may not reference service accounts',
   });
 });
