@@ -576,11 +576,7 @@ test('over HTTPS a token is its account, and the issuer documents verify it', as
   const shown = async <T extends KubeObject>(objects: ResourceClient<T>) => objects.get('kubernetes');
   const { spec } = await shown(plane.client(Service).namespace('default'));
   t.deepEqual([spec.clusterIP, spec.ports?.[0]?.port], ['127.0.0.1', port]);
-  t.deepEqual(
-    (await shown(plane.client(Endpoints).namespace('default'))).subsets as unknown,
-    [],
-    'no loopback address',
-  );
+  t.is((await shown(plane.client(Endpoints).namespace('default'))).subsets, undefined, 'no loopback address');
 
   const moved = await plane.listen({ credentials, advertiseAddress: '192.0.2.7' });
   t.is((await shown(plane.client(Service).namespace('default'))).spec.clusterIP, '192.0.2.7');

@@ -185,9 +185,8 @@ test('parameters come from objects that bindings name or select', async (t) => {
   const maps = plane.client(ConfigMap).namespace(namespace);
   await maps.create({ metadata: { name: 'limit', namespace }, data: { max: '1' } } as ConfigMap);
   const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
-  const validations = [
-    { expression: 'params == null || object.data.size() <= int(params.data.max)', message: 'too large' },
-  ];
+  const size = '(has(object.data) ? object.data.size() : 0)';
+  const validations = [{ expression: `params == null || ${size} <= int(params.data.max)`, message: 'too large' }];
   await install(
     t,
     'named',
