@@ -97,7 +97,8 @@ test('verify reports an intact store, a missing one, one in use and a truncated 
   t.regex(sound.stdout, /^store default \(lmdb\): \d+ objects at revision \d+, \d+ changes since revision \d+\n/);
   t.regex(sound.stdout, / {2}4 namespaces\n/);
   const file = join(data, 'store', 'data.mdb');
-  await truncate(file, (await stat(file)).size - 8192);
+  // The last pages may be free ones; half of the file contains pages in use.
+  await truncate(file, Math.floor((await stat(file)).size / 2));
   for (const command of ['verify', 'serve']) {
     const { code, stdout, stderr } = await runKeelson([
       command,
