@@ -4,43 +4,18 @@ import { fieldError } from '@keelson/core';
 import type { Errors } from '../../validation/checks.ts';
 import { checkRequiredOneOf, checkText } from '../../validation/checks.ts';
 import { checkSignerName } from './check-signer-name.ts';
+import { certificateUsages } from './schema/certificate-signing-request.ts';
 import type { CertificateSigningRequest } from './schema/index.ts';
 
 const leastSeconds = 600;
 const lasting = ['Approved', 'Denied', 'Failed'];
-
-const usages = [
-  'any',
-  'cert sign',
-  'client auth',
-  'code signing',
-  'content commitment',
-  'crl sign',
-  'data encipherment',
-  'decipher only',
-  'digital signature',
-  'email protection',
-  'encipher only',
-  'ipsec end system',
-  'ipsec tunnel',
-  'ipsec user',
-  'key agreement',
-  'key encipherment',
-  'microsoft sgc',
-  'netscape sgc',
-  'ocsp signing',
-  's/mime',
-  'server auth',
-  'signing',
-  'timestamping',
-];
 
 function checkUsages(given: readonly string[], errors: Errors): void {
   if (given.length === 0) errors.push(fieldError.required('spec.usages'));
   const seen = new Set<string>();
   for (const [i, usage] of given.entries()) {
     const path = `spec.usages[${i}]`;
-    if (!usages.includes(usage)) errors.push(fieldError.notSupported(path, usage, usages));
+    if (!certificateUsages.includes(usage)) errors.push(fieldError.notSupported(path, usage, certificateUsages));
     if (seen.has(usage)) errors.push(fieldError.duplicate(path, usage));
     seen.add(usage);
   }

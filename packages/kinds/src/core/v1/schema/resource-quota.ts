@@ -1,24 +1,22 @@
 import { always, embedded, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
 
+const scopeNameSchema = s.string({
+  values: [
+    'BestEffort',
+    'CrossNamespacePodAffinity',
+    'NotBestEffort',
+    'NotTerminating',
+    'PriorityClass',
+    'Terminating',
+    'VolumeAttributesClass',
+  ],
+});
+
 const scopedResourceSelectorRequirement = s.message(
   'k8s.io.api.core.v1.ScopedResourceSelectorRequirement',
   'One condition on the objects that a quota counts.',
   {
-    scopeName: always(
-      1,
-      s.string({
-        values: [
-          'BestEffort',
-          'CrossNamespacePodAffinity',
-          'NotBestEffort',
-          'NotTerminating',
-          'PriorityClass',
-          'Terminating',
-          'VolumeAttributesClass',
-        ],
-      }),
-      'Name of the scope.',
-    ),
+    scopeName: always(1, scopeNameSchema, 'Name of the scope.'),
     operator: always(
       2,
       s.string({ values: ['DoesNotExist', 'Exists', 'In', 'NotIn'] }),
@@ -54,20 +52,7 @@ const resourceQuotaSpec = s.message('k8s.io.api.core.v1.ResourceQuotaSpec', 'Int
   hard: optional(1, s.map(s.quantity()), 'Limit of each resource.'),
   scopes: optional(
     2,
-    s.list(
-      s.string({
-        values: [
-          'BestEffort',
-          'CrossNamespacePodAffinity',
-          'NotBestEffort',
-          'NotTerminating',
-          'PriorityClass',
-          'Terminating',
-          'VolumeAttributesClass',
-        ],
-      }),
-      { listType: 'atomic' },
-    ),
+    s.list(scopeNameSchema, { listType: 'atomic' }),
     'Scopes that an object must fit to be counted; all objects without any.',
   ),
   scopeSelector: optional(3, ScopeSelectorSchema, 'Further conditions that an object must fit to be counted.'),
