@@ -30,6 +30,7 @@ import {
 import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
 import { sendNotFound } from './exchange/send.ts';
+import { asksForWebSocket } from './exchange/web-socket.ts';
 import { ResourceHandler, Routes } from './resource/resource-handler.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
@@ -137,11 +138,13 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     if (response === undefined) return true;
     const exchange = pipeline.open(request, response);
     const { attributes } = exchange;
-    const upgrades =
-      routes.connectOf(attributes)?.upgrades || (attributes.isResourceRequest && isAggregated(attributes));
-    if (upgrades && !mayHaveBody(request)) {
+    const connect = routes.connectOf(attributes);
+    const forwards = connect?.upgrades || (attributes.isResourceRequest && isAggregated(attributes));
+    const streams = asksForWebSocket(request) && (connect !== undefined || attributes.verb === 'watch');
+    if ((forwards || streams) && !mayHaveBody(request)) {
       driveAnswer(response, asked);
-      exchange.upgrade = asked;
+      if (forwards) exchange.upgrade = asked;
+      else exchange.webSocket = asked;
       void pipeline.run(exchange, resources.handle);
       return true;
     }

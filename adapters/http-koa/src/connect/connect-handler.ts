@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type ConnectSubresource, isStatusError, StatusReason, statusErrors } from '@keelson/core';
 import type { RequestAttributes, Target } from '@keelson/core/internal';
@@ -10,6 +11,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import { type FlatHeaders, sendBytes, sendHead } from '../exchange/exchange.ts';
 import type { HttpLimits, NodeDialer } from '../exchange/options.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';
+import { type MessageForm, openWebSocket, subprotocolsOf } from '../exchange/web-socket.ts';
 import type { Route } from '../resource/resource-handler.ts';
 import { switchingHead } from './headers.ts';
 import { checkUpgrade, judgeAnswer, judgeApiAnswer } from './judge-answer.ts';
@@ -61,14 +63,19 @@ export class ConnectHandler {
         query,
         path: tailOf(exchange.attributes),
       });
-      if (location.to === 'nothing') return sendBytes(exchange, 200, 'text/plain', nothing);
+      if (location.to === 'nothing') {
+        if (exchange.webSocket !== undefined) return await relayMessages(exchange, Readable.from([]));
+        return sendBytes(exchange, 200, 'text/plain', nothing);
+      }
       const call = await findUpstream(location, this.#options.dialer, exchange.signal);
       const answered = await callUpstream(exchange, call, this.#options);
       if (answered.socket !== undefined) {
         checkUpgrade(exchange, answered, call);
         return await this.#tunnel(exchange, answered);
       }
-      return await relayAnswer(exchange, answered.answer, await judgeAnswer(exchange, answered.answer, call));
+      const headers = await judgeAnswer(exchange, answered.answer, call);
+      if (exchange.webSocket !== undefined) return await relayMessages(exchange, answered.answer);
+      return await relayAnswer(exchange, answered.answer, headers);
     } finally {
       this.#open.delete(exchange);
     }
@@ -158,6 +165,40 @@ export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, h
     await done;
   } catch {
     response.destroy();
+  }
+}
+
+/** The subprotocols of a WebSocket for a log; without one its messages are binary. */
+const logSubprotocols = ['binary.k8s.io', 'base64.binary.k8s.io'];
+
+/** @throws StatusError 400 when the client offers other subprotocols only */
+function logMessages({ headers }: IncomingMessage): MessageForm {
+  const offered = subprotocolsOf(headers['sec-websocket-protocol'] ?? '');
+  const subprotocol = offered.find((name) => logSubprotocols.includes(name));
+  if (offered.length > 0 && subprotocol === undefined) {
+    const sets = `client supports [${offered.join(' ')}], server accepts [${logSubprotocols.join(' ')}]`;
+    throw statusErrors.badRequest(`unable to upgrade: unable to negotiate protocol: ${sets}`);
+  }
+  const binary = subprotocol !== 'base64.binary.k8s.io';
+  return {
+    subprotocol,
+    binary,
+    messages: (bytes) => [binary ? bytes : Buffer.from(bytes.toString('base64'), 'latin1')],
+  };
+}
+
+/** Streams a log to the client as messages of a WebSocket. The first one is empty, as in kube-apiserver. */
+async function relayMessages(exchange: Exchange, log: Readable): Promise<void> {
+  try {
+    const output = await openWebSocket(exchange, logMessages(exchange.request));
+    if (output === undefined) return;
+    output.write(nothing);
+    log.on('data', (chunk: Buffer) => {
+      exchange.sentBytes += chunk.length;
+    });
+    await pipeline(log, output).catch(() => {});
+  } finally {
+    log.destroy();
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { hopByHopHeaders } from '@keelson/core/internal';
 import type { FlatHeaders } from '../exchange/exchange.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';
+import { subprotocolsOf } from '../exchange/web-socket.ts';
 
 /** Request headers that are meant for this server only. With these the upstream could act as the client. */
 const forThisServer: ReadonlySet<string> = new Set([
@@ -19,15 +20,6 @@ const forThisServer: ReadonlySet<string> = new Set([
  * trust them too.
  */
 const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
-
-/** Beginning of the WebSocket subprotocol by which a browser sends its bearer token for this server. */
-const bearerProtocol = 'base64url.bearer.authorization.k8s.io.';
-
-/** A list of WebSocket subprotocols without the one that contains the bearer token. */
-function withoutToken(protocols: string): string {
-  const all = protocols.split(',').map((protocol) => protocol.trim());
-  return all.filter((protocol) => !protocol.startsWith(bearerProtocol)).join(', ');
-}
 
 /** Headers of a conditional request. Responses of agents carry no validators, so a client could not use a 304. */
 const conditional: ReadonlySet<string> = new Set([
@@ -77,7 +69,7 @@ export function requestHeaders(
       name === 'sec-websocket-protocol'
         ? [value]
             .flat()
-            .map(withoutToken)
+            .map((protocols) => subprotocolsOf(protocols).join(', '))
             .filter((rest) => rest !== '')
         : value;
   }

@@ -56,6 +56,8 @@ export class Exchange implements RequestContext {
   longRunning = false;
   /** Set for a request that may switch to another protocol. */
   upgrade: UpgradeRequest | undefined;
+  /** Set for a request whose response is sent as messages of a WebSocket. */
+  webSocket: UpgradeRequest | undefined;
   /** Index among the running requests, -1 when the request is not running. Owned by `RunningRequests`. */
   place = -1;
   /**

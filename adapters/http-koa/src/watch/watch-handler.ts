@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import type { Writable } from 'node:stream';
 import { isStatusError, type Status, statusErrors } from '@keelson/core';
 import { ObjectList, type ResourceWatch, type Target, type WatchForm, type WireForm } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
@@ -6,6 +8,7 @@ import { answerHeaders, sendHead } from '../exchange/exchange.ts';
 import type { HttpMetrics } from '../exchange/metrics.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf } from '../exchange/query-parameters.ts';
+import { type MessageForm, openWebSocket, subprotocolsOf } from '../exchange/web-socket.ts';
 import type { Route } from '../resource/resource-handler.ts';
 import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -56,12 +59,16 @@ export class WatchHandler {
         return this.#refuse(exchange, form, error.status);
       throw error;
     }
-    if (!this.#start(exchange, form) || exchange.request.method === 'HEAD') {
+    const output = await this.#start(exchange, form).catch((error: unknown) => {
       watch.close();
-      if (exchange.request.method === 'HEAD') exchange.response.end();
+      throw error;
+    });
+    if (output === undefined || exchange.request.method === 'HEAD') {
+      watch.close();
+      output?.end();
       return;
     }
-    const stream = new WatchStream(exchange, watch, form, {
+    const stream = new WatchStream(exchange, output, watch, form, {
       clock: this.#options.clock,
       scheduler: this.#scheduler,
       metrics: this.#options.metrics,
@@ -90,22 +97,56 @@ export class WatchHandler {
     return Math.min(wanted, longestTimerMs);
   }
 
-  /** The headers are sent immediately, even when there is no event yet. */
-  #start(exchange: Exchange, form: WatchForm): boolean {
-    if (!sendHead(exchange, 200, answerHeaders(exchange, form.contentType, undefined))) return false;
+  /**
+   * Returns the stream for the frames; undefined when the client has disconnected. The headers are sent immediately,
+   * even when there is no event yet.
+   *
+   * @throws StatusError 400 when the handshake of a WebSocket is invalid
+   */
+  async #start(exchange: Exchange, form: WatchForm): Promise<Writable | undefined> {
+    const { request, response, webSocket } = exchange;
+    if (webSocket !== undefined) return openWebSocket(exchange, messagesOf(form, request));
+    if (!sendHead(exchange, 200, answerHeaders(exchange, form.contentType, undefined))) return undefined;
     exchange.longRunning = true;
     exchange.audit?.started(200);
-    if (exchange.request.method !== 'HEAD') exchange.response.flushHeaders();
-    return true;
+    if (request.method !== 'HEAD') response.flushHeaders();
+    return response;
   }
 
   /**
    * Rejects a watch from a revision that is no longer in the history, by one ERROR event: see
    * docs/reference/api-rules.md#start-of-a-watch.
    */
-  #refuse(exchange: Exchange, form: WatchForm, status: Status): void {
-    if (this.#start(exchange, form)) exchange.response.end(form.errorFrame(status));
+  async #refuse(exchange: Exchange, form: WatchForm, status: Status): Promise<void> {
+    const output = await this.#start(exchange, form);
+    output?.end(form.errorFrame(status));
   }
+}
+
+const newline = 0x0a;
+/** Length of the field before each event in protobuf, the length of the event. */
+const lengthBytes = 4;
+
+/** Divides frames into events: lines of JSON, or in protobuf events without their length, as in kube-apiserver. */
+export function eventsOf(frames: Buffer, binary: boolean): readonly Buffer[] {
+  const events: Buffer[] = [];
+  for (let start = 0; start < frames.length; ) {
+    const from = binary ? start + lengthBytes : start;
+    const end = binary ? from + frames.readUInt32BE(start) : frames.indexOf(newline, start) + 1;
+    events.push(frames.subarray(from, end));
+    start = end;
+  }
+  return events;
+}
+
+/** A watch over a WebSocket has a message for each event, and any subprotocol. */
+function messagesOf({ contentType }: WatchForm, { headers }: IncomingMessage): MessageForm {
+  const binary = !contentType.startsWith('application/json');
+  return {
+    subprotocol: subprotocolsOf(headers['sec-websocket-protocol'] ?? '')[0],
+    binary,
+    messages: (frames) => eventsOf(frames, binary),
+  };
 }
 
 function emptyList(form: WireForm, revision: number): Buffer {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { isStorageError } from '@keelson/core';
 import {
   type EventRepresentation,
@@ -49,6 +49,7 @@ export interface WatchStreamOptions {
  */
 export class WatchStream implements Pump {
   readonly #exchange: Exchange;
+  readonly #output: Writable;
   readonly #watch: ResourceWatch;
   readonly #form: WatchForm;
   readonly #options: WatchStreamOptions;
@@ -67,16 +68,23 @@ export class WatchStream implements Pump {
   #blocked = false;
   #cancelTimers: (() => void)[] = [];
 
-  /** The headers of the response must have been flushed (`flushHeaders`). */
-  constructor(exchange: Exchange, watch: ResourceWatch, form: WatchForm, options: WatchStreamOptions) {
+  /** @param output the response, whose headers have been flushed (`flushHeaders`), or a stream of messages */
+  constructor(
+    exchange: Exchange,
+    output: Writable,
+    watch: ResourceWatch,
+    form: WatchForm,
+    options: WatchStreamOptions,
+  ) {
     this.#exchange = exchange;
+    this.#output = output;
     this.#watch = watch;
     this.#form = form;
     this.#options = options;
     this.#emptyList = options.emptyList;
     this.#scheduler = options.scheduler;
     this.#tally = options.metrics.eventTally(exchange.metricsResource);
-    this.#sink = openFrameSink(exchange.response);
+    this.#sink = openFrameSink(output);
     this.#representation = this.#sink.chunked ? form.chunked : form.plain;
     this.#first = this.#sink.chunked ? form.first?.chunked : form.first?.plain;
     this.#ended = new Promise((resolve) => {
@@ -87,8 +95,8 @@ export class WatchStream implements Pump {
   /** Sends events until the stream ends for any reason. */
   run(): Promise<void> {
     const { clock, timeoutMs, bookmarkIntervalMs } = this.#options;
-    this.#exchange.response.once('close', () => this.#close());
-    if (this.#exchange.response.destroyed || this.#exchange.response.closed) this.#close();
+    this.#output.once('close', () => this.#close());
+    if (this.#output.destroyed || this.#output.closed) this.#close();
     this.#later(clock, timeoutMs, () => this.end());
     if (bookmarkIntervalMs !== undefined) this.#bookmarkEvery(bookmarkIntervalMs);
     this.pump();
@@ -177,20 +185,20 @@ export class WatchStream implements Pump {
     if (!isStorageError(error, 'SlowConsumer') && !isStorageError(error, 'Closed')) {
       // See docs/reference/api-rules.md#end-of-a-watch.
       const { apiGroup: group, resource } = this.#exchange.attributes;
-      this.#exchange.response.write(this.#form.errorFrame(watchErrorStatus(error, { group, resource })));
+      this.#output.write(this.#form.errorFrame(watchErrorStatus(error, { group, resource })));
     }
     this.#finish();
   }
 
   #finish(): void {
     if (this.#state === 'ended') return;
-    const { response } = this.#exchange;
+    const output = this.#output;
     this.#close();
-    response.end();
-    if (response.writableFinished) return;
-    const cancel = this.#options.clock.after(lingerMs, () => response.destroy());
-    response.once('close', cancel);
-    response.once('finish', cancel);
+    output.end();
+    if (output.writableFinished) return;
+    const cancel = this.#options.clock.after(lingerMs, () => output.destroy());
+    output.once('close', cancel);
+    output.once('finish', cancel);
   }
 
   /** Releases everything; safe to call in any state. */
@@ -254,24 +262,25 @@ class SocketSink implements FrameSink {
 }
 
 /**
- * Writes through the response object: HTTP/2, HTTP/1.0 and responses that are queued behind others on their connection.
+ * Writes through the stream: WebSockets, HTTP/2, HTTP/1.0 and responses that are queued behind others on their
+ * connection.
  */
-class ResponseSink implements FrameSink {
+class StreamSink implements FrameSink {
   readonly chunked = false;
-  readonly #response: ServerResponse;
+  readonly #output: Writable;
 
-  constructor(response: ServerResponse) {
-    this.#response = response;
+  constructor(output: Writable) {
+    this.#output = output;
   }
 
   write(frames: readonly Buffer[]): boolean {
     let open = true;
-    for (const frame of frames) open = this.#response.write(frame);
+    for (const frame of frames) open = this.#output.write(frame);
     return open;
   }
 
   onDrain(callback: () => void): void {
-    this.#response.once('drain', callback);
+    this.#output.once('drain', callback);
   }
 }
 
@@ -279,8 +288,8 @@ class ResponseSink implements FrameSink {
  * Chooses the sink for a response whose headers have just been flushed. The socket itself is used only while it carries
  * this response alone: HTTP/1.1 with chunked coding and no queued bytes of the response.
  */
-export function openFrameSink(response: ServerResponse | Http2ServerResponse): FrameSink {
-  const http1 = response as ServerResponse;
+export function openFrameSink(output: Writable): FrameSink {
+  const http1 = output as ServerResponse;
   const { socket } = http1;
   if (
     socket !== null &&
@@ -292,5 +301,5 @@ export function openFrameSink(response: ServerResponse | Http2ServerResponse): F
   ) {
     return new SocketSink(socket);
   }
-  return new ResponseSink(http1);
+  return new StreamSink(output);
 }
