@@ -3,6 +3,15 @@ export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { AggregatedApis, AggregatedServer, AggregatedVersion } from './exchange/aggregated-apis.ts';
 export type { Exchange } from './exchange/exchange.ts';
 export { requireAllowed } from './exchange/filters.ts';
+export {
+  defaultFlowControl,
+  type FlowControlOptions,
+  type FlowRule,
+  type FlowRules,
+  type FlowSchema,
+  type PriorityLevel,
+  type RuledFlowSchema,
+} from './exchange/flow-options.ts';
 export { http2ServerOptions } from './exchange/http2-messages.ts';
 export type { KoaContext, KoaMiddleware, KoaState } from './exchange/koa-types.ts';
 export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
@@ -11,18 +20,14 @@ export {
   type Authorization,
   type Authorize,
   anonymousUser,
-  defaultFlowControl,
   defaultHttpBudgets,
   defaultLimits,
-  type FlowControlOptions,
-  type FlowSchema,
   type HealthCheck,
   type HttpApiOptions,
   type HttpBudgets,
   type HttpLimits,
   mastersOnly,
   type OwnRoutes,
-  type PriorityLevel,
   type RouteSource,
   serverOptions,
   type VersionInfo,

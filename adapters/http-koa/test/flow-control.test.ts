@@ -3,14 +3,16 @@ import { parseRequestAttributes, type RequestAttributes } from '@keelson/core/in
 import { FakeClock, noMetrics } from '@keelson/core/runtime';
 import test from 'ava';
 import fc from 'fast-check';
-import { FlowControl, type Seat } from '../src/exchange/flow-control.ts';
-import { HttpMetrics } from '../src/exchange/metrics.ts';
+import { FlowControl } from '../src/exchange/flow-control.ts';
 import {
   defaultFlowControl,
-  defaultLimits,
   type FlowControlOptions,
-  type HttpLimits,
-} from '../src/exchange/options.ts';
+  type FlowRule,
+  type FlowRules,
+} from '../src/exchange/flow-options.ts';
+import { HttpMetrics } from '../src/exchange/metrics.ts';
+import { defaultLimits, type HttpLimits } from '../src/exchange/options.ts';
+import type { Seat } from '../src/exchange/priority-levels.ts';
 
 const get = parseRequestAttributes('GET', '/api/v1/namespaces/a/configmaps/x');
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups: [...groups, 'system:authenticated'] });
@@ -189,4 +191,130 @@ test('property: seats are never exceeded, no request waits beside a free seat, a
     }),
     { seed, numRuns: 100 },
   );
+});
+
+/** Levels and schemas that a test changes while requests run. */
+function ruledScene(limits: Partial<HttpLimits>, options: Partial<FlowControlOptions> = {}) {
+  let apply: (rules: FlowRules) => void = () => {};
+  const follow = (given: typeof apply) => {
+    apply = given;
+  };
+  return { ...scene(limits, { levels: [], follow, ...options }), apply: (rules: FlowRules) => apply(rules) };
+}
+
+const everything = {
+  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }],
+  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+};
+const schema = (name: string, level: string, rule: Partial<FlowRule>) => ({
+  ...{ name, level, distinguisher: 'user' as const },
+  rules: [{ users: [], groups: [], resourceRules: [], nonResourceRules: [], ...rule }],
+});
+const others = schema('others', 'others', { groups: ['*'], ...everything });
+
+test('rules match users or groups, verbs, groups, resources with subresources, namespaces and paths', (t) => {
+  const { apply, enter, running, flows } = ruledScene({ requestsInFlight: 100 });
+  const pods = { verbs: ['list', 'get'], apiGroups: [''], resources: ['pods', 'pods/status'], namespaces: ['a'] };
+  apply({
+    levels: [
+      { name: 'matched', shares: 50 },
+      { name: 'others', shares: 50 },
+    ],
+    schemas: [
+      schema('of jane', 'matched', { users: ['jane'], resourceRules: [pods] }),
+      schema('of a group', 'matched', {
+        groups: ['team'],
+        resourceRules: [{ ...pods, clusterScope: true, namespaces: [] }],
+        nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/metrics', '/debug/*'] }],
+      }),
+      schema('exempt', 'exempt', { groups: ['system:masters'], ...everything }),
+      others,
+    ],
+  });
+  const member = user('joe', 'team');
+  const cases: readonly (readonly [UserInfo, string, 'matched' | 'others', string?])[] = [
+    [jane, '/api/v1/namespaces/a/pods', 'matched'],
+    [jane, '/api/v1/namespaces/a/pods/x/status', 'matched'],
+    [jane, '/api/v1/namespaces/a/pods/x/log', 'others'],
+    [jane, '/api/v1/namespaces/a/pods/x', 'others', 'DELETE'],
+    [jane, '/api/v1/namespaces/b/pods', 'others'],
+    [jane, '/api/v1/pods', 'others'],
+    [jane, '/apis/metrics.k8s.io/v1beta1/namespaces/a/pods', 'others'],
+    [joe, '/api/v1/namespaces/a/pods', 'others'],
+    [member, '/api/v1/pods', 'matched'],
+    [member, '/api/v1/namespaces/a/pods', 'others'],
+    [member, '/metrics', 'matched'],
+    [member, '/metrics/cadvisor', 'others'],
+    [member, '/debug/pprof/heap', 'matched'],
+    [jane, '/metrics', 'others'],
+  ];
+  for (const [who, path, level, method = 'GET'] of cases) {
+    const seat = enter(who, parseRequestAttributes(method, path));
+    t.is(running(level), 1, `${method} ${path} of ${who.name}`);
+    if (isAdmitted(seat)) flows.leave(seat);
+  }
+  const master = enter(user('root', 'system:masters'));
+  t.true(isAdmitted(master) && master.flow === undefined);
+});
+
+test('a level lends and borrows as many seats as it says, and exempt requests have their own', (t) => {
+  const { apply, enter, running } = ruledScene({ requestsInFlight: 100 });
+  const levels = [
+    { name: 'exempt', shares: 20, lendablePercent: 50 },
+    { name: 'kept', shares: 40, lendablePercent: 25 },
+    { name: 'others', shares: 38, lendablePercent: 0 },
+    { name: 'catch-all', shares: 2, lendablePercent: 0 },
+  ];
+  apply({ levels, schemas: [others] });
+  for (let i = 0; i < 200; i++) void enter(user(`user-${i}`));
+  t.is(running('others'), 58, '38 of its own, 10 of each other level that lends some');
+
+  const limited = ruledScene({ requestsInFlight: 100 });
+  const borrowing = levels.map((level) => (level.name === 'others' ? { ...level, borrowingLimitPercent: 10 } : level));
+  limited.apply({ levels: borrowing, schemas: [others] });
+  for (let i = 0; i < 200; i++) void limited.enter(user(`user-${i}`));
+  t.is(limited.running('others'), 42, 'a tenth of its own more');
+});
+
+test('a level without a queue rejects, and requests without a flow distinguisher are one flow', (t) => {
+  const { apply, enter } = ruledScene({ requestsInFlight: 4 });
+  const levels = [{ name: 'others', shares: 100, queueLength: 0, levelQueueLength: 0 }];
+  apply({ levels, schemas: [{ ...others, distinguisher: 'none' }] });
+  const seats = [jane, joe, user('third'), user('fourth')].map((who) => enter(who));
+  t.is(seats.filter(isAdmitted).length, 2, 'half of the seats, as for one caller');
+  t.deepEqual(
+    seats.filter((seat) => !isAdmitted(seat)),
+    [undefined, undefined],
+  );
+});
+
+test('changed rules apply to the next requests, and waiting requests of a removed level still get their turn', async (t) => {
+  const { apply, enter, flows } = ruledScene({ requestsInFlight: 2 });
+  const old = { name: 'old', shares: 100, lendablePercent: 0 };
+  apply({ levels: [old], schemas: [{ ...others, level: 'old' }] });
+  const first = enter(jane);
+  t.true(isAdmitted(first));
+  const waiting = enter(jane);
+  t.true(waiting instanceof Promise);
+  apply({ levels: [{ name: 'others', shares: 100 }], schemas: [others] });
+  const names = () => flows.levels.priorities.map(({ name }) => name).sort();
+  t.deepEqual(names(), ['catch-all', 'old', 'others']);
+  const next = enter(jane);
+  t.true(isAdmitted(next) && next.flow?.level.name === 'others');
+  flows.leave(first as Seat);
+  const second = await waiting;
+  t.is(second?.flow?.level.name, 'old');
+  flows.leave(second as Seat);
+  t.deepEqual(names(), ['catch-all', 'others']);
+});
+
+test('a request whose level does not exist belongs to the level catch-all', (t) => {
+  const { apply, enter, running } = ruledScene(
+    { requestsInFlight: 10 },
+    { schemas: [{ name: 'own', level: 'workload-low', users: ['jane'] }] },
+  );
+  apply({ levels: [{ name: 'others', shares: 1 }], schemas: [] });
+  void enter(jane);
+  void enter(joe);
+  t.is(running('catch-all'), 2);
 });

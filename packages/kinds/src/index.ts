@@ -64,6 +64,8 @@ import { ExtensionsV1beta1DaemonSet } from './extensions/v1beta1/daemon-set.ts';
 import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts';
 import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
+import { FlowSchema } from './flowcontrol/v1/flow-schema.ts';
+import { PriorityLevelConfiguration } from './flowcontrol/v1/priority-level-configuration.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 import { IngressClass } from './networking/v1/ingress-class.ts';
 import { NetworkPolicy } from './networking/v1/network-policy.ts';
@@ -128,6 +130,12 @@ export type * as discoveryV1 from './discovery/v1/schema.ts';
 export type * as eventsV1 from './events/v1/schema/index.ts';
 export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
+export {
+  autoupdateSpecAnnotation,
+  defaultFlowSchemas,
+  defaultPriorityLevels,
+} from './flowcontrol/v1/default-objects.ts';
+export type * as flowcontrolV1 from './flowcontrol/v1/schema.ts';
 export { metricsKinds, NodeMetrics, PodMetrics } from './metrics/v1beta1/kinds.ts';
 export type * as metricsV1beta1 from './metrics/v1beta1/schema.ts';
 export type * as networkingV1 from './networking/v1/schema/index.ts';
@@ -178,6 +186,7 @@ export {
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,
+  FlowSchema,
   HorizontalPodAutoscaler,
   Ingress,
   IngressClass,
@@ -197,6 +206,7 @@ export {
   PodDisruptionBudget,
   PodTemplate,
   PriorityClass,
+  PriorityLevelConfiguration,
   RbacV1beta1ClusterRole,
   RbacV1beta1ClusterRoleBinding,
   RbacV1beta1Role,
@@ -260,6 +270,8 @@ export const builtinKinds: readonly KindDefinition[] = [
   Lease,
   EndpointSlice,
   EventsV1Event,
+  FlowSchema,
+  PriorityLevelConfiguration,
   NetworkingV1Ingress,
   IngressClass,
   NetworkPolicy,

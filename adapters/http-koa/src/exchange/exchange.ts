@@ -7,9 +7,9 @@ import type { RequestContext, StatusError, UserInfo } from '@keelson/core';
 import type { RequestAttributes, RequestAudit } from '@keelson/core/internal';
 import { eventLoopTurns } from '@keelson/core/runtime';
 import { requireAllowed } from './filters.ts';
-import type { Seat } from './flow-control.ts';
 import type { MetricsResource } from './metrics.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
+import type { Seat } from './priority-levels.ts';
 import { WarningHeaders } from './warning-headers.ts';
 
 /** A connection whose client requests an upgrade to another protocol. */

@@ -1,24 +1,35 @@
 import type { UserInfo } from '@keelson/core';
 import type { RequestAttributes } from '@keelson/core/internal';
 import type { Clock } from '@keelson/core/runtime';
+import type {
+  FlowControlOptions,
+  FlowPathRule,
+  FlowResourceRule,
+  FlowRule,
+  FlowSchema,
+  PriorityLevel,
+  RuledFlowSchema,
+} from './flow-options.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
-import type { FlowControlOptions, FlowSchema, HttpLimits, PriorityLevel } from './options.ts';
-
-/** The built-in priority levels: those of kube-apiserver, with its shares. */
-export const defaultLevels: readonly PriorityLevel[] = [
-  { name: 'leader-election', shares: 10 },
-  { name: 'system', shares: 30 },
-  { name: 'workload-high', shares: 40 },
-  { name: 'workload-low', shares: 100 },
-  { name: 'global-default', shares: 20 },
-  { name: 'catch-all', shares: 5 },
-];
+import type { HttpLimits } from './options.ts';
+import {
+  connectFlow,
+  defaultLevels,
+  type Flow,
+  keptSeats,
+  Level,
+  type Seat,
+  type Waiting,
+  watchFlow,
+} from './priority-levels.ts';
 
 /** Name of the priority level whose requests are not limited. */
 const exempt = 'exempt';
+/** Name of the level of requests that match no other flow schema. */
+const catchAll = 'catch-all';
 
 /** The built-in flow schemas; a request belongs to the first that matches. The last one matches every request. */
-export const defaultSchemas: readonly FlowSchema[] = [
+const defaultSchemas: readonly FlowSchema[] = [
   { name: 'exempt', level: exempt, groups: ['system:masters'] },
   { name: 'probes', level: exempt, paths: ['/healthz', '/livez', '/readyz'] },
   {
@@ -33,64 +44,9 @@ export const defaultSchemas: readonly FlowSchema[] = [
   { name: 'global-default', level: 'global-default', groups: ['system:authenticated'] },
   { name: 'catch-all', level: 'catch-all' },
 ];
+const lastSchemas = defaultSchemas.slice(-1);
 
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
-const watchFlow = 'watch';
-const connectFlow = 'connect';
-
-/** What an admitted request occupies until it ends. Owned by {@link FlowControl}. */
-export interface Seat {
-  readonly kind: 'read' | 'mutate' | typeof watchFlow | typeof connectFlow;
-  readonly user: string;
-  /** Undefined for requests that no priority level limits. */
-  readonly flow: Flow | undefined;
-}
-
-/** The requests of one caller within a level. */
-interface Flow {
-  readonly level: Level;
-  readonly key: string;
-  running: number;
-  readonly waiting: Waiting[];
-}
-
-interface Waiting {
-  readonly seat: Seat;
-  readonly since: number;
-  /** Ends the wait of the request, with undefined when the request is rejected. */
-  readonly resolve: (seat: Seat | undefined) => void;
-  readonly cancelTimer: () => void;
-}
-
-/** The state of a priority level. */
-class Level {
-  readonly name: string;
-  /** Nominal number of seats of the level. Up to half of them are lent to other levels while they are free. */
-  readonly seats: number;
-  readonly flows = new Map<string, Flow>();
-  /** Flows with waiting requests, in the order of their turns. */
-  readonly turns: Flow[] = [];
-  running = 0;
-  queued = 0;
-
-  constructor(name: string, seats: number) {
-    this.name = name;
-    this.seats = seats;
-  }
-
-  get reserved(): number {
-    return Math.max(0, Math.ceil(this.seats / 2) - this.running);
-  }
-
-  flow(key: string): Flow {
-    let found = this.flows.get(key);
-    if (found === undefined) {
-      found = { level: this, key, running: 0, waiting: [] };
-      this.flows.set(key, found);
-    }
-    return found;
-  }
-}
 
 const has = (listed: readonly string[] | undefined, value: string): boolean =>
   listed === undefined || listed.includes(value) || listed.includes('*');
@@ -114,6 +70,46 @@ function matchesUser({ users, groups }: FlowSchema, user: UserInfo): boolean {
   return (users?.includes(user.name) ?? false) || (groups?.some((group) => user.groups.includes(group)) ?? false);
 }
 
+/** A flow schema for the requests of one user. */
+interface UserSchema {
+  readonly level: string;
+  readonly distinguisher: RuledFlowSchema['distinguisher'];
+  matches(attributes: RequestAttributes): boolean;
+}
+
+function matchesResource(rule: FlowResourceRule, attributes: RequestAttributes): boolean {
+  const { verb, apiGroup, resource, subresource, namespace } = attributes;
+  if (!has(rule.verbs, verb) || !has(rule.apiGroups, apiGroup)) return false;
+  if (!has(rule.resources, subresource === '' ? resource : `${resource}/${subresource}`)) return false;
+  return namespace === '' ? rule.clusterScope === true : has(rule.namespaces, namespace);
+}
+
+function matchesPath({ verbs, nonResourceURLs }: FlowPathRule, { verb, path }: RequestAttributes): boolean {
+  if (!has(verbs, verb)) return false;
+  return nonResourceURLs.some((url) => url === path || (url.endsWith('*') && path.startsWith(url.slice(0, -1))));
+}
+
+function matchesRule({ resourceRules, nonResourceRules }: FlowRule, attributes: RequestAttributes): boolean {
+  if (attributes.isResourceRequest) return resourceRules.some((rule) => matchesResource(rule, attributes));
+  return nonResourceRules.some((rule) => matchesPath(rule, attributes));
+}
+
+/** The schema for the requests of a user; empty when it matches none of them. */
+function ruledSchemaFor({ level, distinguisher, rules }: RuledFlowSchema, { name, groups }: UserInfo): UserSchema[] {
+  const own = rules.filter(
+    (rule) => has(rule.users, name) || rule.groups.some((group) => group === '*' || groups.includes(group)),
+  );
+  return own.length === 0
+    ? []
+    : [{ level, distinguisher, matches: (attributes) => own.some((rule) => matchesRule(rule, attributes)) }];
+}
+
+function schemaFor(schema: FlowSchema, user: UserInfo): UserSchema[] {
+  const { level, distinguisher = 'user' } = schema;
+  if (!matchesUser(schema, user)) return [];
+  return [{ level, distinguisher, matches: (attributes) => matchesRequest(schema, attributes) }];
+}
+
 /**
  * Limits the number of requests in progress, fairly: see docs/reference/api-rules.md#flow-control. A request belongs to
  * a priority level and, within it, to the flow of its caller. A flow may occupy as many seats of its level as are still
@@ -128,9 +124,12 @@ export class FlowControl {
   readonly #clock: Clock;
   readonly #metrics: HttpMetrics;
   readonly #levels = new Map<string, Level>();
-  readonly #schemas: readonly FlowSchema[];
+  /** Seats that no level may use, for requests without a limit. */
+  #exemptSeats = 0;
+  /** In place of the built-in schemas. */
+  #rules: readonly RuledFlowSchema[] | undefined;
   /** Flow schemas by user object: the user of a connection is the same object for every request. */
-  readonly #schemasOf = new WeakMap<UserInfo, readonly FlowSchema[]>();
+  #schemasOf = new WeakMap<UserInfo, readonly UserSchema[]>();
   readonly #counts = { read: 0, mutate: 0, watch: 0, connect: 0 };
   readonly #perUser = { watch: new Map<string, number>(), connect: new Map<string, number>() };
   #running = 0;
@@ -141,14 +140,37 @@ export class FlowControl {
     this.#options = options;
     this.#clock = clock;
     this.#metrics = metrics;
-    this.#schemas = [...(options.schemas ?? []), ...defaultSchemas];
-    const own = options.levels ?? [];
-    const levels = [...own, ...defaultLevels.filter(({ name }) => !own.some((level) => level.name === name))];
-    const shares = levels.reduce((sum, level) => sum + level.shares, 0);
+    this.#configure(defaultLevels);
+    options.follow?.(({ levels, schemas }) => {
+      this.#rules = schemas;
+      this.#schemasOf = new WeakMap();
+      this.#configure(levels);
+      if (this.#queued > 0) for (const level of this.#levels.values()) this.#dispatch(level);
+    });
+  }
+
+  #configure(given: readonly PriorityLevel[]): void {
+    const own = this.#options.levels ?? [];
+    // Requests whose level does not exist belong to the last of the built-in levels.
+    const all = new Map([...defaultLevels.slice(-1), ...given, ...own].map((level) => [level.name, level]));
+    const levels = [...all.values()];
+    const shares = Math.max(
+      1,
+      levels.reduce((sum, level) => sum + level.shares, 0),
+    );
+    for (const level of this.#levels.values()) level.removed = true;
+    this.#exemptSeats = 0;
     for (const level of levels) {
-      const seats = Math.max(1, Math.ceil((limits.requestsInFlight * level.shares) / shares));
-      this.#levels.set(level.name, new Level(level.name, seats));
+      const seats = Math.ceil((this.#limits.requestsInFlight * level.shares) / shares);
+      if (level.name === exempt) {
+        this.#exemptSeats = keptSeats(level, seats);
+        continue;
+      }
+      const state = this.#levels.get(level.name) ?? new Level(level.name);
+      this.#levels.set(level.name, state);
+      state.configure(level, Math.max(1, seats), this.#options);
     }
+    for (const level of this.#levels.values()) this.#forgetLevel(level);
   }
 
   get levels(): HttpLevels {
@@ -182,13 +204,15 @@ export class FlowControl {
     }
     const kind = reading.has(attributes.verb) ? 'read' : 'mutate';
     const schema = this.#schemaOf(attributes, user);
-    const level = this.#levels.get(schema.level);
+    const level = schema.level === exempt ? undefined : (this.#levels.get(schema.level) ?? this.#levels.get(catchAll));
     if (level === undefined) {
       this.#counts[kind] += 1;
       return { kind, user: user.name, flow: undefined };
     }
-    const key = schema.distinguisher === 'namespace' ? attributes.namespace : user.name;
-    const flow = level.flow(key);
+    const { distinguisher } = schema;
+    const flow = level.flow(
+      distinguisher === 'user' ? user.name : distinguisher === 'namespace' ? attributes.namespace : '',
+    );
     const seat: Seat = { kind, user: user.name, flow };
     if (flow.waiting.length === 0 && this.#mayRun(flow)) {
       this.#occupy(seat, flow);
@@ -214,14 +238,19 @@ export class FlowControl {
     if (this.#queued > 0) for (const level of this.#levels.values()) this.#dispatch(level);
   }
 
-  #schemaOf(attributes: RequestAttributes, user: UserInfo): FlowSchema {
+  #schemaOf(attributes: RequestAttributes, user: UserInfo): UserSchema {
     let schemas = this.#schemasOf.get(user);
     if (schemas === undefined) {
-      schemas = this.#schemas.filter((schema) => matchesUser(schema, user));
+      const own = this.#options.schemas ?? [];
+      schemas = [
+        ...own.flatMap((schema) => schemaFor(schema, user)),
+        ...(this.#rules?.flatMap((schema) => ruledSchemaFor(schema, user)) ?? []),
+        ...(this.#rules === undefined ? defaultSchemas : lastSchemas).flatMap((schema) => schemaFor(schema, user)),
+      ];
       this.#schemasOf.set(user, schemas);
     }
-    // The last built-in schema matches every request.
-    return schemas.find((schema) => matchesRequest(schema, attributes)) ?? (schemas.at(-1) as FlowSchema);
+    // The last schema matches every request.
+    return schemas.find((schema) => schema.matches(attributes)) ?? (schemas.at(-1) as UserSchema);
   }
 
   #enterLasting(kind: 'watch' | 'connect', user: UserInfo, limit: number, limitPerUser: number): Seat | undefined {
@@ -235,9 +264,10 @@ export class FlowControl {
 
   /** Number of seats that a level may occupy now: its own, and free seats that other levels do not reserve. */
   #seatsFor(level: Level): number {
-    let reserved = 0;
+    let reserved = this.#exemptSeats;
     for (const other of this.#levels.values()) if (other !== level) reserved += other.reserved;
-    return Math.max(level.seats, level.running + this.#limits.requestsInFlight - this.#running - reserved);
+    const free = this.#limits.requestsInFlight - this.#running - reserved;
+    return Math.max(level.seats, Math.min(level.maxSeats, level.running + free));
   }
 
   #mayRun({ level, running }: Flow): boolean {
@@ -254,7 +284,7 @@ export class FlowControl {
 
   #wait(seat: Seat, flow: Flow): Promise<Seat | undefined> | undefined {
     const { level } = flow;
-    if (flow.waiting.length >= this.#options.queueLength || level.queued >= this.#options.levelQueueLength) {
+    if (flow.waiting.length >= level.queueLength || level.queued >= level.levelQueueLength) {
       this.#metrics.flowRejected(level.name, 'queue-full');
       return undefined;
     }
@@ -310,7 +340,13 @@ export class FlowControl {
     this.#metrics.flowWaited(level.name, this.#clock.monotonic() - since);
   }
 
-  #forget(flow: Flow): void {
-    if (flow.running === 0 && flow.waiting.length === 0) flow.level.flows.delete(flow.key);
+  #forget({ level, key, running, waiting }: Flow): void {
+    if (running > 0 || waiting.length > 0) return;
+    level.flows.delete(key);
+    this.#forgetLevel(level);
+  }
+
+  #forgetLevel(level: Level): void {
+    if (level.removed && level.flows.size === 0) this.#levels.delete(level.name);
   }
 }

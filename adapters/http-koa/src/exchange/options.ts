@@ -4,6 +4,7 @@ import type { Auditor, Brand, FormBuilder, RequestAttributes, ResourceRegistry }
 import type { Clock, Logger, Metrics } from '@keelson/core/runtime';
 import type { AggregatedApis } from './aggregated-apis.ts';
 import type { Exchange } from './exchange.ts';
+import type { FlowControlOptions } from './flow-options.ts';
 import type { KoaMiddleware } from './koa-types.ts';
 
 /** Result of an authorizer; a boolean is a decision without a reason. */
@@ -100,54 +101,6 @@ export const defaultLimits: HttpLimits = {
   dialTimeoutMs: 10_000,
   agentAnswerMs: 30_000,
   gzipBytes: 128 * 1024,
-};
-
-/**
- * A priority level with a share of `requestsInFlight`. Up to half of its seats are lent to other levels while they are
- * free.
- */
-export interface PriorityLevel {
-  readonly name: string;
-  /** Size of the level in proportion to the sum of all levels; positive. */
-  readonly shares: number;
-}
-
-/** Assigns requests to a priority level. A condition that is absent matches every request. */
-export interface FlowSchema {
-  readonly name: string;
-  /** Name of the level; `exempt`: no limit. */
-  readonly level: string;
-  /** Names of users. The user matches by its name or by one of its groups. */
-  readonly users?: readonly string[];
-  readonly groups?: readonly string[];
-  readonly verbs?: readonly string[];
-  /** `pods`, `deployments.apps`, `*`. */
-  readonly resources?: readonly string[];
-  readonly namespaces?: readonly string[];
-  /** Paths outside of the resource API; those below them match, too. */
-  readonly paths?: readonly string[];
-  /** Whether each user or each namespace has a flow of its own. Default `user`. */
-  readonly distinguisher?: 'user' | 'namespace';
-}
-
-/** Fairness between users: see docs/reference/api-rules.md#flow-control. */
-export interface FlowControlOptions {
-  /** Priority levels in addition to the built-in ones; a level of the same name replaces the built-in one. */
-  readonly levels?: readonly PriorityLevel[];
-  /** Flow schemas, examined in this order and before the built-in ones. */
-  readonly schemas?: readonly FlowSchema[];
-  /** Requests of one flow that wait for a seat. Default 50. */
-  readonly queueLength: number;
-  /** Requests of one level that wait for a seat. Default 1,000. */
-  readonly levelQueueLength: number;
-  /** Longest time in milliseconds that a request waits for a seat. Default 15,000. */
-  readonly queueWaitMs: number;
-}
-
-export const defaultFlowControl: FlowControlOptions = {
-  queueLength: 50,
-  levelQueueLength: 1_000,
-  queueWaitMs: 15_000,
 };
 
 /** Bounds, in bytes, on the memory that responses keep to save repeated work. */

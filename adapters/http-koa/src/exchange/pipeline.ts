@@ -17,16 +17,10 @@ import type { AggregatedApis } from './aggregated-apis.ts';
 import { type Authentication, Exchange, prepareForPause } from './exchange.ts';
 import { impersonatedUser, isMaster, isUrgent, RunningRequests, requireAllowed, requireValid } from './filters.ts';
 import { FlowControl } from './flow-control.ts';
+import { defaultFlowControl } from './flow-options.ts';
 import { withAllMembers } from './http2-messages.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
-import {
-  type Authorize,
-  anonymousUser,
-  defaultFlowControl,
-  type HttpApiOptions,
-  type HttpLimits,
-  mastersOnly,
-} from './options.ts';
+import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
 import { timeoutParameter } from './query-parameters.ts';
 import { ClientGone } from './request-body.ts';
 import { sendStatus, sendTooMany } from './send.ts';

@@ -48,6 +48,7 @@ const conditions = ['users', 'groups', 'verbs', 'resources', 'namespaces', 'path
 const builtinLevels = [
   'exempt',
   'leader-election',
+  'node-high',
   'system',
   'workload-high',
   'workload-low',

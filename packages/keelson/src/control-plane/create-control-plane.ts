@@ -44,6 +44,7 @@ import { componentStatuses, type ProcessControllers, processControllers } from '
 import { type ControllerChoice, chooseControllers } from './controller-choice.ts';
 import { controllerServices, type PlaneControllerOptions, startedAfter, startedInTime } from './controllers.ts';
 import { completeKind, customResources } from './extensions.ts';
+import { FlowControlObjects } from './flow-control-objects.ts';
 import { makeStores, type StoreWrapper } from './make-stores.ts';
 import { withOptionNames } from './option-names.ts';
 import type { ControlPlaneOptions } from './plane-options.ts';
@@ -171,6 +172,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         local: new LocalApiServices({ client: api, registry, ...context }),
       }
     : undefined;
+  const flows = withBuiltin ? new FlowControlObjects({ client: () => api, ...context }) : undefined;
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -184,7 +186,11 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
       ...(policies ? [startedInTime(policies.service, context)] : []),
       ...(withBuiltin
-        ? [systemObjects(api, context), customResources(stores, { client: api, ...context }, () => registry)]
+        ? [
+            systemObjects(api, context),
+            ...(flows ? [startedInTime(flows, context)] : []),
+            customResources(stores, { client: api, ...context }, () => registry),
+          ]
         : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
@@ -224,6 +230,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     encryption,
     checks: stores.checks(),
     budgets: options.memoryBudgets,
+    followFlowRules: flows?.follow,
     ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
     ...(aggregation ? { aggregated: aggregation.apis } : {}),
     useFrontProxy: (identity) => {

@@ -8,6 +8,7 @@ import type { Clock, Logger, Metrics, Tracing } from '@keelson/core/runtime';
 import type { AggregatedApis } from '@keelson/extensions';
 import {
   createHttpApi,
+  type FlowControlOptions,
   type HttpApi,
   type HttpBudgets,
   type NodeDialer,
@@ -58,6 +59,8 @@ export interface ServedPlane {
   readonly encryption: Encryption | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
+  /** Follows the flow control of the API. Undefined: the built-in one and that of the options apply. */
+  readonly followFlowRules: FlowControlOptions['follow'] | undefined;
 }
 
 /** The user of all requests to a server without authentication. */
@@ -113,7 +116,8 @@ function planeApi(plane: ServedPlane, options: PlaneApiOptions): PlaneApi {
     ...(nodeDialer ? { nodeDialer } : {}),
     ...(serviceAccounts ? { issuerDocuments: () => serviceAccounts.documents(options.issuerAddress()) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
-    ...(options.flowControl ? { limits: options.flowControl, flowControl: options.flowControl } : {}),
+    ...(options.flowControl ? { limits: options.flowControl } : {}),
+    flowControl: { ...options.flowControl, ...(plane.followFlowRules ? { follow: plane.followFlowRules } : {}) },
     ...(plane.budgets ? { budgets: plane.budgets } : {}),
     ...(users
       ? {

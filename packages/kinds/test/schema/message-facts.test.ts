@@ -25,6 +25,7 @@ import * as core from '../../src/core/v1/schema/index.ts';
 import * as discovery from '../../src/discovery/v1/schema.ts';
 import * as events from '../../src/events/v1/schema/index.ts';
 import * as extensions from '../../src/extensions/v1beta1/schema/index.ts';
+import * as flowcontrol from '../../src/flowcontrol/v1/schema.ts';
 import { builtinKinds } from '../../src/index.ts';
 import * as networking from '../../src/networking/v1/schema/index.ts';
 import * as nodeApi from '../../src/node/v1/schema.ts';
@@ -113,6 +114,7 @@ const groups = [
   discovery,
   events,
   extensions,
+  flowcontrol,
   authentication,
   authenticationBeta,
   authorization,

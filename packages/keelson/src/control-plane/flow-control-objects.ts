@@ -1,0 +1,168 @@
+import { Informer } from '@keelson/client';
+import { type ConditionFields, patchStatus, withCondition } from '@keelson/controller-kit';
+import { type ApiClient, isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import type { FlowRule, FlowRules, PriorityLevel, RuledFlowSchema } from '@keelson/http-koa';
+import { defaultPriorityLevels, FlowSchema, type flowcontrolV1, PriorityLevelConfiguration } from '@keelson/kinds';
+
+export interface FlowControlObjectsOptions {
+  readonly client: () => ApiClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Levels that exist even when their objects have been deleted. */
+const mandatory = defaultPriorityLevels.filter(({ metadata }) =>
+  ['exempt', 'catch-all'].includes(metadata?.name ?? ''),
+);
+
+const nameOf = ({ metadata }: KubeObject) => metadata?.name ?? '';
+
+/** Applies FlowSchemas and PriorityLevelConfigurations to the servers of a plane, and reports schemas without level. */
+export class FlowControlObjects implements Service {
+  readonly name = 'flow-control';
+  readonly #options: FlowControlObjectsOptions;
+  readonly #levels = new Map<string, PriorityLevelConfiguration>();
+  readonly #schemas = new Map<string, FlowSchema>();
+  readonly #followers: ((rules: FlowRules) => void)[] = [];
+  #informers: readonly Pick<Informer<FlowSchema>, 'start' | 'stop' | 'synced'>[] = [];
+  #rules: FlowRules | undefined;
+  #scheduled = false;
+  #reporting = Promise.resolve();
+  #stopped = false;
+
+  constructor(options: FlowControlObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** Calls `apply` with the present rules once they are known, and again after each change. */
+  readonly follow = (apply: (rules: FlowRules) => void): void => {
+    this.#followers.push(apply);
+    if (this.#rules !== undefined) apply(this.#rules);
+  };
+
+  async start(): Promise<void> {
+    const { client, clock, logger } = this.#options;
+    const api = client();
+    const keptIn = <T extends KubeObject>(objects: Map<string, T>) => ({
+      added: (object: T) => this.#change(() => objects.set(nameOf(object), object)),
+      updated: (object: T) => this.#change(() => objects.set(nameOf(object), object)),
+      deleted: (object: T) => this.#change(() => objects.delete(nameOf(object))),
+    });
+    const shared = { clock, logger, keep: <T>(object: T) => object };
+    this.#informers = [
+      new Informer({
+        ...shared,
+        client: api.resource(PriorityLevelConfiguration),
+        handlers: keptIn(this.#levels),
+      }),
+      new Informer({ ...shared, client: api.resource(FlowSchema), handlers: keptIn(this.#schemas) }),
+    ];
+    await Promise.all(this.#informers.map((informer) => informer.start()));
+    this.#apply();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
+    await this.#reporting;
+  }
+
+  /** The changes of one turn of the event loop are applied together. */
+  #change(change: () => void): void {
+    change();
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    void Promise.resolve().then(() => {
+      this.#scheduled = false;
+      this.#apply();
+    });
+  }
+
+  #apply(): void {
+    if (this.#stopped || !this.#informers.every(({ synced }) => synced)) return;
+    const levels = new Map([...mandatory.map((level) => [nameOf(level), level] as const), ...this.#levels]);
+    const schemas = [...this.#schemas.values()];
+    this.#rules = flowRules([...levels.values()], schemas);
+    for (const apply of this.#followers) apply(this.#rules);
+    this.#reporting = this.#reporting.then(async () => {
+      for (const schema of schemas) await this.#report(schema, levels.has(schema.spec.priorityLevelConfiguration.name));
+    });
+  }
+
+  async #report(schema: FlowSchema, found: boolean): Promise<void> {
+    if (this.#stopped) return;
+    const { client, clock, logger } = this.#options;
+    const level = JSON.stringify(schema.spec.priorityLevelConfiguration.name);
+    const condition = {
+      type: 'Dangling',
+      status: found ? 'False' : 'True',
+      reason: found ? 'Found' : 'NotFound',
+      message: `This FlowSchema references the PriorityLevelConfiguration object named ${level} ${
+        found ? 'and it exists' : 'but there is no such object'
+      }`,
+    };
+    // Validation requires the type of each condition.
+    const present = schema.status?.conditions as readonly ConditionFields[] | undefined;
+    const conditions = [...withCondition(present, condition, clock)];
+    await patchStatus({ client: client() }, FlowSchema, schema, { conditions }).catch((err: unknown) => {
+      // The object has changed: its next event causes another attempt.
+      if (isStatusError(err, StatusReason.Conflict) || isStatusError(err, StatusReason.NotFound)) return;
+      logger.warn('the status of a flow schema was not written', { component: this.name, name: nameOf(schema), err });
+    });
+  }
+}
+
+/** The rules of objects of the API; a schema whose level does not exist is left out. */
+export function flowRules(levels: readonly PriorityLevelConfiguration[], schemas: readonly FlowSchema[]): FlowRules {
+  const names = new Set(levels.map(nameOf));
+  const order = (a: FlowSchema, b: FlowSchema) =>
+    a.spec.matchingPrecedence - b.spec.matchingPrecedence || (nameOf(a) < nameOf(b) ? -1 : 1);
+  return {
+    levels: levels.map(levelOf),
+    schemas: schemas
+      .filter(({ spec }) => names.has(spec.priorityLevelConfiguration.name))
+      .sort(order)
+      .map(schemaOf),
+  };
+}
+
+function levelOf({ metadata, spec }: PriorityLevelConfiguration): PriorityLevel {
+  const name = metadata?.name ?? '';
+  const { limited } = spec;
+  const { nominalConcurrencyShares: shares = 0, lendablePercent = 0 } = limited ?? spec.exempt ?? {};
+  if (limited === undefined) return { name, shares, lendablePercent };
+  const { borrowingLimitPercent, limitResponse } = limited;
+  const { queues = 0, queueLengthLimit = 0 } = limitResponse.queuing ?? {};
+  return {
+    ...{ name, shares, lendablePercent },
+    ...(borrowingLimitPercent === undefined ? {} : { borrowingLimitPercent }),
+    queueLength: queueLengthLimit,
+    levelQueueLength: queues * queueLengthLimit,
+  };
+}
+
+function schemaOf({ metadata, spec }: FlowSchema): RuledFlowSchema {
+  const { distinguisherMethod, priorityLevelConfiguration, rules = [] } = spec;
+  const distinguisher = { ByUser: 'user', ByNamespace: 'namespace' } as const;
+  const method = distinguisherMethod?.type as keyof typeof distinguisher | undefined;
+  return {
+    name: metadata?.name ?? '',
+    level: priorityLevelConfiguration.name,
+    distinguisher: method === undefined ? 'none' : distinguisher[method],
+    rules: rules.map(ruleOf),
+  };
+}
+
+function ruleOf(rule: flowcontrolV1.PolicyRulesWithSubjects): FlowRule {
+  const { subjects, resourceRules = [], nonResourceRules = [] } = rule;
+  const users: string[] = [];
+  const groups: string[] = [];
+  for (const { user, group, serviceAccount } of subjects) {
+    if (user) users.push(user.name);
+    if (group) groups.push(group.name);
+    if (serviceAccount?.name === '*') groups.push(`system:serviceaccounts:${serviceAccount.namespace}`);
+    else if (serviceAccount) users.push(`system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`);
+  }
+  return { users, groups, resourceRules, nonResourceRules };
+}
