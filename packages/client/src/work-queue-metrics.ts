@@ -15,17 +15,17 @@ export interface QueueMetrics {
 export function queueMetrics(metrics: Metrics, name: string): QueueMetrics {
   const labels = ['name'];
   const of = { name };
-  const depth = metrics.gauge({ name: 'keelson_workqueue_depth', help: 'Keys that wait to be processed.', labels });
-  const adds = metrics.counter({ name: 'keelson_workqueue_adds_total', help: 'Keys added.', labels });
-  const retries = metrics.counter({ name: 'keelson_workqueue_retries_total', help: 'Keys that failed.', labels });
+  const depth = metrics.gauge({ name: 'workqueue_depth', help: 'Keys that wait to be processed.', labels });
+  const adds = metrics.counter({ name: 'workqueue_adds_total', help: 'Keys added.', labels });
+  const retries = metrics.counter({ name: 'workqueue_retries_total', help: 'Keys that failed.', labels });
   const waited = metrics.histogram({
-    name: 'keelson_workqueue_queue_duration_seconds',
+    name: 'workqueue_queue_duration_seconds',
     help: 'Time for which a key waited before it was processed.',
     labels,
     buckets: durationBuckets,
   });
   const worked = metrics.histogram({
-    name: 'keelson_workqueue_work_duration_seconds',
+    name: 'workqueue_work_duration_seconds',
     help: 'Time of the processing of a key.',
     labels,
     buckets: durationBuckets,

@@ -66,6 +66,8 @@ export class Exchange implements RequestContext {
   seat: Seat | undefined;
   /** The outcome of the authentication; undefined before it began. Owned by `Pipeline`. */
   authentication: Authentication | undefined;
+  /** Milliseconds in which the request waited in a queue and for admission webhooks, for metrics. */
+  waitedMs = 0;
   /** Bytes of the response body sent so far, for metrics. */
   sentBytes = 0;
   /** True when the rest of the request cannot be read. The connection is closed after the response. */
@@ -160,6 +162,10 @@ export class Exchange implements RequestContext {
 
   annotate(key: string, value: string): void {
     this.audit?.annotate(key, value);
+  }
+
+  waited(ms: number): void {
+    this.waitedMs += ms;
   }
 
   /** Values of the `Warning` headers; undefined when there are none. */

@@ -18,6 +18,9 @@ const verbs: ReadonlyMap<string, string> = new Map([
   ['options', 'OPTIONS'],
 ]);
 
+/** Buckets of durations in seconds. Alerts for kube-apiserver use 1, 5 and 30. */
+const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
 /** The resource of a request in metrics. */
 export interface MetricsResource {
   /** Equal for equal labels. */
@@ -72,6 +75,7 @@ export interface PriorityLevels {
 export class HttpMetrics {
   readonly #requests: Counter;
   readonly #duration: Histogram;
+  readonly #sliDuration: Histogram;
   readonly #sent: Counter;
   readonly #inFlight: Gauge;
   readonly #watches: Gauge;
@@ -101,7 +105,13 @@ export class HttpMetrics {
       name: 'apiserver_request_duration_seconds',
       help: 'Time from the arrival of a request to the end of its answer; without watches and connect requests.',
       labels: route,
-      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      buckets: durations,
+    });
+    this.#sliDuration = metrics.histogram({
+      name: 'apiserver_request_sli_duration_seconds',
+      help: 'The same without the time in which requests waited for their turn or for admission webhooks.',
+      labels: route,
+      buckets: durations,
     });
     this.#sent = metrics.counter({
       name: 'keelson_http_response_bytes_total',
@@ -161,7 +171,10 @@ export class HttpMetrics {
     const cell = this.#cell(exchange);
     cell.requests += 1;
     cell.bytes += exchange.sentBytes;
-    if (!exchange.longRunning) this.#duration.observe((endedAt - exchange.startedAt) / 1000, cell.route);
+    if (exchange.longRunning) return;
+    const ms = endedAt - exchange.startedAt;
+    this.#duration.observe(ms / 1000, cell.route);
+    this.#sliDuration.observe(Math.max(0, ms - exchange.waitedMs) / 1000, cell.route);
   }
 
   rejected(kind: 'queue' | 'watch' | 'connect' | 'overload'): void {
@@ -234,8 +247,8 @@ export class HttpMetrics {
   }
 }
 
-function scopeOf({ isResourceRequest, name, namespace }: RequestAttributes): string {
+function scopeOf({ isResourceRequest, verb, name, namespace }: RequestAttributes): string {
   if (!isResourceRequest) return '';
-  if (name !== '') return 'resource';
+  if (name !== '' || verb === 'create') return 'resource';
   return namespace === '' ? 'cluster' : 'namespace';
 }

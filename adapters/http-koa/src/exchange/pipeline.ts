@@ -194,7 +194,7 @@ export class Pipeline {
       if (exchange.abortedWith !== undefined) return;
 
       const entered = this.#flows.enter(attributes, exchange.user, connect);
-      const seat = entered instanceof Promise ? await entered : entered;
+      const seat = entered instanceof Promise ? await this.#queued(exchange, entered) : entered;
       if (seat === undefined) {
         this.#metrics.rejected(connect ? 'connect' : attributes.verb === 'watch' ? 'watch' : 'queue');
         if (exchange.abortedWith === undefined) sendTooMany(exchange);
@@ -222,6 +222,15 @@ export class Pipeline {
     } finally {
       cancelTimeout?.();
       this.#finish(exchange);
+    }
+  }
+
+  async #queued<T>(exchange: Exchange, entered: Promise<T>): Promise<T> {
+    const since = this.#clock.monotonic();
+    try {
+      return await entered;
+    } finally {
+      exchange.waited(this.#clock.monotonic() - since);
     }
   }
 

@@ -174,11 +174,11 @@ test('metrics: depth, added keys, waiting time, working time and retries by queu
   clock.advance(500);
   running[1]?.done();
   await turn();
-  t.deepEqual(values.get('keelson_workqueue_adds_total'), [1, 1, 1]);
-  t.deepEqual(values.get('keelson_workqueue_queue_duration_seconds'), [0, 2, 0.45]);
-  t.deepEqual(values.get('keelson_workqueue_work_duration_seconds'), [2, 0.5]);
-  t.deepEqual(values.get('keelson_workqueue_retries_total'), [1]);
-  t.is(Math.max(...(values.get('keelson_workqueue_depth') ?? [])), 1);
-  t.is(values.get('keelson_workqueue_depth')?.at(-1), 0);
+  t.deepEqual(values.get('workqueue_adds_total'), [1, 1, 1]);
+  t.deepEqual(values.get('workqueue_queue_duration_seconds'), [0, 2, 0.45]);
+  t.deepEqual(values.get('workqueue_work_duration_seconds'), [2, 0.5]);
+  t.deepEqual(values.get('workqueue_retries_total'), [1]);
+  t.is(Math.max(...(values.get('workqueue_depth') ?? [])), 1);
+  t.is(values.get('workqueue_depth')?.at(-1), 0);
   t.deepEqual([...queues], ['test']);
 });

@@ -24,6 +24,8 @@ export interface RequestContext {
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit events of the request. Absent: nothing is recorded. */
   readonly annotate?: ((key: string, value: string) => void) | undefined;
+  /** Reports milliseconds for which the request waited for admission webhooks. Absent: nothing is measured. */
+  readonly waited?: ((ms: number) => void) | undefined;
 }
 
 /** The user of code that runs inside the server and may do everything. */

@@ -82,6 +82,10 @@ class DistinctWarnings implements RequestContext {
   annotate(key: string, value: string): void {
     this.#context.annotate?.(key, value);
   }
+
+  waited(ms: number): void {
+    this.#context.waited?.(ms);
+  }
 }
 
 function distinct(warn: (text: string) => void): (text: string) => void {

@@ -280,7 +280,7 @@ export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): 
     labels: ['resource'],
   });
   const objects = metrics.gauge({
-    name: 'keelson_watch_cache_objects',
+    name: 'apiserver_storage_objects',
     help: 'Objects in the watch cache',
     labels: ['resource'],
   });

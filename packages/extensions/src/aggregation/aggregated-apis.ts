@@ -9,7 +9,7 @@ import {
   type SwaggerPart,
   swaggerPart,
 } from '@keelson/core/internal';
-import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import type { Clock, Counter, Gauge, Logger, Metrics, Service } from '@keelson/core/runtime';
 import { APIService } from '@keelson/kinds';
 import { type ResolveService, serviceResolver } from '../services/resolve-service.ts';
 
@@ -25,6 +25,7 @@ export interface AggregatedApisOptions {
   readonly identity: () => FrontProxyIdentity | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Metrics;
 }
 
 /** The result of checking the server of an APIService. */
@@ -76,6 +77,8 @@ export class AggregatedApis implements Service {
   readonly #informer: Pick<Informer<APIService>, 'start' | 'stop'>;
   /** By `group/version`. */
   readonly #entries = new Map<string, Entry>();
+  readonly #unavailable: Gauge;
+  readonly #failures: Counter;
   active = false;
   #generation = 0;
 
@@ -84,6 +87,16 @@ export class AggregatedApis implements Service {
     const logger = options.logger.child({ component: this.name });
     this.#options = { ...options, logger };
     this.#resolve = serviceResolver(client);
+    this.#unavailable = options.metrics.gauge({
+      name: 'aggregator_unavailable_apiservice',
+      help: 'Gauge of APIServices which are marked as unavailable broken down by APIService name.',
+      labels: ['name'],
+    });
+    this.#failures = options.metrics.counter({
+      name: 'aggregator_unavailable_apiservice_total',
+      help: 'Counter of APIServices which are marked as unavailable broken down by APIService name and reason.',
+      labels: ['name', 'reason'],
+    });
     this.#informer = new Informer({
       client: client.resource(APIService),
       keep: (service) => service,
@@ -182,6 +195,7 @@ export class AggregatedApis implements Service {
     if (entry === undefined) return;
     stopEntry(entry);
     this.#entries.delete(id);
+    this.#unavailable.set(0, { name: keyOf(entry.service) });
     this.active = this.#entries.size > 0;
     this.#generation += 1;
   }
@@ -196,6 +210,9 @@ export class AggregatedApis implements Service {
     const changed = availability.available !== entry.availability.available;
     entry.availability = availability;
     if (changed) this.#generation += 1;
+    const name = keyOf(entry.service);
+    this.#unavailable.set(availability.available ? 0 : 1, { name });
+    if (changed && !availability.available) this.#failures.add(1, { name, reason: availability.reason });
     await this.#report(entry).catch((err: unknown) => {
       this.#options.logger.warn('the condition of an APIService was not written', { err, name: keyOf(entry.service) });
     });

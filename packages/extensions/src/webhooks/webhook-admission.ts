@@ -174,7 +174,10 @@ class WebhookDispatcher implements Dispatcher {
       const place = `round_0_index_${calls.length}`;
       calls.push(() => this.#call('validating', webhook, request, text, place, () => ({ document: undefined })));
     }
+    const { clock } = this.#options;
+    const began = clock.monotonic();
     const results = await Promise.allSettled(calls.map((call) => call()));
+    request.context.waited?.(clock.monotonic() - began);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
@@ -197,7 +200,10 @@ class WebhookDispatcher implements Dispatcher {
     const { context } = request;
     const began = clock.monotonic();
     const done = (code: number, rejected: boolean, errorType?: string) => {
-      this.#metrics.called(name, type, request, { seconds: (clock.monotonic() - began) / 1000, code, rejected });
+      const ms = clock.monotonic() - began;
+      // Validating webhooks are called at the same time; their caller reports the time of all.
+      if (type === 'admit') context.waited?.(ms);
+      this.#metrics.called(name, type, request, { seconds: ms / 1000, code, rejected });
       if (errorType !== undefined) this.#metrics.rejected(name, type, request, errorType, code);
     };
     try {

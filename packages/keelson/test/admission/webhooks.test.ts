@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { isStatusError, type KubeObject, type StatusError } from '@keelson/core';
 import type { Store } from '@keelson/core/storage-adapter';
 import {
@@ -552,4 +553,36 @@ test('metrics count calls and rejections', async (t) => {
   t.is(count('apiserver_admission_webhook_request_total', 'rejected="false"', 'code="200"'), '1');
   t.is(count('apiserver_admission_webhook_request_total', 'rejected="true"', 'code="400"'), '1');
   t.is(count('apiserver_admission_webhook_rejection_count', 'error_type="no_error"', 'rejection_code="400"'), '1');
+});
+
+test('the duration for service levels of a request is without that of webhooks', async (t) => {
+  const { listening, server } = t.context;
+  const delayMs = 200;
+  const slow = (response: ServerResponse, { uid }: Review) => {
+    const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true } };
+    response.setHeader('Content-Type', 'application/json');
+    setTimeout(() => response.end(JSON.stringify(review)), delayMs);
+  };
+  for (const path of ['/slow', '/slow1']) server.on(path, () => slow);
+  const leases = { ...configMaps, apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+  await install(
+    t,
+    'slow',
+    { rules: [leases], type: 'mutating' },
+    { rules: [leases] },
+    { rules: [leases], name: 'b.c.d' },
+  );
+  const created = await fetch(`${listening.url}/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { name: 'slow', labels: { test: 'slow' } } }),
+  });
+  t.is(created.status, 201);
+  const text = await (await fetch(`${listening.url}/metrics`)).text();
+  const sum = (name: string) =>
+    Number(new RegExp(`^${name}_sum\\{verb="POST",[^}]*resource="leases"[^}]*\\} (.*)$`, 'm').exec(text)?.[1]) * 1000;
+  const all = sum('apiserver_request_duration_seconds');
+  const own = sum('apiserver_request_sli_duration_seconds');
+  t.true(all >= 2 * delayMs - 5, `${all}: one mutating webhook, then two validating ones at the same time`);
+  t.true(own >= 0 && own <= all - 2 * delayMs + 5, `${own} of ${all}`);
 });

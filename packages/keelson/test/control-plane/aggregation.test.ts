@@ -7,11 +7,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineKind, type KubeObject, optional, s } from '@keelson/core';
-import { systemClock } from '@keelson/core/runtime';
+import { type Metrics, systemClock } from '@keelson/core/runtime';
 import { APIService, Service } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
 import { type ControlPlane, createControlPlane, type Listening } from '../../src/index.ts';
+import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { issueCertificate } from '../../src/tls/authority.ts';
 import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts';
 
@@ -32,6 +33,7 @@ interface Answer {
 interface Shared {
   readonly folder: string;
   readonly front: ControlPlane;
+  readonly metrics: Metrics;
   readonly shop: ControlPlane;
   readonly credentials: Credentials;
   readonly listening: Listening;
@@ -60,7 +62,8 @@ test.before(async (t) => {
   const now = systemClock.now();
   const credentials = await loadCredentials(join(folder, 'front'), '127.0.0.1', now);
   const own = await loadCredentials(join(folder, 'shop'), '127.0.0.1', now, undefined, ['shop.default.svc']);
-  const front = await createControlPlane({ controllers: false });
+  const metrics = createPromMetrics();
+  const front = await createControlPlane({ controllers: false, metrics });
   const listening = await front.listen({ credentials });
   const shop = await createControlPlane({
     controllers: false,
@@ -116,7 +119,7 @@ test.before(async (t) => {
       sent.on('error', reject);
       sent.end(content);
     });
-  Object.assign(t.context, { folder, front, shop, credentials, listening, shopListening, call });
+  Object.assign(t.context, { folder, front, metrics, shop, credentials, listening, shopListening, call });
   await until(async () => (await call('/apis/shop.example.com/v1')).status === 200);
 });
 test.after.always(async ({ context }) => {
@@ -312,6 +315,9 @@ test('the condition of an APIService states whether its server is available', as
   t.is(answer.status, 503);
   t.like(answer.body, { reason: 'ServiceUnavailable' });
   t.is((await call('/apis/gone.example.com/v1')).status, 503);
+  const unavailable = await t.context.metrics.text();
+  t.regex(unavailable, /^aggregator_unavailable_apiservice\{name="v1\.gone\.example\.com"\} 1$/m);
+  t.regex(unavailable, /^aggregator_unavailable_apiservice\{name="v1\.shop\.example\.com"\} 0$/m);
   await services.delete('v1.gone.example.com');
   await until(async () => (await call('/apis/gone.example.com/v1/things')).status === 404);
 });
