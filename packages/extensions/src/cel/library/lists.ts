@@ -193,6 +193,14 @@ function addOptionals(fns: Functions): void {
   fns.member('orValue', [optional, value], value, () => noSuchOverload);
   fns.global('optional.unwrap', [t.listType(optional)], t.listType(value), unwrap);
   fns.member('unwrapOpt', [t.listType(optional)], t.listType(value), unwrap);
+  fns.member('first', [t.listType(value)], optional, (list: ListValue) => itemAt(list, 0));
+  fns.member('last', [t.listType(value)], optional, (list: ListValue) => itemAt(list, list.size - 1));
+}
+
+function itemAt(list: ListValue, index: number): Result {
+  if (list.size === 0) return Optional.none;
+  const item = list.get(index);
+  return item instanceof Fault ? item : new Optional(item);
 }
 
 function optionalValue({ value }: Optional): Result {
