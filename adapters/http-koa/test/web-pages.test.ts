@@ -59,11 +59,8 @@ for (const headers of pages) {
     api.acceptUpgrades(server);
     const lines = Object.entries({ host: 'localhost', ...headers, connection: 'Upgrade', upgrade: 'websocket' });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    for (const path of ['exec?command=id', 'proxy/']) {
-      t.regex(
-        await raw(port, `GET /api/v1/namespaces/default/pods/p/${path} HTTP/1.1\r\n${head}\r\n`),
-        /^HTTP\/1\.1 403 /,
-      );
+    for (const path of ['pods/p/exec?command=id', 'pods/p/proxy/', 'pods/p/log', 'pods?watch=1']) {
+      t.regex(await raw(port, `GET /api/v1/namespaces/default/${path} HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 403 /);
     }
     t.false(reached);
   });
