@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { ConnectLocation } from '@keelson/core';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
@@ -239,6 +240,53 @@ test('a proxied page keeps its status and type, in a sandboxed origin and withou
   t.deepEqual([reply.headers['x-app'], reply.headers.etag], ['kept', '"1"']);
   t.is(reply.headers['content-security-policy'], 'sandbox allow-downloads allow-forms allow-popups allow-scripts');
   dropped(t, reply.headers);
+});
+
+for (const [coding, compress] of [
+  [undefined, (page: Buffer) => page],
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+] as const) {
+  test(`absolute links of a proxied page lead through the proxy: content coding ${coding}`, async (t) => {
+    let forwardedUri: string | undefined;
+    const upstream = await httpUpstream(t, (request, response) => {
+      forwardedUri = String(request.headers['x-forwarded-uri']);
+      const page = compress(Buffer.from(pageWith('', `http://127.0.0.1:${upstream}`), 'latin1'));
+      const headers = { 'Content-Type': 'text/html; charset=iso-8859-1', 'Content-Length': page.length };
+      response.writeHead(200, { ...headers, ...(coding ? { 'Content-Encoding': coding } : {}) });
+      for (let i = 0; i < page.length; i += 7) response.write(page.subarray(i, i + 7));
+      response.end();
+    });
+    const { port } = await serveForwarding(t, upstream, { page: true });
+    const reply = await call(port, 'GET', `${pod}/proxy/a/b?x=1`, { headers: { 'x-forwarded-uri': '/forged' } });
+    t.is(reply.body.toString('latin1'), pageWith(`${pod}/proxy`, `${pod}/proxy`));
+    t.is(reply.headers['content-encoding'], undefined);
+    t.is(forwardedUri, `${pod}/proxy/a/b`);
+  });
+}
+
+/** A page whose absolute links begin with `prefix`, and those with the address of its server with `own`. */
+const pageWith = (prefix: string, own: string) => `<!DOCTYPE html>\r
+<HTML><!-- <a href="/comment"> --><body BACKGROUND="${prefix}/b.png" data-href='/other'>
+<a class=x href="${prefix}/a?b=1&amp;c=%22#d" >caf\xe9 \xa0</a><a href="relative"><a href="//cdn.example/x"><a href="#top">
+<img alt="1 > 0" src="${prefix}/i.png" usemap="#m"><form action="${own}/f"><a href="https://other.example/x"></a>
+<a href="${pod}/proxy/already"><a href><p>a < b & c</p>
+<script>document.write('<a href="/in-script">')</script><script src="${prefix}/s.js"></script></body></HTML>
+`;
+
+test('a long tag is passed as it is, and other types are not read as pages', async (t) => {
+  let type = 'text/html';
+  const long = `<a title="${'x'.repeat(2 * 1024 * 1024)}" href="/x">`;
+  const page = `<a href="/x">${long}<a href="/x">`;
+  const upstream = await httpUpstream(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Type': type }).end(page);
+  });
+  const { port } = await serveForwarding(t, upstream, { page: true });
+  const rewritten = `<a href="${pod}/proxy/x">`;
+  t.is((await call(port, 'GET', `${pod}/proxy/`)).text, `${rewritten}${long}${rewritten}`);
+  type = 'text/plain';
+  t.is((await call(port, 'GET', `${pod}/proxy/`)).text, page);
 });
 
 test('a redirect of a proxied page leads to a path below the proxy; one to another server is a 502', async (t) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type ConnectSubresource, isStatusError, StatusReason, statusErrors } from '@keelson/core';
 import type { RequestAttributes, Target } from '@keelson/core/internal';
@@ -14,7 +14,8 @@ import { mayHaveBody } from '../exchange/request-body.ts';
 import { type MessageForm, openWebSocket, subprotocolsOf } from '../exchange/web-socket.ts';
 import type { Route } from '../resource/resource-handler.ts';
 import { switchingHead } from './headers.ts';
-import { checkUpgrade, judgeAnswer, judgeApiAnswer } from './judge-answer.ts';
+import { checkUpgrade, judgeAnswer, judgeApiAnswer, originOf, prefixOf } from './judge-answer.ts';
+import { hasLinks, linkRewriting } from './rewrite-links.ts';
 import { callUpstream, findUpstream, type UpstreamAnswer, type UpstreamCall } from './upstream.ts';
 
 export interface ConnectHandlerOptions {
@@ -67,7 +68,9 @@ export class ConnectHandler {
         if (exchange.webSocket !== undefined) return await relayMessages(exchange, Readable.from([]));
         return sendBytes(exchange, 200, 'text/plain', nothing);
       }
-      const call = await findUpstream(location, this.#options.dialer, exchange.signal);
+      const found = await findUpstream(location, this.#options.dialer, exchange.signal);
+      const isPage = found.proxied && !found.agent;
+      const call = isPage ? { ...found, identity: { 'x-forwarded-uri': exchange.attributes.path } } : found;
       const answered = await callUpstream(exchange, call, this.#options);
       if (answered.socket !== undefined) {
         checkUpgrade(exchange, answered, call);
@@ -75,7 +78,9 @@ export class ConnectHandler {
       }
       const headers = await judgeAnswer(exchange, answered.answer, call);
       if (exchange.webSocket !== undefined) return await relayMessages(exchange, answered.answer);
-      return await relayAnswer(exchange, answered.answer, headers);
+      return await (isPage && hasLinks(answered.answer)
+        ? relayPage(exchange, answered.answer, headers, call)
+        : relayAnswer(exchange, answered.answer, headers));
     } finally {
       this.#open.delete(exchange);
     }
@@ -137,11 +142,35 @@ export class ConnectHandler {
   }
 }
 
+/** Streams a page to the client, with links that lead through the proxy. */
+async function relayPage(
+  exchange: Exchange,
+  answer: IncomingMessage,
+  headers: FlatHeaders,
+  call: UpstreamCall,
+): Promise<void> {
+  const changed = new Set(['content-length', 'content-encoding', 'accept-ranges']);
+  const kept: FlatHeaders = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const [name, value] = headers.slice(i, i + 2);
+    if (name !== undefined && value !== undefined && !changed.has(String(name).toLowerCase())) kept.push(name, value);
+  }
+  const place = { prefix: prefixOf(exchange.attributes), origin: originOf(call.upstream) };
+  await relayAnswer(exchange, answer, kept, linkRewriting(answer, place));
+}
+
 /**
  * Streams the response of the upstream to the client with backpressure. When the upstream breaks off, the connection of
  * the client is destroyed.
+ *
+ * @param transforms streams that the body passes
  */
-export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, headers: FlatHeaders): Promise<void> {
+export async function relayAnswer(
+  exchange: Exchange,
+  answer: IncomingMessage,
+  headers: FlatHeaders,
+  transforms: readonly Transform[] = [],
+): Promise<void> {
   const { request, response, requestId } = exchange;
   headers.push('Audit-Id', requestId);
   if (exchange.closeConnection && request.httpVersionMajor === 1) headers.push('Connection', 'close');
@@ -158,7 +187,7 @@ export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, h
   // The headers of a followed log reach the client before the first line does.
   response.flushHeaders();
   try {
-    const done = pipeline(answer, response);
+    const done = pipeline([answer, ...transforms, response]);
     answer.on('data', (chunk: Buffer) => {
       exchange.sentBytes += chunk.length;
     });

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type StatusError, statusErrors } from '@keelson/core';
-import { printableText } from '@keelson/core/internal';
+import { printableText, type RequestAttributes } from '@keelson/core/internal';
 import type { Exchange, FlatHeaders } from '../exchange/exchange.ts';
+import type { Upstream } from '../exchange/options.ts';
 import { agentAnswerHeaders, apiAnswerHeaders, pageAnswerHeaders } from './headers.ts';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 
@@ -9,6 +10,17 @@ import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 function redirected({ label }: UpstreamCall, code: number): StatusError {
   const rule = 'the backend attempted to redirect this request, which is not permitted';
   return statusErrors.badGateway(`${rule}: ${label} answered ${code}`);
+}
+
+/** Origin of the addresses on an upstream. */
+export function originOf({ host, port, tls }: Upstream): string {
+  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Path of the proxy that a request passes, without a slash at its end. */
+export function prefixOf({ path, remainder }: RequestAttributes): string {
+  const prefix = remainder.length === 0 ? path : path.split('/').slice(0, -remainder.length).join('/');
+  return prefix.endsWith('/') ? prefix.slice(0, -1) : prefix;
 }
 
 /**
@@ -20,8 +32,7 @@ function locationBelowProxy(
   { upstream, target }: UpstreamCall,
   location: string,
 ): string | undefined {
-  const { host, port, tls } = upstream;
-  const own = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const own = originOf(upstream);
   let url: URL;
   try {
     url = new URL(location, own + target);
@@ -29,9 +40,7 @@ function locationBelowProxy(
   } catch {
     return undefined;
   }
-  const { path, remainder } = attributes;
-  const proxy = remainder.length === 0 ? path : path.split('/').slice(0, -remainder.length).join('/');
-  return `${proxy}${url.pathname}${url.search}${url.hash}`;
+  return `${prefixOf(attributes)}${url.pathname}${url.search}${url.hash}`;
 }
 
 /**
