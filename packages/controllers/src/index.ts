@@ -5,6 +5,7 @@ export type { ControllerOptions } from './controller-options.ts';
 export { disruptionConditions } from './disruption/conditions.ts';
 export { disruptionController } from './disruption/disruption-controller.ts';
 export { GarbageCollector } from './garbage/garbage-collector.ts';
+export type { OtherApis } from './namespace/empty-namespace.ts';
 export { namespaceController } from './namespace/namespace-controller.ts';
 export { namespaceDefaults } from './namespace/namespace-defaults.ts';
 export { podGarbageCollector } from './pods/pod-garbage-collector.ts';

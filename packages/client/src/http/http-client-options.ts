@@ -27,6 +27,8 @@ export interface HttpClientOptions {
   /** Called for the token before every request; takes precedence over `token`. */
   readonly tokenProvider?: () => string | Promise<string>;
   readonly impersonate?: Impersonation;
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** User agent of the requests. Default `keelson-client`. */
   readonly userAgent?: string;
   /** Average number of requests per second, including retries and watches. Default: no limit. */

@@ -89,6 +89,7 @@ export class HttpTransport {
     this.#headers = {
       'User-Agent': options.userAgent ?? 'keelson-client',
       ...(options.impersonate ? impersonationHeaders(options.impersonate) : {}),
+      ...options.headers,
     };
   }
 

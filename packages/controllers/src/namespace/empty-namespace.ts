@@ -1,4 +1,4 @@
-import type { ApiClient, DiscoveredResource, KubeObject, ResourceClient } from '@keelson/core';
+import type { ApiClient, DiscoveredResource, GroupVersionResource, KubeObject, ResourceClient } from '@keelson/core';
 import { distinctResources, isCollectable } from '../resource-map.ts';
 
 /** The objects that remain after the deletion of everything in a namespace. */
@@ -11,6 +11,14 @@ export interface Emptied {
   }[];
   /** Messages of the kinds that could not be listed or deleted. */
   readonly failures: readonly string[];
+}
+
+/** The API groups of other servers, which the client of the controllers does not reach. */
+export interface OtherApis {
+  /** The resources of the servers that are available now. */
+  resources(): readonly DiscoveredResource[];
+  /** A client for the server of a resource; the caller closes it. */
+  connect(resource: GroupVersionResource): Promise<ApiClient & { close(): void }>;
 }
 
 /** Maximum number of objects deleted by one request, because the response lists all deleted objects. */
@@ -26,16 +34,20 @@ export async function emptyNamespace(
   resources: readonly DiscoveredResource[],
   namespace: string,
   signal: AbortSignal,
+  others?: OtherApis,
 ): Promise<Emptied> {
   const remaining: Emptied['remaining'][number][] = [];
   const failures: Emptied['failures'][number][] = [];
   const isPods = ({ group, resource }: DiscoveredResource) => group === '' && resource === 'pods';
-  const distinct = [...distinctResources(resources)];
+  const elsewhere = new Set(others?.resources());
+  const distinct = distinctResources([...resources, ...elsewhere]);
   for (const resource of [...distinct.filter(isPods), ...distinct.filter((other) => !isPods(other))]) {
     if (!resource.namespaced || !isCollectable(resource)) continue;
     const name = `${resource.resource}.${resource.group}`;
-    const collection = client.dynamic(resource, { metadataOnly: true }).namespace(namespace);
+    let other: Awaited<ReturnType<OtherApis['connect']>> | undefined;
     try {
+      if (elsewhere.has(resource)) other = await others?.connect(resource);
+      const collection = (other ?? client).dynamic(resource, { metadataOnly: true }).namespace(namespace);
       const before = await collection.list({ limit: 1, signal });
       if (before.items.length === 0) continue;
       await deleteAll(collection, signal);
@@ -48,6 +60,8 @@ export async function emptyNamespace(
     } catch (error) {
       if (signal.aborted) throw error;
       failures.push((error as Error).message);
+    } finally {
+      other?.close();
     }
     if (isPods(resource) && remaining.length + failures.length > 0) break;
   }

@@ -4,7 +4,7 @@ import { type ApiClient, isStatusError, type KubeObject, StatusReason } from '@k
 import type { Clock } from '@keelson/core/runtime';
 import { APIService, Namespace } from '@keelson/kinds';
 import { ResourceMap } from '../resource-map.ts';
-import { emptyNamespace } from './empty-namespace.ts';
+import { emptyNamespace, type OtherApis } from './empty-namespace.ts';
 import { type TerminationCondition, terminationConditions } from './termination-conditions.ts';
 
 const finalizer = 'kubernetes';
@@ -16,8 +16,14 @@ const maxRecheckMs = 5_000;
  * Completes the deletion of namespaces: removes all objects of a namespace, then its finalizer `kubernetes`, which
  * removes the namespace itself. Reports what still blocks the deletion in the conditions. See
  * docs/reference/api-rules.md#namespace-life-cycle.
+ *
+ * @param others the API groups of other servers, for a client that does not reach them
  */
-export function namespaceController(client: ApiClient, clock: Clock): ControllerDefinition<Namespace> {
+export function namespaceController(
+  client: ApiClient,
+  clock: Clock,
+  others?: OtherApis,
+): ControllerDefinition<Namespace> {
   const resources = new ResourceMap(client, clock, 0);
   const rechecks = new Map<string, number>();
   return {
@@ -28,7 +34,7 @@ export function namespaceController(client: ApiClient, clock: Clock): Controller
       const finalizers = namespace.spec?.finalizers ?? [];
       if (namespace.metadata?.deletionTimestamp === undefined || !finalizers.includes(finalizer)) return undefined;
       const undiscovered = await undiscoveredVersions(run);
-      const emptied = await emptyNamespace(run.client, await resources.all(), run.key, run.signal);
+      const emptied = await emptyNamespace(run.client, await resources.all(), run.key, run.signal, others);
       try {
         if (emptied.remaining.length + emptied.failures.length + undiscovered.length === 0) {
           await finalize(namespace, run);

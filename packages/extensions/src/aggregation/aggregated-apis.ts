@@ -1,7 +1,13 @@
 import { rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
-import { Informer, keyOf, requestJson } from '@keelson/client';
-import { type ApiClient, isStatusError } from '@keelson/core';
+import { createHttpClient, type HttpApiClient, Informer, keyOf, requestJson } from '@keelson/client';
+import {
+  type ApiClient,
+  type DiscoveredResource,
+  type GroupVersionResource,
+  isStatusError,
+  statusErrors,
+} from '@keelson/core';
 import {
   type APIResourceList,
   isJsonObject,
@@ -143,6 +149,40 @@ export class AggregatedApis implements Service {
       );
   }
 
+  /** The resources of the servers that are available. */
+  resources(): readonly DiscoveredResource[] {
+    return this.versions()
+      .filter(({ stale }) => !stale)
+      .flatMap(({ group, version, resources: list }) =>
+        (list?.resources ?? [])
+          .filter(({ name }) => !name.includes('/'))
+          .map(({ name, kind, namespaced, verbs }) => ({
+            ...{ group, version, kind, namespaced, verbs, resource: name },
+            storage: { group, resource: name },
+          })),
+      );
+  }
+
+  /**
+   * A client for the server of a resource, with the permissions of this server. The caller closes it.
+   *
+   * @throws StatusError 503 when no server serves the resource
+   */
+  async connect({ group, version }: GroupVersionResource): Promise<HttpApiClient> {
+    const entry = this.#entries.get(`${group}/${version}`);
+    if (entry === undefined) throw statusErrors.serviceUnavailable(`no server serves ${group}/${version}`);
+    const { host, port, tls } = await this.#upstream(entry);
+    const { ca, cert, key, servername } = tls;
+    return createHttpClient({
+      server: `https://${authorityOf(host, port)}`,
+      tlsServerName: servername,
+      ...(ca === undefined ? { insecureSkipTlsVerify: true } : { ca }),
+      ...(cert === undefined || key === undefined ? {} : { clientCertificate: cert, clientKey: key }),
+      headers: ownHeaders,
+      clock: this.#options.clock,
+    });
+  }
+
   find(group: string, version: string) {
     const entry = this.#entries.get(`${group}/${version}`);
     return (
@@ -224,7 +264,7 @@ export class AggregatedApis implements Service {
   async #examine(entry: Entry): Promise<Availability> {
     const upstream = await this.#upstream(entry);
     const { tls, host, port } = upstream;
-    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const authority = authorityOf(host, port);
     const get = (path: string) =>
       requestJson({
         url: `https://${authority}${path}`,
@@ -281,6 +321,8 @@ export class AggregatedApis implements Service {
 }
 
 class CheckError extends Error {}
+
+const authorityOf = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 function stopEntry(entry: Entry): void {
   entry.stopped = true;

@@ -18,6 +18,7 @@ import {
   GarbageCollector,
   namespaceController,
   namespaceDefaults,
+  type OtherApis,
   podGarbageCollector,
   resourceQuotaController,
   storageProtection,
@@ -48,6 +49,8 @@ export interface PlaneControllerOptions extends Omit<ControllerOptions, 'client'
   readonly clientOf: (userAgent: string) => ApiClient;
   /** The kinds of the server. Absent outside of a server: the types in admission policies are not checked. */
   readonly registry?: KnownKinds;
+  /** The API groups of other servers, which clients of this process do not reach. */
+  readonly otherApis?: OtherApis;
 }
 
 /** Credentials that some controllers need in addition to {@link ControllerOptions}. */
@@ -67,14 +70,14 @@ export interface ControllerCredentials {
 
 /** The controllers of the set `api`; `garbage-collector-controller` follows all kinds and is a service of its own. */
 function apiControllers(
-  { client, clock, registry }: ControllerOptions & Pick<PlaneControllerOptions, 'registry'>,
+  { client, clock, registry, otherApis }: ControllerOptions & Pick<PlaneControllerOptions, 'registry' | 'otherApis'>,
   { signer, serviceAccounts }: ControllerCredentials,
 ): AnyController[] {
   return [
     ...(signer === undefined ? [] : [certificateController(signer)]),
     clusterRoleAggregation,
     disruptionController,
-    namespaceController(client, clock),
+    namespaceController(client, clock, otherApis),
     podGarbageCollector(),
     resourceQuotaController(),
     ...storageProtection.map(({ controller }) => controller),
@@ -100,15 +103,16 @@ function accountControllers({
  */
 export function controllerServices(
   { api, workloads, scheduler }: ControllerChoice,
-  { clientOf, registry, ...context }: PlaneControllerOptions,
+  { clientOf, registry, otherApis, ...context }: PlaneControllerOptions,
   credentials: ControllerCredentials,
   elected: boolean,
 ): Service[] {
   const options = { ...context, client: clientOf('kube-controller-manager') };
   const schedulerOptions = { ...context, client: clientOf('kube-scheduler') };
-  const chosen = apiControllers({ ...options, ...(registry ? { registry } : {}) }, credentials).filter(({ name }) =>
-    api.some((other) => other === name),
-  );
+  const chosen = apiControllers(
+    { ...options, ...(registry ? { registry } : {}), ...(otherApis ? { otherApis } : {}) },
+    credentials,
+  ).filter(({ name }) => api.some((other) => other === name));
   const garbage = () => (api.includes('garbage-collector-controller') ? [new GarbageCollector(options)] : []);
   const informers = new InformerPool(options);
   const manager = (controllers: readonly AnyController[]) =>

@@ -172,6 +172,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         local: new LocalApiServices({ client: api, registry, ...context }),
       }
     : undefined;
+  const otherApis = aggregation ? { otherApis: aggregation.apis } : {};
   const flows = withBuiltin ? new FlowControlObjects({ client: () => api, ...context }) : undefined;
   const host = new ServiceHost(
     [
@@ -198,8 +199,8 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
       ...(withBuiltin
-        ? controllersOn(stores, { clientOf, registry, ...context }, controllers, options, accounts).map((service) =>
-            parts.listening ? startedAfter(parts.listening, service, context) : service,
+        ? controllersOn(stores, { clientOf, registry, ...otherApis, ...context }, controllers, options, accounts).map(
+            (service) => (parts.listening ? startedAfter(parts.listening, service, context) : service),
           )
         : []),
     ],

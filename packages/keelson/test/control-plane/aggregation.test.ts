@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineKind, type KubeObject, optional, s } from '@keelson/core';
 import { type Metrics, systemClock } from '@keelson/core/runtime';
-import { APIService, Service } from '@keelson/kinds';
+import { APIService, Namespace, Service } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import anyTest, { type TestFn } from 'ava';
 import { type ControlPlane, createControlPlane, type Listening } from '../../src/index.ts';
@@ -63,7 +63,7 @@ test.before(async (t) => {
   const credentials = await loadCredentials(join(folder, 'front'), '127.0.0.1', now);
   const own = await loadCredentials(join(folder, 'shop'), '127.0.0.1', now, undefined, ['shop.default.svc']);
   const metrics = createPromMetrics();
-  const front = await createControlPlane({ controllers: false, metrics });
+  const front = await createControlPlane({ controllers: ['namespace-controller'], metrics });
   const listening = await front.listen({ credentials });
   const shop = await createControlPlane({
     controllers: false,
@@ -320,6 +320,29 @@ test('the condition of an APIService states whether its server is available', as
   t.regex(unavailable, /^aggregator_unavailable_apiservice\{name="v1\.shop\.example\.com"\} 0$/m);
   await services.delete('v1.gone.example.com');
   await until(async () => (await call('/apis/gone.example.com/v1/things')).status === 404);
+});
+
+test('the objects of a namespace on another server are deleted before the namespace', async (t) => {
+  const { front, shop } = t.context;
+  const metadata = { name: 'play' };
+  for (const plane of [front, shop]) await plane.client(Namespace).create({ metadata });
+  const toys = shop.client(Toy).namespace('play');
+  // The finalizer keeps the object, and thereby the namespace.
+  await toys.create({ metadata: { name: 'ball', finalizers: ['shop.example.com/sold'] } });
+  await toys.create({ metadata: { name: 'doll' } });
+  await front.client(Namespace).delete('play');
+  await until(async () => {
+    const { status } = await front.client(Namespace).get('play');
+    const remaining = status?.conditions?.find(({ type }) => type === 'NamespaceContentRemaining');
+    return remaining?.message?.includes('toys.shop.example.com has 1 resource instances') ?? false;
+  }, 'the remaining object is reported');
+  t.truthy((await toys.get('ball')).metadata?.deletionTimestamp);
+  await toys.patch('ball', 'merge', { metadata: { finalizers: null } });
+  await until(async () => {
+    const namespaces = await front.client(Namespace).list();
+    return namespaces.items.every(({ metadata: { name } }) => name !== 'play');
+  }, 'the namespace is deleted');
+  t.deepEqual((await toys.list()).items, []);
 });
 
 test('every version that the server itself serves has a local APIService', async (t) => {
