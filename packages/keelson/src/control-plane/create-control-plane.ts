@@ -174,6 +174,8 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     : undefined;
   const otherApis = aggregation ? { otherApis: aggregation.apis } : {};
   const flows = withBuiltin ? new FlowControlObjects({ client: () => api, ...context }) : undefined;
+  const afterListening = (service: RunningService) =>
+    parts.listening ? startedAfter(parts.listening, service, context) : service;
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -187,20 +189,17 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(webhooks ? [startedInTime(webhooks.service, context)] : []),
       ...(policies ? [startedInTime(policies.service, context)] : []),
       ...(withBuiltin
-        ? [
-            systemObjects(api, context),
-            ...(flows ? [startedInTime(flows, context)] : []),
-            customResources(stores, { client: api, ...context }, () => registry),
-          ]
+        ? [systemObjects(api, context), customResources(stores, { client: api, ...context }, () => registry)]
         : []),
       ...(addresses
         ? [startedInTime(new ServiceAddressRepair({ client: api, ...context, records: addresses.records }), context)]
         : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
+      ...(flows ? [afterListening(startedInTime(flows, context))] : []),
       ...(withBuiltin
         ? controllersOn(stores, { clientOf, registry, ...otherApis, ...context }, controllers, options, accounts).map(
-            (service) => (parts.listening ? startedAfter(parts.listening, service, context) : service),
+            afterListening,
           )
         : []),
     ],

@@ -1,9 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Informer } from '@keelson/client';
 import { type ConditionFields, patchStatus, withCondition } from '@keelson/controller-kit';
 import { type ApiClient, isStatusError, type KubeObject, StatusReason } from '@keelson/core';
-import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import { type Clock, type Logger, pause, type Service } from '@keelson/core/runtime';
 import type { FlowRule, FlowRules, PriorityLevel, RuledFlowSchema } from '@keelson/http-koa';
-import { defaultPriorityLevels, FlowSchema, type flowcontrolV1, PriorityLevelConfiguration } from '@keelson/kinds';
+import {
+  autoupdateSpecAnnotation,
+  defaultFlowSchemas,
+  defaultPriorityLevels,
+  FlowSchema,
+  type flowcontrolV1,
+  PriorityLevelConfiguration,
+} from '@keelson/kinds';
+import { ensureObject, keepPeriodMs } from './plane-services.ts';
 
 export interface FlowControlObjectsOptions {
   readonly client: () => ApiClient;
@@ -16,9 +25,17 @@ const mandatory = defaultPriorityLevels.filter(({ metadata }) =>
   ['exempt', 'catch-all'].includes(metadata?.name ?? ''),
 );
 
+/** True for an object whose spec the server is to update, and which has another one. */
+function isOutdated({ metadata, spec }: FlowSchema | PriorityLevelConfiguration, expected: { spec: object }): boolean {
+  return metadata?.annotations?.[autoupdateSpecAnnotation] === 'true' && !isDeepStrictEqual(spec, expected.spec);
+}
+
 const nameOf = ({ metadata }: KubeObject) => metadata?.name ?? '';
 
-/** Applies FlowSchemas and PriorityLevelConfigurations to the servers of a plane, and reports schemas without level. */
+/**
+ * Creates the default FlowSchemas and PriorityLevelConfigurations, applies all of them to the servers of a plane, and
+ * reports schemas without level.
+ */
 export class FlowControlObjects implements Service {
   readonly name = 'flow-control';
   readonly #options: FlowControlObjectsOptions;
@@ -29,7 +46,8 @@ export class FlowControlObjects implements Service {
   #rules: FlowRules | undefined;
   #scheduled = false;
   #reporting = Promise.resolve();
-  #stopped = false;
+  #keeping = Promise.resolve();
+  readonly #stopped = new AbortController();
 
   constructor(options: FlowControlObjectsOptions) {
     this.#options = options;
@@ -43,6 +61,9 @@ export class FlowControlObjects implements Service {
 
   async start(): Promise<void> {
     const { client, clock, logger } = this.#options;
+    await this.#ensureDefaults();
+    if (this.#stopped.signal.aborted) return;
+    this.#keeping = this.#keepDefaults();
     const api = client();
     const keptIn = <T extends KubeObject>(objects: Map<string, T>) => ({
       added: (object: T) => this.#change(() => objects.set(nameOf(object), object)),
@@ -63,9 +84,33 @@ export class FlowControlObjects implements Service {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopped.abort();
     await Promise.all(this.#informers.map((informer) => informer.stop()));
-    await this.#reporting;
+    await Promise.all([this.#reporting, this.#keeping]);
+  }
+
+  /** A failed attempt is repeated after a minute: until then the defaults of the HTTP server apply. */
+  async #ensureDefaults(): Promise<void> {
+    const api = this.#options.client();
+    const levels = defaultPriorityLevels.map((level) =>
+      ensureObject(api, PriorityLevelConfiguration, level, (existing) => isOutdated(existing, level)),
+    );
+    const schemas = defaultFlowSchemas.map((schema) =>
+      ensureObject(api, FlowSchema, schema, (existing) => isOutdated(existing, schema)),
+    );
+    await Promise.all([...levels, ...schemas]).catch((err: unknown) => {
+      const message = 'a default object of flow control could not be written, will retry';
+      if (!this.#stopped.signal.aborted) this.#options.logger.warn(message, { component: this.name, err });
+    });
+  }
+
+  async #keepDefaults(): Promise<void> {
+    const { signal } = this.#stopped;
+    for (;;) {
+      await pause(this.#options.clock, keepPeriodMs, signal);
+      if (signal.aborted) return;
+      await this.#ensureDefaults();
+    }
   }
 
   /** The changes of one turn of the event loop are applied together. */
@@ -80,7 +125,7 @@ export class FlowControlObjects implements Service {
   }
 
   #apply(): void {
-    if (this.#stopped || !this.#informers.every(({ synced }) => synced)) return;
+    if (this.#stopped.signal.aborted || !this.#informers.every(({ synced }) => synced)) return;
     const levels = new Map([...mandatory.map((level) => [nameOf(level), level] as const), ...this.#levels]);
     const schemas = [...this.#schemas.values()];
     this.#rules = flowRules([...levels.values()], schemas);
@@ -91,7 +136,7 @@ export class FlowControlObjects implements Service {
   }
 
   async #report(schema: FlowSchema, found: boolean): Promise<void> {
-    if (this.#stopped) return;
+    if (this.#stopped.signal.aborted) return;
     const { client, clock, logger } = this.#options;
     const level = JSON.stringify(schema.spec.priorityLevelConfiguration.name);
     const condition = {

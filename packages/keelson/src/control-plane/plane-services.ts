@@ -1,16 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import { type Clock, type Logger, pause, type Service, silentLogger } from '@keelson/core/runtime';
-import {
-  autoupdateSpecAnnotation,
-  defaultFlowSchemas,
-  defaultPriorityLevels,
-  FlowSchema,
-  Namespace,
-  PriorityClass,
-  PriorityLevelConfiguration,
-  systemPriorityClasses,
-} from '@keelson/kinds';
+import { Namespace, PriorityClass, systemPriorityClasses } from '@keelson/kinds';
 
 /** Longest interval of a timer. */
 const longestIntervalMs = 2 ** 31 - 1;
@@ -44,17 +34,31 @@ export const processWarnings: Logger = {
 const names = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
 /** Period after which missing objects are created again, as in Kubernetes. */
-const keepPeriodMs = 60_000;
+export const keepPeriodMs = 60_000;
 
-/** True for an object of flow control whose spec the server is to update, and which has another one. */
-function isOutdated(existing: FlowSchema | PriorityLevelConfiguration, { spec }: typeof existing): boolean {
-  const update = existing.metadata?.annotations?.[autoupdateSpecAnnotation] === 'true';
-  return update && !isDeepStrictEqual(existing.spec, spec);
+/** Creates an object unless it exists, and replaces one that is outdated. */
+export async function ensureObject<T extends KubeObject>(
+  client: ApiClient,
+  kind: KindDefinition<T>,
+  object: T,
+  isOutdated: (existing: T) => boolean = () => false,
+): Promise<void> {
+  const objects = client.resource(kind);
+  try {
+    const existing = await objects.get(object.metadata?.name ?? '').catch((error: unknown) => {
+      if (!isStatusError(error, StatusReason.NotFound)) throw error;
+    });
+    if (existing === undefined) await objects.create(object);
+    else if (isOutdated(existing)) await objects.update({ ...object, metadata: existing.metadata });
+  } catch (error) {
+    // Another server was faster.
+    const { AlreadyExists, Conflict } = StatusReason;
+    if (![AlreadyExists, Conflict].some((reason) => isStatusError(error, reason))) throw error;
+  }
 }
 
 /**
- * Creates the namespaces, priority classes, and objects of flow control that clients rely on; namespaces and objects of
- * flow control also when they are deleted later.
+ * Creates the namespaces and priority classes that clients rely on; the namespaces also when they are deleted later.
  */
 export function systemObjects(
   client: ApiClient,
@@ -62,43 +66,26 @@ export function systemObjects(
 ): Service {
   const stopped = new AbortController();
   let keeping: Promise<void> | undefined;
-  const ensure = async <T extends KubeObject>(
-    kind: KindDefinition<T>,
-    object: T,
-    outdated: (existing: T, object: T) => boolean = () => false,
-  ) => {
-    const objects = client.resource(kind);
-    try {
-      const existing = await objects.get(object.metadata?.name ?? '').catch((error: unknown) => {
-        if (!isStatusError(error, StatusReason.NotFound)) throw error;
-      });
-      if (existing === undefined) await objects.create(object);
-      else if (outdated(existing, object)) await objects.update({ ...object, metadata: existing.metadata });
-    } catch (error) {
-      // Another server was faster.
-      const { AlreadyExists, Conflict } = StatusReason;
-      if (![AlreadyExists, Conflict].some((reason) => isStatusError(error, reason))) throw error;
-    }
-  };
-  const ensureKept = () =>
-    Promise.all([
-      ...names.map((name) => ensure(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-      ...defaultPriorityLevels.map((level) => ensure(PriorityLevelConfiguration, level, isOutdated)),
-      ...defaultFlowSchemas.map((schema) => ensure(FlowSchema, schema, isOutdated)),
-    ]);
+  const namespaces = () =>
+    Promise.all(
+      names.map((name) => ensureObject(client, Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+    );
   const keep = async (signal: AbortSignal) => {
     for (;;) {
       await pause(clock, keepPeriodMs, signal);
       if (signal.aborted) return;
-      await ensureKept().catch((err: unknown) =>
-        logger.warn('an object of the system could not be created, will retry', { component: 'system-objects', err }),
+      await namespaces().catch((err: unknown) =>
+        logger.warn('a namespace of the system could not be created, will retry', { component: 'system-objects', err }),
       );
     }
   };
   return {
     name: 'system-objects',
     start: async () => {
-      await Promise.all([ensureKept(), ...systemPriorityClasses.map((object) => ensure(PriorityClass, object))]);
+      await Promise.all([
+        namespaces(),
+        ...systemPriorityClasses.map((object) => ensureObject(client, PriorityClass, object)),
+      ]);
       keeping = keep(stopped.signal);
     },
     stop: async () => {
