@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
 import pg from 'pg';
 import { PostgresStore, type PostgresStoreOptions } from '../../src/index.ts';
@@ -54,6 +55,8 @@ const reset = (schema: string) => `
   end $body$;
   select 1 from pg_namespace where nspname = '${schema}'`;
 
+const connectionsOfStores = `select pid from pg_stat_activity where application_name = 'keelson'`;
+
 /** Runs statements as superuser over one connection that stays open until the server stops. */
 class Administration {
   readonly #at: { readonly server: PostgresServer };
@@ -92,6 +95,19 @@ export function postgresHarness(
 ): StoreHarness<OpenedPostgres> {
   const administration = new Administration(at);
   const emptySchemas: string[] = [];
+  /**
+   * Whether the server has ended the connections of all stores, within two seconds. A store that is closed during a call
+   * cuts its connection, and the server still executes the statement that it has received. In a schema that was reset
+   * meanwhile, that statement would find revisions lost and begin another epoch.
+   */
+  const allEnded = async () => {
+    const deadline = performance.now() + 2_000;
+    while ((await administration.run(connectionsOfStores)).length > 0) {
+      if (performance.now() > deadline) return false;
+      await pause(5);
+    }
+    return true;
+  };
   const openOn = async (schema: string): Promise<OpenedPostgres> => {
     const store = new PostgresStore({
       url: at.server.url('keelson'),
@@ -106,7 +122,8 @@ export function postgresHarness(
       schema,
       async dispose() {
         await store.close();
-        if ((await administration.run(reset(schema))).length > 0) emptySchemas.push(schema);
+        const statement = (await allEnded()) ? reset(schema) : `drop schema "${schema}" cascade`;
+        if ((await administration.run(statement)).length > 0) emptySchemas.push(schema);
       },
     };
   };
