@@ -21,7 +21,14 @@ import {
   writeOwners,
 } from './managed-fields.ts';
 import { mergeObjects } from './merge-objects.ts';
-import { fieldsOf, type NodeType, reconciled, removeItems, withNamedFields } from './typed-value.ts';
+import {
+  fieldsOf,
+  type NodeType,
+  reconciled,
+  removeItems,
+  withNamedFields,
+  withoutFilledLists,
+} from './typed-value.ts';
 
 /** The kind of a tracked object, in the version of the request. */
 export interface TrackedKind {
@@ -350,8 +357,9 @@ function objectOf(value: unknown): JsonObject {
  * belong to `before-first-apply`.
  */
 function ownersBeforeFirstApply(kind: TrackedKind, before: JsonObject, live: AnyObject, nowMs: number): Owners {
-  const changes = filtered(compareObjects(kind.type, {}, before), kind.resetFields);
-  const owners = update(kind, { live: {}, next: before, changes }, noOwners, { manager: beforeFirstApply, nowMs });
+  const given = withoutFilledLists(kind.type, before);
+  const changes = filtered(compareObjects(kind.type, {}, given), kind.resetFields);
+  const owners = update(kind, { live: {}, next: given, changes }, noOwners, { manager: beforeFirstApply, nowMs });
   const [id, rest] = [...owners][0] ?? [];
   const applied = kind.subresource === undefined ? lastAppliedFields(kind, live) : undefined;
   if (id === undefined || rest === undefined || applied === undefined) return owners;

@@ -55,6 +55,21 @@ function openType(type: NodeType): NodeType {
   return type !== undefined && openTypes.has(type.type) ? undefined : type;
 }
 
+/**
+ * An object without empty lists that are always present, such as the rules of a role: nobody has set them. Kubernetes
+ * stores null there.
+ */
+export function withoutFilledLists(type: NodeType, value: JsonObject): JsonObject {
+  if (type?.type !== 'message') return value;
+  const result: JsonObject = {};
+  for (const [name, item] of Object.entries(value)) {
+    const field = jsonFields(type).get(name);
+    const isFilled = field?.whenAbsent === 'zero' && Array.isArray(item) && item.length === 0;
+    if (!isFilled) setOwn(result, name, isJsonObject(item) ? withoutFilledLists(fieldType(type, name), item) : item);
+  }
+  return result;
+}
+
 /** Whether a field is declared by its name, unlike the key of a map. */
 export function isNamedField(type: NodeType, name: string): boolean {
   return type?.type === 'message' && jsonFields(type).has(name);

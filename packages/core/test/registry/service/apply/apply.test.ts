@@ -1,4 +1,5 @@
 import {
+  always,
   defineKind,
   type KubeObject,
   type ManagedFieldsEntry,
@@ -431,4 +432,24 @@ test('kinds whose schema is JSON Schema: lists by their keys, open objects, unde
   const message = /: \.spec\.bogus: field not declared in schema$/;
   t.regex((await failure(() => apply('b', { bogus: 1 }))).message ?? '', message);
   t.is((await failure(() => apply('b', { open: { deep: { a: 2 } } }))).code, 409);
+});
+
+test('an empty list that is always present belongs to nobody before the first apply', async (t) => {
+  const Rules = defineKind({
+    group: 'rules.example.com',
+    version: 'v1',
+    kind: 'RuleSet',
+    schema: s.object({
+      rules: always(undefined, s.list(s.string(), { listType: 'atomic' }), 'Rules.'),
+      spec: optional(s.object({ names: always(undefined, s.list(s.string(), { listType: 'atomic' }), 'Names.') })),
+    }),
+  });
+  const { client } = await createPlane(t, { kinds: [Rules] });
+  const sets = client.resource(Rules).namespace('n');
+  const created = await sets.create({ metadata: { name }, spec: {} } as never);
+  t.like(created, { rules: [], spec: { names: [] } });
+  const applied = await sets.apply({ metadata: { name }, rules: ['a'], spec: { names: ['b'] } }, { fieldManager: 'a' });
+  t.deepEqual([applied.rules, applied.spec?.names], [['a'], ['b']]);
+  const other = await failure(() => sets.apply({ metadata: { name }, rules: ['c'] } as never, { fieldManager: 'b' }));
+  t.is(other.message, 'Apply failed with 1 conflict: conflict with "a": .rules');
 });
