@@ -23,7 +23,8 @@ export function parseUrl(url: string, tls: boolean): Etcd3AdapterOptions {
     if (name in files) tlsFiles[files[name as keyof typeof files]] = value;
     else if (name in numbers) history[name] = wholeNumber(name, value);
     else if (name === 'compaction' && (value === 'auto' || value === 'never')) compaction = value;
-    else if (name === 'compaction') throw new Error(`etcd: compaction is auto or never, got ${JSON.stringify(value)}`);
+    else if (name === 'compaction')
+      throw new Error(`etcd: compaction must be auto or never, got ${JSON.stringify(value)}`);
     else throw new Error(`etcd: unknown parameter ${JSON.stringify(name)} in the URL`);
   }
   if (!tls && Object.keys(tlsFiles).length > 0) throw new Error('etcd: ca, cert and key need etcds:');
@@ -64,6 +65,6 @@ function decoded(text: string, what: string): string {
 }
 
 function wholeNumber(name: string, text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`etcd: ${name} is a whole number, got ${JSON.stringify(text)}`);
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`etcd: ${name} must be a whole number, got ${JSON.stringify(text)}`);
   return Number(text);
 }

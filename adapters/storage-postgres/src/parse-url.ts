@@ -45,7 +45,7 @@ export function parsePostgresUrl(rest: string): PostgresAdapterOptions {
 function take(options: Mutable, name: string, value: string): void {
   if (name === 'notify') {
     if (value !== 'after' && value !== 'txn' && value !== 'off')
-      throw new Error(`notify is after, txn or off, got ${value}`);
+      throw new Error(`notify must be after, txn or off, got ${value}`);
     options.notify = value;
   } else if (name === 'minChanges' || name === 'minAgeMs') {
     options.history = { ...options.history, [name]: count(name, value) };
@@ -54,7 +54,7 @@ function take(options: Mutable, name: string, value: string): void {
   } else if (isIn(counts, name)) {
     options[name] = count(name, value);
   } else if (isIn(flags, name)) {
-    if (value !== 'true' && value !== 'false') throw new Error(`${name} is true or false, got ${value}`);
+    if (value !== 'true' && value !== 'false') throw new Error(`${name} must be true or false, got ${value}`);
     options[name] = value === 'true';
   } else {
     throw new Error(`the postgres URL has an unknown parameter ${JSON.stringify(name)}`);
@@ -66,6 +66,6 @@ function isIn<const N extends readonly string[]>(names: N, name: string): name i
 }
 
 function count(name: string, value: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw new Error(`${name} is a number, got ${value}`);
+  if (!/^\d{1,15}$/.test(value)) throw new Error(`${name} must be a whole number, got ${value}`);
   return Number(value);
 }

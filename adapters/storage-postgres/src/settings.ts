@@ -113,9 +113,10 @@ export function resolveSettings(options: PostgresStoreOptions): Settings {
       `a schema is a name of letters, digits, "_" and "-" that does not begin with pg_, got ${JSON.stringify(schema)}`,
     );
   }
-  if (!Number.isSafeInteger(readers) || readers < 1) throw new Error(`readers is a positive number, got ${readers}`);
+  if (!Number.isSafeInteger(readers) || readers < 1)
+    throw new Error(`readers must be a positive number, got ${readers}`);
   if (!Number.isSafeInteger(partitionRevisions) || partitionRevisions < 1) {
-    throw new Error(`partitionRevisions is a positive number, got ${partitionRevisions}`);
+    throw new Error(`partitionRevisions must be a positive number, got ${partitionRevisions}`);
   }
   return {
     connection: connectionOf(options, options.url, connectTimeoutMs),
