@@ -173,9 +173,9 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       }
     : undefined;
   const otherApis = aggregation ? { otherApis: aggregation.apis } : {};
-  const flows = withBuiltin ? new FlowControlObjects({ client: () => api, ...context }) : undefined;
-  const afterListening = (service: RunningService) =>
-    parts.listening ? startedAfter(parts.listening, service, context) : service;
+  const flows = withBuiltin
+    ? new FlowControlObjects({ client: () => api, after: parts.listening, ...context })
+    : undefined;
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -196,10 +196,10 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
         : []),
       ...services().map((service) => startedInTime(service, context)),
       ...(aggregation ? [startedInTime(aggregation.apis, context), aggregation.local] : []),
-      ...(flows ? [afterListening(startedInTime(flows, context))] : []),
+      ...(flows ? [flows] : []),
       ...(withBuiltin
         ? controllersOn(stores, { clientOf, registry, ...otherApis, ...context }, controllers, options, accounts).map(
-            afterListening,
+            (service) => (parts.listening ? startedAfter(parts.listening, service, context) : service),
           )
         : []),
     ],

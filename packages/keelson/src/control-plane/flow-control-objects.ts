@@ -18,6 +18,8 @@ export interface FlowControlObjectsOptions {
   readonly client: () => ApiClient;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Resolves when the objects may be read and written. Absent: at once. */
+  readonly after: Promise<unknown> | undefined;
 }
 
 /** Levels that exist even when their objects have been deleted. */
@@ -34,7 +36,8 @@ const nameOf = ({ metadata }: KubeObject) => metadata?.name ?? '';
 
 /**
  * Creates the default FlowSchemas and PriorityLevelConfigurations, applies all of them to the servers of a plane, and
- * reports schemas without level.
+ * reports schemas without level. It begins with the first server, and no start waits for it: until the objects are
+ * read, the levels and schemas of the HTTP server apply.
  */
 export class FlowControlObjects implements Service {
   readonly name = 'flow-control';
@@ -47,6 +50,7 @@ export class FlowControlObjects implements Service {
   #scheduled = false;
   #reporting = Promise.resolve();
   #keeping = Promise.resolve();
+  #running: Promise<void> | undefined;
   readonly #stopped = new AbortController();
 
   constructor(options: FlowControlObjectsOptions) {
@@ -57,10 +61,15 @@ export class FlowControlObjects implements Service {
   readonly follow = (apply: (rules: FlowRules) => void): void => {
     this.#followers.push(apply);
     if (this.#rules !== undefined) apply(this.#rules);
+    this.#running ??= this.#run();
   };
 
-  async start(): Promise<void> {
-    const { client, clock, logger } = this.#options;
+  async start(): Promise<void> {}
+
+  async #run(): Promise<void> {
+    const { client, clock, logger, after } = this.#options;
+    await after;
+    if (this.#stopped.signal.aborted) return;
     await this.#ensureDefaults();
     if (this.#stopped.signal.aborted) return;
     this.#keeping = this.#keepDefaults();
@@ -87,9 +96,10 @@ export class FlowControlObjects implements Service {
     this.#stopped.abort();
     await Promise.all(this.#informers.map((informer) => informer.stop()));
     await Promise.all([this.#reporting, this.#keeping]);
+    await this.#running;
   }
 
-  /** A failed attempt is repeated after a minute: until then the defaults of the HTTP server apply. */
+  /** A failed attempt is repeated after a minute. */
   async #ensureDefaults(): Promise<void> {
     const api = this.#options.client();
     const levels = defaultPriorityLevels.map((level) =>

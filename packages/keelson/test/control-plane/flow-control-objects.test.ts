@@ -18,19 +18,21 @@ const namesOf = (objects: readonly { readonly metadata?: { readonly name?: strin
   objects.map(({ metadata }) => metadata?.name).sort();
 
 async function danglingOf(plane: ControlPlane, name: string) {
-  const { status } = await plane.client(FlowSchema).get(name);
-  return status?.conditions?.find(({ type }) => type === 'Dangling');
+  const { items } = await plane.client(FlowSchema).list({ fieldSelector: `metadata.name=${name}` });
+  return items[0]?.status?.conditions?.find(({ type }) => type === 'Dangling');
 }
 
-test('the objects of Kubernetes exist after the start, and deleted ones again within a minute', async (t) => {
+test('the objects of Kubernetes exist once a plane has a server, and deleted ones again within a minute', async (t) => {
   const clock = new FakeClock();
   const plane = await createControlPlane({ storage: 'memory:', clock, controllers: false });
   t.teardown(() => plane.close());
   const schemas = plane.client(FlowSchema);
   const levels = plane.client(PriorityLevelConfiguration);
+  t.deepEqual((await schemas.list()).items, [], 'a plane without a server needs none');
+  await plane.handler();
+  await until(async () => (await danglingOf(plane, 'catch-all'))?.status === 'False', 'the state is reported');
   t.deepEqual(namesOf((await schemas.list()).items), namesOf(defaultFlowSchemas));
   t.deepEqual(namesOf((await levels.list()).items), namesOf(defaultPriorityLevels));
-  await until(async () => (await danglingOf(plane, 'catch-all'))?.status === 'False', 'the state is reported');
   await schemas.delete('probes');
   await levels.delete('workload-low');
   await until(async () => (await danglingOf(plane, 'service-accounts'))?.status === 'True', 'the level is missing');
@@ -49,7 +51,13 @@ test('a start restores the spec of a default object, unless its annotation says 
   const store = sharedStore(t);
   const shares = async (plane: ControlPlane, name: string) =>
     (await plane.client(PriorityLevelConfiguration).get(name)).spec.limited?.nominalConcurrencyShares;
-  const first = await createControlPlane({ storage: store, controllers: false });
+  const served = async () => {
+    const plane = await createControlPlane({ storage: store, controllers: false });
+    await plane.handler();
+    await until(async () => (await danglingOf(plane, 'catch-all')) !== undefined, 'the objects are applied');
+    return plane;
+  };
+  const first = await served();
   const change = async (name: string, annotation: string) => {
     const levels = first.client(PriorityLevelConfiguration);
     const { spec, metadata } = await levels.get(name);
@@ -60,9 +68,9 @@ test('a start restores the spec of a default object, unless its annotation says 
   await change('workload-low', 'true');
   await change('workload-high', 'false');
   await first.close();
-  const second = await createControlPlane({ storage: store, controllers: false });
+  const second = await served();
   t.teardown(() => second.close());
-  t.is(await shares(second, 'workload-low'), 100);
+  await until(async () => (await shares(second, 'workload-low')) === 100, 'the spec is restored');
   t.is(await shares(second, 'workload-high'), 77);
 });
 
