@@ -96,9 +96,9 @@ export function postgresHarness(
   const administration = new Administration(at);
   const emptySchemas: string[] = [];
   /**
-   * Whether the server has ended the connections of all stores, within two seconds. A store that is closed during a call
-   * cuts its connection, and the server still executes the statement that it has received. In a schema that was reset
-   * meanwhile, that statement would find revisions lost and begin another epoch.
+   * Whether the server has ended the connections of all stores, within two seconds. A store that is closed during a
+   * call cuts its connection, and the server still executes the statement that it has received. In a schema that was
+   * reset meanwhile, that statement would find revisions lost and begin another epoch.
    */
   const allEnded = async () => {
     const deadline = performance.now() + 2_000;

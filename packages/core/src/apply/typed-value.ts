@@ -56,8 +56,8 @@ function openType(type: NodeType): NodeType {
 }
 
 /**
- * An object without empty lists that are always present, such as the rules of a role: nobody has set them. Kubernetes
- * stores null there.
+ * An object without empty lists that are always present, such as the rules of a role: no client has set them.
+ * Kubernetes stores null there.
  */
 export function withoutFilledLists(type: NodeType, value: JsonObject): JsonObject {
   if (type?.type !== 'message') return value;

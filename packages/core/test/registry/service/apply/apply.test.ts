@@ -434,7 +434,7 @@ test('kinds whose schema is JSON Schema: lists by their keys, open objects, unde
   t.is((await failure(() => apply('b', { open: { deep: { a: 2 } } }))).code, 409);
 });
 
-test('an empty list that is always present belongs to nobody before the first apply', async (t) => {
+test('an empty list that is always present has no owner before the first apply', async (t) => {
   const Rules = defineKind({
     group: 'rules.example.com',
     version: 'v1',
