@@ -50,6 +50,8 @@ export class FlowControlObjects implements Service {
   #scheduled = false;
   #reporting = Promise.resolve();
   #keeping = Promise.resolve();
+  /** Not awaited by {@link stop}: a server that cannot listen is stopped while this still waits. */
+  #begun: Promise<void> | undefined;
   #running: Promise<void> | undefined;
   readonly #stopped = new AbortController();
 
@@ -61,15 +63,15 @@ export class FlowControlObjects implements Service {
   readonly follow = (apply: (rules: FlowRules) => void): void => {
     this.#followers.push(apply);
     if (this.#rules !== undefined) apply(this.#rules);
-    this.#running ??= this.#run();
+    this.#begun ??= Promise.resolve(this.#options.after).then(() => {
+      if (!this.#stopped.signal.aborted) this.#running = this.#run();
+    });
   };
 
   async start(): Promise<void> {}
 
   async #run(): Promise<void> {
-    const { client, clock, logger, after } = this.#options;
-    await after;
-    if (this.#stopped.signal.aborted) return;
+    const { client, clock, logger } = this.#options;
     await this.#ensureDefaults();
     if (this.#stopped.signal.aborted) return;
     this.#keeping = this.#keepDefaults();

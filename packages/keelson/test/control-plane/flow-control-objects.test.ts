@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { FakeClock } from '@keelson/core/runtime';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import {
   ClusterRoleBinding,
   defaultFlowSchemas,
@@ -11,6 +11,7 @@ import {
 import { until } from '@keelson/test-support';
 import Router from '@koa/router';
 import test from 'ava';
+import { FlowControlObjects } from '../../src/control-plane/flow-control-objects.ts';
 import { type ControlPlane, createControlPlane, type RequestState } from '../../src/index.ts';
 import { sharedStore } from '../support/shared-store.ts';
 
@@ -139,4 +140,18 @@ test('a flow schema of a user applies to the next requests, until it is deleted'
   t.is(await second('joe'), 200, 'requests of others have other levels');
   await plane.client(FlowSchema).delete('jane');
   await until(async () => (await second('jane')) === 200, 'the schema no longer applies');
+});
+
+test('a server that never listens stops without waiting for that', async (t) => {
+  const plane = await createControlPlane({ controllers: false });
+  t.teardown(() => plane.close());
+  const flows = new FlowControlObjects({
+    client: () => plane.api,
+    clock: new FakeClock(),
+    logger: silentLogger,
+    after: new Promise(() => {}),
+  });
+  flows.follow(() => t.fail('nothing has been read'));
+  await flows.stop();
+  t.pass();
 });
