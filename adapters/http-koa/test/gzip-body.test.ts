@@ -76,6 +76,11 @@ test('a part whose bytes cannot be created is not kept', async (t) => {
   t.is((await parts.of({ content, pieces: () => [Buffer.alloc(1000, text)] })).length, 1000);
 });
 
+test('a kept part occupies no more memory than its compressed bytes', async (t) => {
+  const { bytes } = await new DeflatedParts(1024 * 1024).of(partOf(Buffer.alloc(100_000, text)));
+  t.is(bytes.buffer.byteLength, bytes.length);
+});
+
 test('retained compressed bytes do not exceed their limit', async (t) => {
   const { bytes } = await deflated(Buffer.alloc(100_000, text));
   const parts = new DeflatedParts(2 * bytes.length);

@@ -55,9 +55,9 @@ export interface RelatedKind {
 export function relatedKind<T extends KubeObject>(
   kind: KindDefinition<T>,
   keys: (object: T, before: T | undefined, read: ReconcileRun['read']) => readonly string[] = () => [],
-  select?: Selection,
+  select?: Selection<T>,
 ): RelatedKind {
-  return { kind, keys: keys as RelatedKind['keys'], ...(select === undefined ? {} : { select }) };
+  return { kind, keys, ...(select === undefined ? {} : { select }) } as unknown as RelatedKind;
 }
 
 /** A controller: it is called with each object of `kind` after every change that may concern it. */
@@ -68,7 +68,7 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   readonly eventSource?: string;
   readonly kind: KindDefinition<T>;
   /** Limits the local copy of `kind`; other objects are not reconciled. */
-  readonly select?: Selection;
+  readonly select?: Selection<T>;
   /** Kinds whose objects this controller creates; a change of one leads to a run for its controlling owner. */
   readonly owns?: readonly KindDefinition[];
   /** Other kinds that are read, or whose changes lead to runs. */

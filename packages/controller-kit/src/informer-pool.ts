@@ -3,6 +3,9 @@ import type { ControllerHost } from './controller-definition.ts';
 import { type Selection, SharedInformer } from './shared-informer.ts';
 
 interface Entry {
+  /** The kind and selectors. */
+  readonly id: string;
+  readonly keep: Selection['keep'];
   readonly informer: SharedInformer;
   users: number;
 }
@@ -13,7 +16,7 @@ interface Entry {
  */
 export class InformerPool {
   readonly #host: ControllerHost;
-  readonly #entries = new Map<string, Entry>();
+  #entries: readonly Entry[] = [];
 
   constructor(host: ControllerHost) {
     this.#host = host;
@@ -22,26 +25,30 @@ export class InformerPool {
   /** Returns the informer of a kind and selection; to be released as often as it was acquired. */
   acquire(kind: KindDefinition, select: Selection = {}): SharedInformer {
     const id = entryId(kind, select);
-    const entry = this.#entries.get(id) ?? { informer: new SharedInformer(kind, this.#host, select), users: 0 };
-    this.#entries.set(id, entry);
-    entry.users += 1;
-    return entry.informer;
+    const { keep } = select;
+    const shared = this.#entries.find((other) => other.id === id && other.keep === keep);
+    if (shared !== undefined) {
+      shared.users += 1;
+      return shared.informer;
+    }
+    const informer = new SharedInformer(kind, this.#host, select);
+    this.#entries = [...this.#entries, { id, keep, informer, users: 1 }];
+    return informer;
   }
 
   /** Stops the informer when this was its last user. */
   async release(informer: SharedInformer): Promise<void> {
-    for (const [id, entry] of this.#entries) {
-      if (entry.informer !== informer) continue;
-      entry.users -= 1;
-      if (entry.users > 0) return;
-      this.#entries.delete(id);
-      await informer.informer.stop();
-    }
+    const entry = this.#entries.find((other) => other.informer === informer);
+    if (entry === undefined) return;
+    entry.users -= 1;
+    if (entry.users > 0) return;
+    this.#entries = this.#entries.filter((other) => other !== entry);
+    await informer.informer.stop();
   }
 
   /** Number of informers. */
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.length;
   }
 }
 

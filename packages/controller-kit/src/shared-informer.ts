@@ -37,11 +37,16 @@ export interface ObjectReader<T extends KubeObject> {
 }
 
 /** Limits a local copy, to save memory. Default: all objects, complete. */
-export interface Selection {
+export interface Selection<T extends KubeObject = KubeObject> {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Only apiVersion, kind and metadata are kept. */
   readonly metadataOnly?: boolean;
+  /**
+   * Reduces an object to the fields that are read; name, namespace, uid and resourceVersion are necessary. Must be a
+   * constant: only controllers that state the same function share a copy. Default: whole objects.
+   */
+  readonly keep?: ((object: T) => T) | undefined;
 }
 
 /** A condition on the local copy, and who waits for it. */
@@ -61,13 +66,12 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
   readonly selects: (object: T) => boolean;
   readonly #client: ResourceClient<T>;
   readonly #clock: Clock;
-  readonly #lister: Lister<Stored<T>, 'namespace' | 'controller'>;
   readonly #indexes = new Map<IndexFunction<T>, Lister<Stored<T>, 'index'>>();
   #waiters: Waiter[] = [];
 
-  constructor(kind: KindDefinition<T>, host: ControllerHost, selection: Selection = {}) {
+  constructor(kind: KindDefinition<T>, host: ControllerHost, selection: Selection<T> = {}) {
     const { client, clock, logger, freeze = false } = host;
-    const { metadataOnly, ...selectors } = selection;
+    const { metadataOnly, keep, ...selectors } = selection;
     const { group, version, names } = kind;
     this.kind = kind;
     this.#client = metadataOnly
@@ -78,7 +82,8 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
     this.informer = new Informer<T, Stored<T>>({
       client: this.#client,
       keep: (object) => {
-        const kept = withoutManagedFields(kind, object) as Stored<T>;
+        const whole = withoutManagedFields(kind, object);
+        const kept = (keep === undefined ? whole : keep(whole)) as Stored<T>;
         return freeze ? deepFreeze(kept) : kept;
       },
       progressed: () => this.#notify(),
@@ -86,23 +91,22 @@ export class SharedInformer<T extends KubeObject = KubeObject> implements Object
       clock,
       logger,
     });
-    this.#lister = createLister(this.informer, { indexes: { namespace: byNamespace, controller: byControllerUid } });
   }
 
   get(key: string): Stored<T> | undefined {
-    return this.#lister.get(key);
+    return this.informer.get(key);
   }
 
   list(): Stored<T>[] {
-    return this.#lister.list();
+    return [...this.informer.values()];
   }
 
   inNamespace(namespace: string): Stored<T>[] {
-    return this.#lister.by('namespace', namespace);
+    return this.by(byNamespace, namespace);
   }
 
   controlledBy(owner: KubeObject): Stored<T>[] {
-    return this.#lister.by('controller', owner.metadata?.uid ?? '');
+    return this.by(byControllerUid, owner.metadata?.uid ?? '');
   }
 
   by(values: IndexFunction<T>, value: string): Stored<T>[] {

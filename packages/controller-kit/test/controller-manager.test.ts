@@ -117,6 +117,30 @@ test('related: its keys are reconciled; reads and index functions see the state 
   t.is(runs.length, 5);
 });
 
+test('a local copy keeps the fields that its controller reads; others have whole objects', async (t) => {
+  const plane = await KitPlane.start(t);
+  const namesOnly = ({ metadata = {} }: Secret): Secret => ({ metadata });
+  const read = new Map<string, Secret | undefined>();
+  const reader = (name: string, keep?: typeof namesOnly): ControllerDefinition<ConfigMap> => ({
+    name,
+    kind: ConfigMap,
+    related: [relatedKind(Secret, () => [], { keep })],
+    reconcile: async (_object, run) => void read.set(name, run.read(Secret).get('n/s')),
+  });
+  await plane.api
+    .resource(Secret)
+    .namespace('n')
+    .create({ ...secret('s'), type: 'example.com/t' });
+  await plane.run(t, [reader('a', namesOnly), reader('b', namesOnly), reader('whole')]);
+  await plane.api.resource(ConfigMap).namespace('n').create(map('a'));
+  await until(() => read.size === 3);
+  t.is(read.get('a')?.metadata?.name, 's');
+  t.false('type' in (read.get('a') ?? {}));
+  t.is(read.get('b'), read.get('a'));
+  t.is(read.get('whole')?.type, 'example.com/t');
+  t.is(plane.watches.get('secrets'), 2);
+});
+
 test('a kind that the controller does not declare cannot be read, also when another controller declares it', async (t) => {
   const plane = await KitPlane.start(t);
   let message = '';

@@ -229,7 +229,7 @@ test('of more ended pods than the threshold the evicted ones are deleted first, 
     clock.advance(1_000);
   }
   const client = createInProcessClient(plane.registry, { clock });
-  const controllers = [podGarbageCollector(2)];
+  const controllers = [podGarbageCollector({ terminatedPodThreshold: 2 })];
   const collector = new ControllerManager({ client, clock, logger: silentLogger, metrics: noMetrics, controllers });
   await collector.start();
   t.teardown(() => collector.stop());

@@ -93,7 +93,11 @@ async function deflatedPart(part: SharedPart): Promise<DeflatedPiece> {
     pieces.push(piece);
     await eventLoopTurns.pass();
   }
-  return deflated(Buffer.concat(pieces));
+  const piece = await deflated(Buffer.concat(pieces));
+  // zlib returns the beginning of a buffer of `chunkSize`, which would be kept as a whole.
+  const bytes = Buffer.allocUnsafeSlow(piece.bytes.length);
+  piece.bytes.copy(bytes);
+  return { ...piece, bytes };
 }
 
 /** Compresses a piece. The piece must not change before the promise is settled. */

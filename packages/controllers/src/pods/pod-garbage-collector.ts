@@ -6,7 +6,7 @@ import {
   relatedKind,
 } from '@keelson/controller-kit';
 import { formatTime, isStatusError, StatusReason } from '@keelson/core';
-import { Lease, Node, Pod, type PodCondition } from '@keelson/kinds';
+import { Lease, Node, Pod, type PodCondition, type PodSpec } from '@keelson/kinds';
 
 /** Interval for checking conditions whose change triggers no event, such as elapsed time. */
 const recheckMs = 20_000;
@@ -28,14 +28,29 @@ const byNode = ({ spec }: Pod) => [spec?.nodeName ?? noNode];
 /** Index of pods that have ended. */
 const ended = (pod: Pod) => (isEnded(pod) ? ['yes'] : []);
 
+/** The fields of a pod that are read here. */
+function readFields({ metadata = {}, spec, status }: Pod): Pod {
+  const { namespace, name, uid, resourceVersion, creationTimestamp, deletionTimestamp } = metadata;
+  return {
+    metadata: { namespace, name, uid, resourceVersion, creationTimestamp, deletionTimestamp },
+    spec: { nodeName: spec?.nodeName } as PodSpec,
+    status: { phase: status?.phase, reason: status?.reason },
+  } as Pod;
+}
+
 /**
  * Deletes pods that no agent will terminate: those bound to a node that does not exist, those being deleted on a node
  * that an administrator has marked as out of service, those being deleted before they were bound, and the oldest ended
  * pods beyond the threshold. Rules and times are those of the pod garbage collector of kube-controller-manager.
  *
- * @param terminatedPodThreshold number of ended pods that are kept; the oldest others are deleted. 0 keeps all
+ * @param options.terminatedPodThreshold number of ended pods that are kept; the oldest others are deleted. Default
+ *   12,500; 0 keeps all
+ * @param options.sharesPods true: other controllers of the process read whole pods, so that this one uses their copy
  */
-export function podGarbageCollector(terminatedPodThreshold = 12_500): ControllerDefinition<Node> {
+export function podGarbageCollector({
+  terminatedPodThreshold = 12_500,
+  sharesPods = false,
+} = {}): ControllerDefinition<Node> {
   /** Monotonic time since which a node with bound pods is missing. */
   const missingSince = new Map<string, number>();
   let nextCount = 0;
@@ -43,11 +58,15 @@ export function podGarbageCollector(terminatedPodThreshold = 12_500): Controller
     name: 'pod-garbage-collector-controller',
     kind: Node,
     related: [
-      relatedKind(Pod, (pod, before, read) => {
-        const node = pod.spec?.nodeName ?? noNode;
-        const concernsNode = isDeleting(pod) || (node !== noNode && read(Node).get(node) === undefined);
-        return [...(concernsNode ? [node] : []), ...(isEnded(pod) && !(before && isEnded(before)) ? [noNode] : [])];
-      }),
+      relatedKind(
+        Pod,
+        (pod, before, read) => {
+          const node = pod.spec?.nodeName ?? noNode;
+          const concernsNode = isDeleting(pod) || (node !== noNode && read(Node).get(node) === undefined);
+          return [...(concernsNode ? [node] : []), ...(isEnded(pod) && !(before && isEnded(before)) ? [noNode] : [])];
+        },
+        sharesPods ? {} : { keep: readFields },
+      ),
     ],
     reconcile: async (node, run) => {
       missingSince.delete(run.key);
