@@ -1,6 +1,6 @@
-import { Backoff } from '@keelson/client';
-import { type ApiClient, isStatusError, type KindDefinition, StatusReason } from '@keelson/core';
-import type { Clock, Logger, Service } from '@keelson/core/runtime';
+import { Backoff, keyOf, missingIsUndefined } from '@keelson/client';
+import { type ApiClient, isStatusError, type KindDefinition, type ResourceClient, StatusReason } from '@keelson/core';
+import type { Clock, LogFields, Logger, Service } from '@keelson/core/runtime';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding, type Subject } from '@keelson/kinds';
 import { autoupdateAnnotation, bootstrapPolicy } from './bootstrap-policy.ts';
 import { missingRules } from './escalation.ts';
@@ -13,6 +13,9 @@ export interface BootstrapRolesOptions {
 
 type AnyRole = Role | ClusterRole;
 type AnyBinding = RoleBinding | ClusterRoleBinding;
+
+/** Returns an existing object with what it lacks; undefined when it lacks nothing. */
+type Complete<T> = (existing: T, expected: T) => T | 'recreate' | undefined;
 
 /** Maximum number of attempts to write an object that other clients change at the same time. */
 const maxAttempts = 5;
@@ -55,68 +58,85 @@ export class BootstrapRoles implements Service {
   async #attempt(): Promise<boolean> {
     const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
     const results = await Promise.all([
-      ...clusterRoles.map((role) => this.#reconcile(ClusterRole, role, completeRole)),
-      ...roles.map((role) => this.#reconcile(Role, role, completeRole)),
+      this.#reconcileAll(ClusterRole, clusterRoles, completeRole),
+      this.#reconcileAll(Role, roles, completeRole),
     ]);
     // Bindings are useful only when their roles exist.
     const bound = await Promise.all([
-      ...clusterRoleBindings.map((binding) => this.#reconcile(ClusterRoleBinding, binding, completeBinding)),
-      ...roleBindings.map((binding) => this.#reconcile(RoleBinding, binding, completeBinding)),
+      this.#reconcileAll(ClusterRoleBinding, clusterRoleBindings, completeBinding),
+      this.#reconcileAll(RoleBinding, roleBindings, completeBinding),
     ]);
     return [...results, ...bound].every(Boolean);
+  }
+
+  async #reconcileAll<T extends AnyRole | AnyBinding>(
+    kind: KindDefinition<T>,
+    expected: readonly T[],
+    complete: Complete<T>,
+  ): Promise<boolean> {
+    try {
+      const { items } = await this.#options.client.resource(kind).list();
+      const existing = new Map(items.map((object) => [keyOf(object), object]));
+      const write = (object: T) => this.#reconcile(kind, object, existing.get(keyOf(object)), complete);
+      return (await Promise.all(expected.map(write))).every(Boolean);
+    } catch (err) {
+      return this.#failed({ kind: kind.kind, err });
+    }
   }
 
   async #reconcile<T extends AnyRole | AnyBinding>(
     kind: KindDefinition<T>,
     expected: T,
-    complete: (existing: T, expected: T) => T | 'recreate' | undefined,
-  ): Promise<boolean> {
-    try {
-      for (let attempt = 1; !(await this.#write(kind, expected, complete)); attempt += 1)
-        if (attempt === maxAttempts) throw new Error('the object is being changed by others');
-      return true;
-    } catch (err) {
-      if (!this.#stop.signal.aborted) {
-        const { name, namespace } = expected.metadata ?? {};
-        this.#options.logger.warn('a default role or binding could not be written, will retry', {
-          ...{ component: this.name, kind: kind.kind, name, namespace, err },
-        });
-      }
-      return false;
-    }
-  }
-
-  /** False when another writer was faster. */
-  async #write<T extends AnyRole | AnyBinding>(
-    kind: KindDefinition<T>,
-    expected: T,
-    complete: (existing: T, expected: T) => T | 'recreate' | undefined,
+    listed: T | undefined,
+    complete: Complete<T>,
   ): Promise<boolean> {
     const { name = '', namespace } = expected.metadata ?? {};
     const all = this.#options.client.resource(kind);
     const objects = namespace === undefined ? all : all.namespace(namespace);
+    let existing = listed;
     try {
-      const existing = await objects.get(name).catch((error: unknown) => {
-        if (!isStatusError(error, StatusReason.NotFound)) throw error;
-      });
-      if (existing === undefined) {
-        await objects.create(expected);
-        return true;
+      for (let attempt = 1; !(await writeCompleted(objects, expected, existing, complete)); attempt += 1) {
+        if (attempt === maxAttempts) throw new Error('the object is being changed by others');
+        existing = await objects.get(name).catch(missingIsUndefined);
       }
-      if (existing.metadata?.annotations?.[autoupdateAnnotation] === 'false') return true;
-      const completed = complete(existing, expected);
-      if (completed === 'recreate') {
-        const { uid = '', resourceVersion = '' } = existing.metadata ?? {};
-        await objects.delete(name, { preconditions: { uid, resourceVersion } });
-        return false;
-      }
-      if (completed !== undefined) await objects.update(completed);
       return true;
-    } catch (error) {
-      const { AlreadyExists, Conflict, NotFound } = StatusReason;
-      if ([AlreadyExists, Conflict, NotFound].some((reason) => isStatusError(error, reason))) return false;
-      throw error;
+    } catch (err) {
+      return this.#failed({ kind: kind.kind, name, namespace, err });
     }
+  }
+
+  #failed(fields: LogFields): false {
+    const message = 'a default role or binding could not be written, will retry';
+    if (!this.#stop.signal.aborted) this.#options.logger.warn(message, { component: this.name, ...fields });
+    return false;
+  }
+}
+
+/** Writes what an object lacks. False when another writer was faster. */
+async function writeCompleted<T extends AnyRole | AnyBinding>(
+  objects: ResourceClient<T>,
+  expected: T,
+  existing: T | undefined,
+  complete: Complete<T>,
+): Promise<boolean> {
+  try {
+    if (existing === undefined) {
+      await objects.create(expected);
+      return true;
+    }
+    if (existing.metadata?.annotations?.[autoupdateAnnotation] === 'false') return true;
+    const completed = complete(existing, expected);
+    if (completed === 'recreate') {
+      const { name = '', uid = '', resourceVersion = '' } = existing.metadata ?? {};
+      await objects.delete(name, { preconditions: { uid, resourceVersion } });
+      return false;
+    }
+    if (completed !== undefined) await objects.update(completed);
+    return true;
+  } catch (error) {
+    const { AlreadyExists, Conflict, NotFound } = StatusReason;
+    if ([AlreadyExists, Conflict, NotFound].some((reason) => isStatusError(error, reason))) return false;
+    throw error;
   }
 }
 

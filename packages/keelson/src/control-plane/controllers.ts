@@ -72,13 +72,14 @@ export interface ControllerCredentials {
 function apiControllers(
   { client, clock, registry, otherApis }: ControllerOptions & Pick<PlaneControllerOptions, 'registry' | 'otherApis'>,
   { signer, serviceAccounts }: ControllerCredentials,
+  sharesPods: boolean,
 ): AnyController[] {
   return [
     ...(signer === undefined ? [] : [certificateController(signer)]),
     clusterRoleAggregation,
     disruptionController,
     namespaceController(client, clock, otherApis),
-    podGarbageCollector(),
+    podGarbageCollector({ sharesPods }),
     resourceQuotaController(),
     ...storageProtection.map(({ controller }) => controller),
     ...(serviceAccounts === undefined ? [] : accountControllers(serviceAccounts)),
@@ -112,6 +113,7 @@ export function controllerServices(
   const chosen = apiControllers(
     { ...options, ...(registry ? { registry } : {}), ...(otherApis ? { otherApis } : {}) },
     credentials,
+    workloads.length > 0,
   ).filter(({ name }) => api.some((other) => other === name));
   const garbage = () => (api.includes('garbage-collector-controller') ? [new GarbageCollector(options)] : []);
   const informers = new InformerPool(options);

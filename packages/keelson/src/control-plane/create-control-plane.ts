@@ -75,7 +75,7 @@ export interface PlaneParts {
   readonly controllers?: ProcessControllers;
   /** The socket that the server of this thread accepts connections from. */
   readonly socket?: SharedSocket;
-  /** Resolves when the server listens; the controllers start then. Absent: they start with the plane. */
+  /** Resolves when the server listens; the controllers start then. Absent: they start when the plane is ready. */
   readonly listening?: Promise<void>;
 }
 
@@ -173,6 +173,12 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       }
     : undefined;
   const otherApis = aggregation ? { otherApis: aggregation.apis } : {};
+  let startControllers = () => {};
+  const controllersStart =
+    parts.listening ??
+    new Promise<void>((resolve) => {
+      startControllers = resolve;
+    });
   const flows = withBuiltin
     ? new FlowControlObjects({ client: () => api, after: parts.listening, ...context })
     : undefined;
@@ -199,7 +205,7 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
       ...(flows ? [flows] : []),
       ...(withBuiltin
         ? controllersOn(stores, { clientOf, registry, ...otherApis, ...context }, controllers, options, accounts).map(
-            (service) => (parts.listening ? startedAfter(parts.listening, service, context) : service),
+            (service) => startedAfter(controllersStart, service, context),
           )
         : []),
     ],
@@ -210,6 +216,8 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
     await Promise.all([audit?.close(), encryption?.stop()]);
     throw error;
   });
+  // After the first requests of the caller, which the lists of the controllers would delay.
+  setImmediate(startControllers);
   const listening = new Set<Pick<Listening, 'close'>>();
   const close = async () => {
     await Promise.all([...listening].map((server) => server.close()));

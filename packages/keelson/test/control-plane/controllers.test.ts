@@ -217,6 +217,19 @@ test('keelson serve starts its controllers when it listens', async (t) => {
   await until(() => recorder.reconciled.includes('default'));
 });
 
+test('a plane in a program is ready, and answers its first requests, before its controllers start', async (t) => {
+  const reconciled: string[] = [];
+  const recorder: AnyController = {
+    name: 'recorder',
+    kind: Namespace,
+    reconcile: async ({ metadata }) => void reconciled.push(metadata?.name ?? ''),
+  };
+  await using plane = await createControlPlane({ controllers: [recorder] });
+  await plane.client(Namespace).get('default');
+  t.deepEqual(reconciled, []);
+  await until(() => reconciled.includes('default'));
+});
+
 test('a server that is closed before it listens starts no controller', async (t) => {
   let listen = () => {};
   const listening = new Promise<void>((resolve) => {
