@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cpuSeconds, residentBytes } from '../measure/cpu-time.ts';
-import { cores, pinned } from '../measure/spawned.ts';
+import { cores, endedWithParent, pinned } from '../measure/spawned.ts';
 
 const binary = fileURLToPath(
   new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
@@ -56,7 +56,7 @@ export class ProcessNode {
       KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
       KEELSON_AGENT_CGROUP_ROOT: '/nonexistent',
     };
-    const child = spawn(program, all, { env, stdio: ['ignore', 'ignore', 'ignore'] });
+    const child = endedWithParent(spawn(program, all, { env, stdio: ['ignore', 'ignore', 'ignore'] }));
     const node = new ProcessNode(folder, child);
     await until('the agent began', () => exists(join(folder, 'root', 'runtime', 'containers')));
     return node;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { cores, pinned } from '../measure/spawned.ts';
+import { cores, endedWithParent, pinned } from '../measure/spawned.ts';
 import type { LoadJob, LoadResult } from './protocol.ts';
 
 const program = fileURLToPath(new URL('./load-server.js', import.meta.url));
@@ -18,7 +18,7 @@ export class Load {
 
   constructor() {
     const [command, args] = pinned(cores.load, process.execPath, [program]);
-    this.#child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.#child = endedWithParent(spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
     this.#exited = new Promise((_, reject) => {
       this.#child.once('error', reject);
       this.#child.once('exit', (code) => reject(new Error(`the load process ended with ${code}`)));

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { constants } from 'node:os';
 import { cpuSeconds, residentBytes } from './cpu-time.ts';
 
 const canPin = spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).status === 0;
@@ -10,6 +11,28 @@ const startLimitMs = 60_000;
 
 /** Time in which a process must end after it was requested to. */
 const stopLimitMs = 10_000;
+
+const running = new Set<ChildProcess>();
+
+/**
+ * Ends the child process with this one, also when a signal ends this one. It would disturb what is measured later.
+ *
+ * @returns the child process
+ */
+export function endedWithParent<C extends ChildProcess>(child: C): C {
+  if (process.listenerCount('exit', killRunning) === 0) {
+    process.once('exit', killRunning);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+function killRunning(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
 
 /** Words that run a command on one core, where the system can do that. */
 export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
@@ -39,7 +62,7 @@ export class Spawned {
     core: number = cores.subject,
   ): Promise<Spawned> {
     const [program, words] = pinned(core, command, args);
-    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = endedWithParent(spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] }));
     return new Promise((resolve, reject) => {
       let output = '';
       const fail = (error: Error) => {

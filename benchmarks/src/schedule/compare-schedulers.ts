@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createHttpClient } from '@keelson/client';
 import { Node, Pod } from '@keelson/kinds';
 import { cpuSeconds, residentBytes } from '../measure/cpu-time.ts';
+import { endedWithParent } from '../measure/spawned.ts';
 import { keelson, kubeSchedulerCommand, startServer, writeAccess } from './control-processes.ts';
 import { nodeOf, podOf } from './schedule-objects.ts';
 
@@ -35,7 +36,7 @@ async function measure(isKube: boolean, rules: boolean): Promise<object> {
     : [process.execPath, keelson, 'controllers', '--controllers', 'scheduler', '--kubeconfig', kubeconfig];
   const began = performance.now();
   const serverBefore = cpuSeconds(server.child.pid ?? 0);
-  const scheduler = spawn(program, words, { stdio: 'ignore' });
+  const scheduler = endedWithParent(spawn(program, words, { stdio: 'ignore' }));
   const assigned = new Map<string, string>();
   for await (const { type, object } of all.watch({ resourceVersion })) {
     const { spec, metadata } = object as Pod;

@@ -8,6 +8,7 @@ import { createHttpClient } from '@keelson/client';
 import type { ApiClient } from '@keelson/core';
 import { type appsV1, Deployment, Namespace } from '@keelson/kinds';
 import { cpuSeconds, residentBytes } from '../measure/cpu-time.ts';
+import { endedWithParent } from '../measure/spawned.ts';
 import {
   type Command,
   controllerManagerCommand,
@@ -150,9 +151,8 @@ async function measure({ name, commands }: Programs): Promise<object> {
     await client.resource(Namespace).create({ metadata: { name: namespace } });
     const programs = await commands(folder, kubeconfig);
     const run = ([program, ...words]: Command) => {
-      const child = spawn(program, words, {
-        stdio: ['ignore', 'ignore', process.env['VERBOSE'] ? 'inherit' : 'ignore'],
-      });
+      const stderr = process.env['VERBOSE'] ? 'inherit' : 'ignore';
+      const child = endedWithParent(spawn(program, words, { stdio: ['ignore', 'ignore', stderr] }));
       started.push(child);
       return child;
     };

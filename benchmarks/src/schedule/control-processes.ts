@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { endedWithParent } from '../measure/spawned.ts';
 
 export const keelson = fileURLToPath(new URL('../../../../packages/keelson/dist/bundle/keelson.js', import.meta.url));
 
@@ -20,9 +21,8 @@ export async function startServer(
   words: readonly string[],
 ): Promise<{ readonly child: ChildProcess; readonly url: string }> {
   const fixed = ['--insecure', '--listen', '127.0.0.1:0', '--storage', 'memory:', '--data', join(folder, 'data')];
-  const child = spawn(process.execPath, [keelson, ...words, ...fixed, '--log-level', 'silent'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const all = [keelson, ...words, ...fixed, '--log-level', 'silent'];
+  const child = endedWithParent(spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] }));
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
     let text = '';
