@@ -352,7 +352,9 @@ export function copyJson<T>(value: T): T {
 export function equalJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, i) => equalJson(item, b[i]));
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    for (let i = 0; i < a.length; i += 1) if (!equalJson(a[i], b[i])) return false;
+    return true;
   }
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
   // `Object.keys` would be the larger part of the cost of a comparison.

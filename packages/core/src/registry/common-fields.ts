@@ -129,10 +129,9 @@ export function dropRepeatedOwners(
 const reportedFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'status']);
 
 function sameDesiredState(a: AnyObject, b: AnyObject, statusCounts: boolean): boolean {
-  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const counts = !reportedFields.has(key) || (statusCounts && key === 'status');
-    if (counts && !equalJson(a[key], b[key])) return false;
-  }
+  const counts = (key: string) => !reportedFields.has(key) || (statusCounts && key === 'status');
+  for (const key in a) if (counts(key) && !equalJson(a[key], b[key])) return false;
+  for (const key in b) if (counts(key) && !Object.hasOwn(a, key) && b[key] !== undefined) return false;
   return true;
 }
 

@@ -95,7 +95,9 @@ const podStrategy: Strategy<PodObject> = {
   validateUpdate(pod, old) {
     const errors = newErrors();
     if (pod.metadata?.annotations || old.metadata?.annotations) checkAnnotationChanges(pod, old, errors);
-    checkPodUpdate(pod, old, errors);
+    // With the generation of the old pod the spec has not changed.
+    const generation = pod.metadata?.generation;
+    if (generation === undefined || generation !== old.metadata?.generation) checkPodUpdate(pod, old, errors);
     return errors;
   },
   validateStatusUpdate(pod, old) {

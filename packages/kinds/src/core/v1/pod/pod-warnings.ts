@@ -169,6 +169,7 @@ function volumeWarnings(volumes: readonly Volume[], path: string, add: Add): voi
 }
 
 function listWarnings({ hostAliases, imagePullSecrets }: PodSpec, path: string, add: Add): void {
+  if (!hostAliases && !imagePullSecrets) return;
   const repeated = (values: readonly string[], warn: (i: number, shown: string) => void) => {
     const seen = new Set<string>();
     values.forEach((value, i) => {
@@ -193,6 +194,9 @@ function byteWarning(amounts: Record<string, string> | undefined, name: string, 
   add(`${path}[${name}]: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
 }
 
+const isProfileKey = (key: string): boolean =>
+  key === seccompPod || key.startsWith(seccompContainer) || key.startsWith(appArmorContainer);
+
 /** Warnings about annotations whose successors are fields. A pod gets the profiles of AppArmor from annotations. */
 function profileWarnings(template: Template, root: string, isTemplate: boolean, add: Add): void {
   const { metadata: { annotations = {} } = {}, spec } = template;
@@ -200,6 +204,7 @@ function profileWarnings(template: Template, root: string, isTemplate: boolean, 
     if (!Object.hasOwn(annotations, key)) return;
     add(`${root}metadata.annotations[${key}]: non-functional in v1.27+; use the "seccompProfile" field instead`);
   };
+  if (!Object.keys(annotations).some(isProfileKey)) return;
   if (!spec.securityContext?.seccompProfile) seccomp(seccompPod);
   eachContainer(spec, '', ({ name, securityContext }) => {
     if (!securityContext?.seccompProfile) seccomp(`${seccompContainer}${name}`);
@@ -226,34 +231,36 @@ function envWarnings({ env }: Container | EphemeralContainer, path: string, add:
 }
 
 function portWarnings(spec: PodSpec, path: string, add: Add): void {
-  const known = new Map<string, [ContainerPort, string][]>();
-  eachContainer(spec, path, ({ ports }, at) => {
-    ports?.forEach((port, i) => {
-      const own = `${at}.ports[${i}]`;
-      if (port.hostIP && !port.hostPort) add(`${own}: hostIP set without hostPort: ${goText(port)}`);
-      const key = `${port.containerPort}/${port.protocol ?? ''}`;
-      const others = known.get(key) ?? [];
-      for (const [other, place] of others) {
-        const relation = relationOf(port, other);
-        if (relation !== undefined) add(`${own}: ${relation} port definition with ${place}`);
-      }
-      if (others.length < maxCompared) others.push([port, own]);
-      known.set(key, others);
-    });
+  const ports: { readonly port: ContainerPort; readonly at: string; readonly i: number }[] = [];
+  eachContainer(spec, path, (container, at) => {
+    container.ports?.forEach((port, i) => void ports.push({ port, at, i }));
   });
+  const placeOf = ({ at, i }: (typeof ports)[number]) => `${at}.ports[${i}]`;
+  const known = new Map<string, typeof ports>();
+  for (const entry of ports) {
+    const { port } = entry;
+    if (port.hostIP && !port.hostPort) add(`${placeOf(entry)}: hostIP set without hostPort: ${goText(port)}`);
+    if (ports.length === 1) return;
+    const key = `${port.containerPort}/${port.protocol ?? ''}`;
+    const others = known.get(key) ?? [];
+    for (const other of others) {
+      const relation = relationOf(port, other.port);
+      if (relation !== undefined) add(`${placeOf(entry)}: ${relation} port definition with ${placeOf(other)}`);
+    }
+    if (others.length < maxCompared) others.push(entry);
+    known.set(key, others);
+  }
   const names = new Map<string, string>();
-  eachContainer(spec, path, ({ ports }, at) => {
-    ports?.forEach(({ name }, i) => {
-      if (!name) return;
-      const own = `${at}.ports[${i}]`;
-      const other = names.get(name);
-      if (other === undefined) names.set(name, own);
-      else {
-        const text = `duplicate port name ${JSON.stringify(name)} with ${other}`;
-        add(`${own}: ${text}, services and probes that select ports by name will use ${other}`);
-      }
-    });
-  });
+  for (const entry of ports) {
+    const { name } = entry.port;
+    if (!name) continue;
+    const other = names.get(name);
+    if (other === undefined) names.set(name, placeOf(entry));
+    else {
+      const text = `duplicate port name ${JSON.stringify(name)} with ${other}`;
+      add(`${placeOf(entry)}: ${text}, services and probes that select ports by name will use ${other}`);
+    }
+  }
 }
 
 function relationOf(a: ContainerPort, b: ContainerPort): string | undefined {
