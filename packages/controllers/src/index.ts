@@ -24,5 +24,6 @@ export {
   ServiceAddressRepair,
   type ServiceAddressRepairOptions,
 } from './service-addresses/service-address-repair.ts';
+export { serviceCidrController } from './service-addresses/service-cidr-controller.ts';
 export { storageProtection } from './volumes/storage-protection.ts';
 export { workloadControllers } from './workload-controllers.ts';

@@ -69,6 +69,7 @@ import { PriorityLevelConfiguration } from './flowcontrol/v1/priority-level-conf
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 import { IngressClass } from './networking/v1/ingress-class.ts';
 import { NetworkPolicy } from './networking/v1/network-policy.ts';
+import { IPAddress, ServiceCIDR } from './networking/v1/service-networks.ts';
 import { RuntimeClass } from './node/v1/runtime-class.ts';
 import { PodDisruptionBudget } from './policy/v1/pod-disruption-budget.ts';
 import { ClusterRoleBinding, RoleBinding } from './rbac/v1/bindings.ts';
@@ -139,6 +140,12 @@ export type * as flowcontrolV1 from './flowcontrol/v1/schema.ts';
 export { metricsKinds, NodeMetrics, PodMetrics } from './metrics/v1beta1/kinds.ts';
 export type * as metricsV1beta1 from './metrics/v1beta1/schema.ts';
 export type * as networkingV1 from './networking/v1/schema/index.ts';
+export {
+  addressFamilyLabel,
+  addressManagerLabel,
+  serviceAddressManager,
+  serviceCidrReady,
+} from './networking/v1/service-networks.ts';
 export type * as nodeV1 from './node/v1/schema.ts';
 export type * as policyV1 from './policy/v1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
@@ -190,6 +197,7 @@ export {
   HorizontalPodAutoscaler,
   Ingress,
   IngressClass,
+  IPAddress,
   isDefaultStorageClass,
   Job,
   Lease,
@@ -223,6 +231,7 @@ export {
   SelfSubjectRulesReview,
   Service,
   ServiceAccount,
+  ServiceCIDR,
   StatefulSet,
   StorageClass,
   SubjectAccessReview,
@@ -274,7 +283,9 @@ export const builtinKinds: readonly KindDefinition[] = [
   PriorityLevelConfiguration,
   NetworkingV1Ingress,
   IngressClass,
+  IPAddress,
   NetworkPolicy,
+  ServiceCIDR,
   RuntimeClass,
   PodDisruptionBudget,
   ClusterRole,

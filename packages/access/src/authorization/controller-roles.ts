@@ -7,6 +7,7 @@ export const read: readonly string[] = ['get', 'list', 'watch'];
 const listWatch = ['list', 'watch'];
 const workloads = ['apps', 'extensions'];
 const storage = 'storage.k8s.io';
+const networking = 'networking.k8s.io';
 
 /** A rule with sorted lists, as Kubernetes writes them. */
 export const rule = (
@@ -211,6 +212,13 @@ export const controllerRules: Readonly<Record<string, readonly PolicyRule[]>> = 
     rule(read, storage, 'csidrivers'),
   ],
   'service-account-controller': [rule(['create'], '', 'serviceaccounts'), events],
+  'service-cidrs-controller': [
+    rule([...read, 'patch', 'update'], networking, 'servicecidrs'),
+    rule(['patch', 'update'], networking, 'servicecidrs/finalizers'),
+    rule(['patch', 'update'], networking, 'servicecidrs/status'),
+    rule(read, networking, 'ipaddresses'),
+    events,
+  ],
   'service-controller': [
     rule(read, '', 'services'),
     rule(['patch', 'update'], '', 'services/status'),

@@ -10,26 +10,27 @@ export type AddressKind = 'address' | 'port';
 export interface ServiceAddressOwner {
   readonly namespace: string;
   readonly name: string;
-  readonly uid: string;
 }
 
 /** The allocation record of a cluster IP or a node port. */
 export interface ServiceAddressClaim extends ServiceAddressOwner {
   readonly kind: AddressKind;
   readonly value: string;
-  /** Revision of the record, which changes with each write. */
-  readonly revision: number;
+  /** Identifies the state of the record: it changes with each write. */
+  readonly revision: string;
 }
 
 /** Access to the allocation records of a server, and to the addresses and ports of services. */
 export interface ServiceAddressRecords {
+  /** Called before each pass. */
+  prepare(): Promise<void>;
   list(kind: AddressKind): Promise<readonly ServiceAddressClaim[]>;
   /** Records an allocation. Returns false when the value is already allocated. */
   claim(kind: AddressKind, value: string, owner: ServiceAddressOwner): Promise<boolean>;
   /** Removes a record unless it has changed. */
   remove(claim: ServiceAddressClaim): Promise<void>;
   valuesOf(service: Service): readonly { readonly kind: AddressKind; readonly value: string }[];
-  inRange(kind: AddressKind, value: string): boolean;
+  inRange(kind: AddressKind, value: string): Promise<boolean>;
 }
 
 export interface ServiceAddressRepairOptions extends ControllerOptions {
@@ -79,7 +80,7 @@ export class ServiceAddressRepair implements RunningService {
   readonly #options: ServiceAddressRepairOptions;
   readonly #events: ApiEventRecorder;
   /** Revisions of the records that had no service in the previous pass, by kind and value. */
-  #unused = new Map<string, number>();
+  #unused = new Map<string, string>();
   /** Reported problems, so that an event is not repeated by each pass. */
   #reported = new Set<string>();
   #cancel: () => void = () => {};
@@ -117,6 +118,7 @@ export class ServiceAddressRepair implements RunningService {
   /** Compares all records with all services once. */
   async repair(): Promise<void> {
     const { records, logger } = this.#options;
+    await records.prepare();
     // Records are read before services. The service of each record is therefore stored already, or still being stored.
     const claims = new Map<string, ServiceAddressClaim>();
     for (const kind of ['address', 'port'] as const)
@@ -130,7 +132,7 @@ export class ServiceAddressRepair implements RunningService {
     const reported = new Set<string>();
     for (const [id, holders] of owners) await this.#check(claims.get(id), holders, reported);
     this.#reported = reported;
-    const unused = new Map<string, number>();
+    const unused = new Map<string, string>();
     for (const [id, claim] of claims) {
       if (owners.has(id)) continue;
       if (this.#unused.get(id) === claim.revision) {
@@ -160,14 +162,17 @@ export class ServiceAddressRepair implements RunningService {
     const [first] = holders;
     if (first === undefined) return;
     const { kind, value } = first;
-    const owner = holders.find(({ service }) => service.metadata?.uid === claim?.uid) ?? first;
-    if (!records.inRange(kind, value))
+    const claimed = holders.find(
+      ({ service: { metadata } }) => metadata?.namespace === claim?.namespace && metadata?.name === claim?.name,
+    );
+    const owner = claimed ?? first;
+    if (!(await records.inRange(kind, value)))
       for (const { service } of holders) await this.#report('outside', kind, value, service, reported);
-    else if (claim?.uid !== owner.service.metadata?.uid) {
+    else if (claimed === undefined) {
       // The service that the record names does not exist, or no longer has this value.
       if (claim !== undefined) await records.remove(claim);
-      const { namespace = '', name = '', uid = '' } = owner.service.metadata ?? {};
-      if (await records.claim(kind, value, { namespace, name, uid }))
+      const { namespace = '', name = '' } = owner.service.metadata ?? {};
+      if (await records.claim(kind, value, { namespace, name }))
         await this.#report('missing', kind, value, owner.service, reported);
     }
     for (const holder of holders)

@@ -25,6 +25,7 @@ const apiControllers = [
   'resourcequota-controller',
   'serviceaccount-controller',
   'serviceaccount-token-controller',
+  'service-cidr-controller',
   'token-cleaner-controller',
   'validatingadmissionpolicy-status-controller',
 ] as const;

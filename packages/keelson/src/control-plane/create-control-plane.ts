@@ -127,10 +127,12 @@ export async function createPlane(options: ControlPlaneOptions, parts: PlanePart
   });
   const kinds = allKinds.map((kind) => completeKind(withDisruptionBudgets(accounts?.withTokens(kind) ?? kind, stores)));
   const audit = options.audit && (await openAudit(options.audit, context, parts.auditLog));
-  const addresses = withBuiltin
-    ? planeServiceAddresses(options.services ?? {}, () => stores.of(Service).store, logger)
-    : undefined;
   const cached = new CachedObjects(stores);
+  const addresses = withBuiltin
+    ? planeServiceAddresses(options.services ?? {}, {
+        ...{ store: () => stores.of(Service).store, client: () => api, cached, clock, logger },
+      })
+    : undefined;
   const plugins = [
     ...(withBuiltin
       ? builtinAdmission({

@@ -41,8 +41,8 @@ export interface NumberRange {
   readonly last: number;
 }
 
-/** Networks with more addresses than this are not needed, and free addresses in them could not be listed. */
-const maxHostBits = 20;
+/** Of larger networks only the first addresses are allocated unless a service requests one; these can be listed. */
+const listedHostBits = 20;
 
 /**
  * A network from which cluster addresses are allocated. As in Kubernetes its first address, and the last one of an IPv4
@@ -54,9 +54,11 @@ export class AddressRange implements NumberRange {
   readonly first = 1;
   readonly last: number;
   readonly #base: bigint;
+  /** The last address that may be requested. */
+  readonly #end: bigint;
   readonly #network = new BlockList();
 
-  /** @throws UsageError for a text that is not a network in CIDR notation, or one that is too small or too large */
+  /** @throws UsageError for a text that is not a network in CIDR notation, or one that is too small */
   constructor(text: string, option: string) {
     const [address = '', bits = ''] = text.split('/');
     const family = isIPv6(address) ? 'ipv6' : 'ipv4';
@@ -65,12 +67,12 @@ export class AddressRange implements NumberRange {
     if (!isIP(address) || !/^\d+$/.test(bits) || prefix > width)
       throw new UsageError(`${option}: ${text} is not a network in CIDR notation, for example 127.96.0.0/16`);
     const hostBits = width - prefix;
-    if (hostBits > maxHostBits || hostBits < 2)
-      throw new UsageError(`${option}: ${text} must have a prefix of /${width - maxHostBits} to /${width - 2}`);
+    if (hostBits < 2) throw new UsageError(`${option}: ${text} must have a prefix of at most /${width - 2}`);
     const mask = (1n << BigInt(hostBits)) - 1n;
     this.family = family === 'ipv6' ? 'IPv6' : 'IPv4';
     this.#base = numberOf(address) & ~mask;
-    this.last = 2 ** hostBits - (family === 'ipv6' ? 1 : 2);
+    this.#end = this.#base + mask - (family === 'ipv6' ? 0n : 1n);
+    this.last = hostBits > listedHostBits ? 2 ** listedHostBits - 1 : Number(this.#end - this.#base);
     this.text = `${addressText(this.#base, this.family)}/${prefix}`;
     this.#network.addSubnet(addressText(this.#base, this.family), prefix, family);
   }
@@ -83,8 +85,8 @@ export class AddressRange implements NumberRange {
   /** Whether the address is in the network and may be allocated. */
   has(address: string): boolean {
     if (!isIP(address) || !this.#network.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return false;
-    const offset = Number(numberOf(address) - this.#base);
-    return offset >= this.first && offset <= this.last;
+    const value = numberOf(address);
+    return value > this.#base && value <= this.#end;
   }
 }
 

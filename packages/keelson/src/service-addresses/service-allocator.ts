@@ -13,11 +13,11 @@ import {
   randomNumber,
 } from './address-range.ts';
 import type { Claims } from './claims.ts';
+import type { ServiceNetworks } from './service-networks.ts';
 
 export interface ServiceAllocatorOptions {
   readonly claims: Claims;
-  /** One range per family; that of IPv4 first. */
-  readonly addresses: readonly AddressRange[];
+  readonly networks: Pick<ServiceNetworks, 'families' | 'ready'>;
   readonly ports: NumberRange;
   readonly logger: Logger;
 }
@@ -66,11 +66,11 @@ export class ServiceAllocator implements ObjectAllocator {
   }
 
   /** Releases values. The controller service-address-repair releases those that cannot be released now. */
-  async #release(values: readonly Value[], { uid }: ServiceAddressOwner): Promise<void> {
+  async #release(values: readonly Value[], owner: ServiceAddressOwner): Promise<void> {
     const { claims, logger } = this.#options;
     for (const { kind, value } of values)
-      await claims
-        .release(kind, value, uid)
+      await claims[kind]
+        .release(value, owner)
         .catch((err: unknown) => logger.warn('an address of a service was not released', { kind, value, err }));
   }
 }
@@ -85,6 +85,8 @@ class AllocationPass {
   /** Values that the service has already, or has claimed in this pass. */
   readonly #own: Set<string>;
   readonly #dryRun: boolean;
+  /** The networks from which addresses are allocated, in the order in which they are tried. */
+  #ranges: readonly AddressRange[] = [];
 
   constructor(options: ServiceAllocatorOptions, service: Service, before: readonly Value[], dryRun: boolean) {
     this.#options = options;
@@ -102,6 +104,7 @@ class AllocationPass {
 
   async #addresses(): Promise<void> {
     const spec = this.#spec;
+    this.#ranges = await this.#options.networks.ready();
     const families = this.#families();
     if (spec.clusterIP === 'None') return;
     const given = spec.clusterIPs ?? [];
@@ -121,14 +124,14 @@ class AllocationPass {
   /** The families of the service; completed as its policy requires. */
   #families(): readonly IpFamily[] {
     const spec = this.#spec;
-    const ranges = this.#options.addresses;
+    const served = this.#options.networks.families;
     const families = (spec.ipFamilies ?? []) as IpFamily[];
     // A headless service without a selector may have endpoints of every family.
     if (spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0) return [];
     for (const [i, family] of families.entries())
-      if (!ranges.some((range) => range.family === family))
+      if (!served.includes(family))
         this.#fail(fieldError.invalid(`spec.ipFamilies[${i}]`, family, 'not configured on this cluster'));
-    if (spec.ipFamilyPolicy === 'RequireDualStack' && ranges.length < 2)
+    if (spec.ipFamilyPolicy === 'RequireDualStack' && served.length < 2)
       this.#fail(
         fieldError.invalid(
           'spec.ipFamilyPolicy',
@@ -137,7 +140,7 @@ class AllocationPass {
         ),
       );
     if (spec.ipFamilyPolicy === 'SingleStack') return families;
-    const all = [...new Set([...families, ...ranges.map(({ family }) => family)])];
+    const all = [...new Set([...families, ...served])];
     spec.ipFamilies = all;
     return all;
   }
@@ -153,11 +156,12 @@ class AllocationPass {
           `expected an ${family} value as indicated by \`ipFamilies[${i}]\``,
         ),
       );
-    const range = this.#options.addresses.find((one) => one.family === family);
+    const ranges = this.#ranges.filter((one) => one.family === family);
     let problem: string | undefined;
-    if (range?.has(value) !== true)
-      problem = `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${range?.text}`;
-    else if (!(await this.#claim({ kind: 'address', value }))) problem = 'provided IP is already allocated';
+    if (!ranges.some((range) => range.has(value))) {
+      const valid = ranges.map(({ text }) => text).join(', ');
+      problem = `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${valid}`;
+    } else if (!(await this.#claim({ kind: 'address', value }))) problem = 'provided IP is already allocated';
     if (problem !== undefined)
       this.#fail(
         fieldError.invalid('spec.clusterIPs', this.#spec.clusterIPs, `failed to allocate IP ${address}: ${problem}`),
@@ -165,10 +169,11 @@ class AllocationPass {
   }
 
   async #anyAddress(family: IpFamily): Promise<string> {
-    const range = this.#options.addresses.find((one) => one.family === family);
-    const value = range && (await this.#any('address', range, (offset) => range.at(offset)));
-    if (value === undefined) throw statusErrors.internal('failed to allocate a serviceIP: range is full');
-    return value;
+    for (const range of this.#ranges.filter((one) => one.family === family)) {
+      const value = await this.#any('address', range, (offset) => range.at(offset));
+      if (value !== undefined) return value;
+    }
+    throw statusErrors.internal('failed to allocate a serviceIP: range is full');
   }
 
   async #ports(): Promise<void> {
@@ -217,7 +222,7 @@ class AllocationPass {
       const value = text(randomNumber(range));
       if (await this.#claim({ kind, value })) return value;
     }
-    const taken = await this.#options.claims.values(kind);
+    const taken = await this.#options.claims[kind].values();
     for (const number of numbersOf(range)) {
       const value = text(number);
       if (!taken.has(value) && (await this.#claim({ kind, value }))) return value;
@@ -226,11 +231,11 @@ class AllocationPass {
   }
 
   async #claim(value: Value): Promise<boolean> {
-    const { claims } = this.#options;
+    const claims = this.#options.claims[value.kind];
     // A value that another field of the service already has is not free.
     if (this.#own.has(textOf(value))) return false;
-    if (this.#dryRun) return (await claims.owner(value.kind, value.value)) === undefined;
-    if (!(await claims.claim(value.kind, value.value, this.owner))) return false;
+    if (this.#dryRun) return (await claims.owner(value.value)) === undefined;
+    if (!(await claims.claim(value.value, this.owner))) return false;
     this.claimed.push(value);
     this.#own.add(textOf(value));
     return true;
@@ -274,6 +279,6 @@ function textOf({ kind, value }: Value): string {
 }
 
 function ownerOf({ metadata }: KubeObject): ServiceAddressOwner {
-  const { namespace = '', name = '', uid = '' } = metadata ?? {};
-  return { namespace, name, uid };
+  const { namespace = '', name = '' } = metadata ?? {};
+  return { namespace, name };
 }

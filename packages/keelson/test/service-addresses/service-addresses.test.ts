@@ -1,12 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { isStatusError, type KubeObject } from '@keelson/core';
 import { FakeClock } from '@keelson/core/runtime';
-import { Event, Namespace, Service } from '@keelson/kinds';
+import type { Store } from '@keelson/core/storage-adapter';
+import { Event, IPAddress, Namespace, Service, ServiceCIDR } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from '../../src/index.ts';
 import { AddressRange, canonicalAddress, parsePortRange } from '../../src/service-addresses/address-range.ts';
-import { Claims } from '../../src/service-addresses/claims.ts';
+import { serviceClaims } from '../../src/service-addresses/claims.ts';
 import { sharedStore } from '../support/shared-store.ts';
 
 async function plane(t: ExecutionContext, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -19,7 +20,17 @@ function service(name: string, spec: Partial<Service['spec']> = {}): Service {
   return { metadata: { name, namespace: 'default' }, spec: { ports: [{ port: 80 }], ...spec } };
 }
 
+const claimsOf = (made: ControlPlane, store: Store) =>
+  serviceClaims(
+    () => made.api,
+    () => store,
+  );
 const servicesOf = (made: ControlPlane) => made.client(Service).namespace('default');
+
+/** Work that a fake clock has started has ended by then. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
 
 async function rejected(t: ExecutionContext, call: Promise<unknown>): Promise<string> {
   const error = await t.throwsAsync(call);
@@ -88,9 +99,10 @@ test('requested addresses and ports are given once, and rejections have the mess
 
 test('addresses and ports are released by deletion and by changes of the type', async (t) => {
   const store = sharedStore(t);
-  const services = servicesOf(await plane(t, { storage: store }));
-  const claims = new Claims(() => store);
-  const held = async () => [...(await claims.values('address')), ...(await claims.values('port'))].sort();
+  const made = await plane(t, { storage: store });
+  const services = servicesOf(made);
+  const { address, port } = claimsOf(made, store);
+  const held = async () => [...(await address.values()), ...(await port.values())].sort();
   const web = await services.create(
     service('web', { clusterIP: '127.96.0.9', type: 'NodePort', ports: [{ port: 80, nodePort: 30_001 }] }),
   );
@@ -192,9 +204,9 @@ test('two planes on one store never give an address or a port twice, and a full 
     const ports = items.flatMap(({ spec }) => spec.ports?.flatMap(({ nodePort }) => nodePort ?? []) ?? []);
     t.is(new Set(addresses).size, addresses.length, `seed ${seed}: addresses`);
     t.is(new Set(ports).size, ports.length, `seed ${seed}: ports`);
-    const claims = new Claims(() => store);
-    t.deepEqual([...(await claims.values('address'))].sort(), [...addresses].sort(), `seed ${seed}: nothing leaks`);
-    t.deepEqual([...(await claims.values('port'))].sort(), ports.map(String).sort(), `seed ${seed}: nothing leaks`);
+    const claims = claimsOf(planes[0] as ControlPlane, store);
+    t.deepEqual([...(await claims.address.values())].sort(), [...addresses].sort(), `seed ${seed}: nothing leaks`);
+    t.deepEqual([...(await claims.port.values())].sort(), ports.map(String).sort(), `seed ${seed}: nothing leaks`);
   }
   for (let i = 0; i < 30; i++)
     await servicesOf(planes[0] as ControlPlane)
@@ -215,22 +227,20 @@ test('the repair records addresses of older services, reports wrong ones and rel
     services: { serviceClusterIpRange: '10.0.0.0/12', serviceNodePortRange: '1-65535' },
   });
   const write = (name: string, spec: Partial<Service['spec']>) => servicesOf(wide).create(service(name, spec));
-  const kept = await write('kept', { clusterIP: '10.0.0.5' });
+  await write('kept', { clusterIP: '10.0.0.5' });
   await write('twin', { clusterIP: '10.1.0.5' });
   await write('outside', { clusterIP: '10.2.0.5', type: 'NodePort', ports: [{ port: 80, nodePort: 999 }] });
-  const claims = new Claims(() => store);
-  for (const kind of ['address', 'port'] as const)
-    for (const claim of await claims.list(kind)) await claims.remove(claim);
-  await claims.claim('address', '10.0.0.77', { namespace: 'default', name: 'gone', uid: 'gone' });
+  const before = claimsOf(wide, store);
+  for (const claims of [before.address, before.port])
+    for (const claim of await claims.list()) await claims.remove(claim);
+  await before.address.claim('10.0.0.77', { namespace: 'default', name: 'gone' });
+  await wide.client(ServiceCIDR).delete('kubernetes');
   await wide.close();
 
   const clock = new FakeClock();
   const made = await plane(t, { storage: store, clock, services: { serviceClusterIpRange: '10.0.0.0/16' } });
-  t.deepEqual(await claims.owner('address', '10.0.0.5'), {
-    namespace: 'default',
-    name: 'kept',
-    uid: kept.metadata?.uid ?? '',
-  });
+  const { address } = claimsOf(made, store);
+  t.deepEqual(await address.owner('10.0.0.5'), { namespace: 'default', name: 'kept' });
   const reasons = async () =>
     (await made.client(Event).namespace('default').list()).items
       .map(({ involvedObject, reason }) => `${involvedObject?.name} ${reason}`)
@@ -242,16 +252,16 @@ test('the repair records addresses of older services, reports wrong ones and rel
     'outside PortOutOfRange',
     'twin ClusterIPOutOfRange',
   ]);
-  t.truthy(await claims.owner('address', '10.0.0.77'), 'its service may be about to be stored');
+  t.truthy(await address.owner('10.0.0.77'), 'its service may be about to be stored');
   await until(async () => {
     clock.advance(180_000);
-    return (await claims.owner('address', '10.0.0.77')) === undefined;
+    return (await address.owner('10.0.0.77')) === undefined;
   });
   t.is((await reasons()).length, 4, 'events are not repeated');
 });
 
 test('ranges are checked', (t) => {
-  for (const text of ['10.0.0.0', '10.0.0.0/33', '10.0.0.0/11', '10.0.0.0/31', 'fd00::/64', 'x/24'])
+  for (const text of ['10.0.0.0', '10.0.0.0/33', '10.0.0.0/31', 'fd00::/127', 'x/24'])
     t.throws(() => new AddressRange(text, '--service-cluster-ip-range'), { message: /^--service-cluster-ip-range: / });
   for (const text of ['1', '0-5', '5-4', '1-65536']) t.throws(() => parsePortRange(text, '--service-node-port-range'));
   const range = new AddressRange('10.0.0.77/24', '');
@@ -265,6 +275,11 @@ test('ranges are checked', (t) => {
     ['::1', false],
   ];
   for (const [address, expected] of inside) t.is(range.has(address), expected, address);
+  const large = new AddressRange('fd00::/64', '');
+  t.deepEqual(
+    [large.last, large.has('fd00::ffff:ffff:ffff:ffff'), large.has('fd00:0:0:1::')],
+    [2 ** 20 - 1, true, false],
+  );
   t.is(canonicalAddress('fd00:0:0:0::00a1'), 'fd00::a1');
   t.is(canonicalAddress('::ffff:1.2.3.4'), canonicalAddress('::ffff:102:304'));
 });
@@ -278,9 +293,82 @@ test('services of a namespace that is deleted release their addresses', async (t
     .client(Service)
     .namespace('short')
     .create({ ...service('web'), metadata: { name: 'web' } });
-  const claims = new Claims(() => store);
-  t.is((await claims.values('address')).size, 1);
+  const { address } = claimsOf(made, store);
+  t.is((await address.values()).size, 1);
   await made.client(Namespace).delete('short');
-  await until(async () => (await claims.values('address')).size === 0);
+  await until(async () => (await address.values()).size === 0);
   t.pass();
+});
+
+test('a cluster IP is an IPAddress that names its service; addresses of others are not allocated, and stay', async (t) => {
+  const clock = new FakeClock();
+  const made = await plane(t, { clock, services: { serviceClusterIpRange: '10.0.0.0/29' } });
+  const addresses = made.client(IPAddress);
+  const parentRef = { group: 'example.com', resource: 'gateways', namespace: 'default', name: 'g' };
+  await addresses.create({ metadata: { name: '10.0.0.2' }, spec: { parentRef } });
+  await servicesOf(made).create(service('web', { clusterIP: '10.0.0.1' }));
+  const { metadata, spec } = await addresses.get('10.0.0.1');
+  t.deepEqual(spec.parentRef, { resource: 'services', namespace: 'default', name: 'web' });
+  t.deepEqual(metadata.labels, {
+    'ipaddress.kubernetes.io/ip-family': 'IPv4',
+    'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+  });
+  t.regex(
+    await rejected(t, servicesOf(made).create(service('taken', { clusterIP: '10.0.0.2' }))),
+    /provided IP is already allocated/,
+  );
+  const others = await Promise.all(['c', 'd', 'e', 'f'].map((name) => servicesOf(made).create(service(name))));
+  t.deepEqual(others.map(({ spec: { clusterIP } }) => clusterIP).sort(), [
+    '10.0.0.3',
+    '10.0.0.4',
+    '10.0.0.5',
+    '10.0.0.6',
+  ]);
+  for (let pass = 0; pass < 3; pass += 1) {
+    clock.advance(180_000);
+    await settled();
+  }
+  t.is((await addresses.list()).items.length, 6);
+});
+
+test('addresses are also allocated from ServiceCIDRs that are ready and stay', async (t) => {
+  const made = await plane(t, { services: { serviceClusterIpRange: '10.0.0.0/30,fd00:1::/126' } });
+  const networks = made.client(ServiceCIDR);
+  const kubernetes = await networks.get('kubernetes');
+  t.deepEqual(kubernetes.spec.cidrs, ['10.0.0.0/30', 'fd00:1::/126']);
+  t.like(kubernetes.status?.conditions?.[0], { type: 'Ready', status: 'True', reason: '' });
+  await networks.create({ metadata: { name: 'more' }, spec: { cidrs: ['10.1.0.0/24', 'fd00::/64'] } });
+  const services = servicesOf(made);
+  const outside = /is not in the valid range. The range of valid IPs is 10.0.0.0\/30$/;
+  t.regex(await rejected(t, services.create(service('early', { clusterIP: '10.1.0.5' }))), outside);
+  const ready = { type: 'Ready', status: 'True', reason: '', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  await networks.patchSubresource('more', 'status', 'merge', { status: { conditions: [ready] } });
+  const dual = (name: string) => services.create(service(name, { ipFamilyPolicy: 'PreferDualStack' }));
+  await until(() => services.create(service('early', { clusterIP: '10.1.0.5' })).catch(() => undefined));
+  const made4 = await Promise.all(['a', 'b', 'c', 'd'].map(dual));
+  const all = made4.flatMap(({ spec }) => spec.clusterIPs ?? []);
+  t.is(new Set(all).size, 8);
+  t.is(all.filter((address) => address.startsWith('10.1.0.')).length, 2, 'the first network has two addresses');
+  t.is(all.filter((address) => address.startsWith('fd00::')).length, 1, 'the first network has three addresses');
+  await networks.patch('more', 'merge', { metadata: { finalizers: ['example.com/kept'] } });
+  await networks.delete('more');
+  await until(async () =>
+    outside.test(await rejected(t, services.create(service('late', { clusterIP: '10.1.0.77' }), { dryRun: true }))),
+  );
+});
+
+test('records of cluster IPs from before IPAddress objects become such objects without a report', async (t) => {
+  const store = sharedStore(t);
+  const old = await plane(t, { storage: store });
+  const { spec } = await servicesOf(old).create(service('web'));
+  const value = spec.clusterIP ?? '';
+  await old.client(IPAddress).delete(value);
+  const record = Buffer.from(JSON.stringify({ namespace: 'default', name: 'web', uid: 'u' }));
+  const key = `!keelson/service-address/${value}`;
+  await store.write({ op: 'put', key, value: record, expect: 0 });
+  await old.close();
+  const made = await plane(t, { storage: store });
+  t.is((await made.client(IPAddress).get(value)).spec.parentRef?.name, 'web');
+  t.is((await store.get(key)).entry, undefined);
+  t.deepEqual((await made.client(Event).namespace('default').list()).items, []);
 });

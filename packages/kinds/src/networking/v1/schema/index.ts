@@ -52,3 +52,17 @@ export {
   type NetworkPolicySpec,
   NetworkPolicySpecSchema,
 } from './network-policy.ts';
+export {
+  type IPAddress,
+  IPAddressSchema,
+  type IPAddressSpec,
+  IPAddressSpecSchema,
+  type ParentReference,
+  ParentReferenceSchema,
+  type ServiceCIDR,
+  ServiceCIDRSchema,
+  type ServiceCIDRSpec,
+  ServiceCIDRSpecSchema,
+  type ServiceCIDRStatus,
+  ServiceCIDRStatusSchema,
+} from './service-networks.ts';
