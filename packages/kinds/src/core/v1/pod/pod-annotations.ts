@@ -17,13 +17,22 @@ type Annotations = Readonly<Record<string, string>>;
 const annotationOf = (annotations: Annotations, key: string): string | undefined =>
   Object.hasOwn(annotations, key) ? annotations[key] : undefined;
 
+/** True when an annotation chooses a profile: few pods have one. */
+export function hasProfileAnnotation(annotations: Annotations): boolean {
+  for (const key in annotations) if (isProfileKey(key)) return true;
+  return false;
+}
+
+const isProfileKey = (key: string): boolean =>
+  key === seccompPod || key.startsWith(seccompContainer) || key.startsWith(appArmorContainer);
+
 /**
  * Sets the AppArmor profiles of a new pod that annotations choose, and warns of such annotations. Nodes and admission
  * read the fields alone.
  */
 export function applyAppArmorAnnotations({ metadata, spec }: Pod, warn: (text: string) => void): void {
   const { annotations } = metadata ?? {};
-  if (annotations === undefined || spec.os?.name === 'windows') return;
+  if (annotations === undefined || spec.os?.name === 'windows' || !hasProfileAnnotation(annotations)) return;
   eachContainer(spec, '', (container) => {
     const key = `${appArmorContainer}${container.name}`;
     const annotation = annotationOf(annotations, key);
@@ -56,10 +65,10 @@ export function checkProfileAnnotations(
   specPath: string,
   errors: Errors,
 ): void {
-  const all = Object.entries(annotations ?? {});
-  const seccomp = all.filter(([key]) => key === seccompPod || key.startsWith(seccompContainer));
-  const appArmor = all.filter(([key]) => key.startsWith(appArmorContainer));
-  if (annotations === undefined || seccomp.length + appArmor.length === 0) return;
+  if (annotations === undefined || !hasProfileAnnotation(annotations)) return;
+  const chosen = Object.entries(annotations).filter(([key]) => isProfileKey(key));
+  const appArmor = chosen.filter(([key]) => key.startsWith(appArmorContainer));
+  const seccomp = chosen.filter((entry) => !appArmor.includes(entry));
   for (const [key, value] of seccomp) {
     if (value.startsWith(localhost)) checkDescendingPath(value.slice(localhost.length), `${path}.${key}`, errors);
     else if (!['runtime/default', 'docker/default', 'unconfined'].includes(value)) {

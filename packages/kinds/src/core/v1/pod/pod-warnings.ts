@@ -14,7 +14,13 @@ import type {
 } from '../schema/index.ts';
 import { eachContainer } from './default-pod-spec.ts';
 import { overlapWarnings } from './overlapping-paths.ts';
-import { appArmorContainer, appArmorProfileOf, seccompContainer, seccompPod } from './pod-annotations.ts';
+import {
+  appArmorContainer,
+  appArmorProfileOf,
+  hasProfileAnnotation,
+  seccompContainer,
+  seccompPod,
+} from './pod-annotations.ts';
 
 interface Template {
   readonly metadata?: ObjectMeta;
@@ -194,9 +200,6 @@ function byteWarning(amounts: Record<string, string> | undefined, name: string, 
   add(`${path}[${name}]: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
 }
 
-const isProfileKey = (key: string): boolean =>
-  key === seccompPod || key.startsWith(seccompContainer) || key.startsWith(appArmorContainer);
-
 /** Warnings about annotations whose successors are fields. A pod gets the profiles of AppArmor from annotations. */
 function profileWarnings(template: Template, root: string, isTemplate: boolean, add: Add): void {
   const { metadata: { annotations = {} } = {}, spec } = template;
@@ -204,7 +207,7 @@ function profileWarnings(template: Template, root: string, isTemplate: boolean, 
     if (!Object.hasOwn(annotations, key)) return;
     add(`${root}metadata.annotations[${key}]: non-functional in v1.27+; use the "seccompProfile" field instead`);
   };
-  if (!Object.keys(annotations).some(isProfileKey)) return;
+  if (!hasProfileAnnotation(annotations)) return;
   if (!spec.securityContext?.seccompProfile) seccomp(seccompPod);
   eachContainer(spec, '', ({ name, securityContext }) => {
     if (!securityContext?.seccompProfile) seccomp(`${seccompContainer}${name}`);
