@@ -124,11 +124,16 @@ export function namePrefixErrors(rule: NameRule, prefix: string): string[] {
   return nameErrors(rule, end);
 }
 
+/** Valid qualified names that were checked before: the keys of labels and annotations are few and repeat. */
+const knownNames = new Set<string>();
+const maxKnownNames = 1_000;
+
 /**
  * Violations of the rule for qualified names, `[prefix/]name` with a DNS subdomain as prefix: label keys, annotation
  * keys, finalizers, condition types.
  */
 export function qualifiedNameErrors(text: string): string[] {
+  if (knownNames.has(text)) return [];
   const slash = text.indexOf('/');
   const prefix = slash < 0 ? undefined : text.slice(0, slash);
   const name = text.slice(slash + 1);
@@ -143,6 +148,11 @@ export function qualifiedNameErrors(text: string): string[] {
   if (name === '') errors.push('name part must be non-empty');
   else if (name.length > maxLabel) errors.push(`name part must be no more than ${maxLabel} characters`);
   if (!qualifiedName.test(name)) errors.push(`name part ${qualifiedRule}`);
+  if (errors.length === 0) {
+    if (knownNames.size >= maxKnownNames) knownNames.clear();
+    // A copy: the text may be a part of a long one, which would be kept with it.
+    knownNames.add(Buffer.from(text, 'latin1').toString('latin1'));
+  }
   return errors;
 }
 

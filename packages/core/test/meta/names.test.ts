@@ -207,3 +207,13 @@ test('megabytes of hostile text are checked in linear time', (t) => {
   // Quadratic checks would take hours; the bound only has to distinguish the two on a busy machine.
   t.true(process.hrtime.bigint() - started < 20_000_000_000n);
 });
+
+test('qualified names have the same result however many others are checked in between', (t) => {
+  const invalid = qualifiedNameErrors('-a');
+  t.is(invalid.length, 1);
+  for (let i = 0; i < 2_500; i += 1) {
+    t.deepEqual(qualifiedNameErrors(`example.com/name-${i}`), []);
+    t.deepEqual(qualifiedNameErrors('example.com/name-0'), []);
+    t.deepEqual(qualifiedNameErrors('-a'), invalid);
+  }
+});

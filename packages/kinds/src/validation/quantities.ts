@@ -13,9 +13,12 @@ export function isNegativeAmount(amount: string): boolean {
   return amount.startsWith('-') && (compareAmounts(amount, '0') ?? 0) < 0;
 }
 
+/** Most amounts: digits with or without a multiple. */
+const plainAmount = /^\d+(?:[kMGTPE]|[KMGTPE]i)?$/;
+
 /** True for amounts without a fraction. */
 export function isWholeQuantity(amount: string): boolean {
-  return unlessMalformed(() => quantityMilliValue(amount) % 1000n === 0n) ?? true;
+  return plainAmount.test(amount) || (unlessMalformed(() => quantityMilliValue(amount) % 1000n === 0n) ?? true);
 }
 
 /** The result of a calculation, or undefined when a text is no quantity. */
