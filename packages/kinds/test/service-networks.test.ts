@@ -17,9 +17,12 @@ test('the name of an IPAddress is an address in canonical form, and its referenc
   for (const name of ['10.0.0.1', '255.255.255.255', 'fe80::42:1dff:fe84:f9e2'])
     t.deepEqual(create(IPAddress, address(name)).messages, [], name);
   const cases: [Record<string, unknown>, readonly string[]][] = [
-    [address('web'), ['metadata.name: Invalid value: "web": must be a valid IP address']],
-    [address('10.0.0.01'), ['metadata.name: Invalid value: "10.0.0.01": must be a canonical format IP address']],
-    [address('fd00:0::1'), ['metadata.name: Invalid value: "fd00:0::1": must be a canonical format IP address']],
+    [
+      address('web'),
+      ['metadata.name: Invalid value: "web": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+    ],
+    [address('10.0.0.01'), ['metadata.name: Invalid value: "10.0.0.01": must not have leading 0s']],
+    [address('fd00:0::1'), ['metadata.name: Invalid value: "fd00:0::1": must be in canonical form ("fd00::1")']],
     [{ ...address('10.0.0.1'), spec: {} }, ['spec.parentRef: Required value']],
     [address('10.0.0.1', {}), ['spec.parentRef.resource: Required value', 'spec.parentRef.name: Required value']],
     [
@@ -49,17 +52,25 @@ test('the reference of an IPAddress cannot be changed, and tables show it', (t) 
 test('a ServiceCIDR has one network, or one of each family, in canonical form', (t) => {
   for (const cidrs of [['10.0.0.0/24'], ['fd00::/64', '10.0.0.0/8']])
     t.deepEqual(create(ServiceCIDR, networks(...cidrs)).messages, []);
-  const cases: [readonly string[], readonly string[]][] = [
-    [[], ['spec.cidrs: Required value: at least one CIDR required']],
-    [['10.0.0.0'], ['spec.cidrs[0] Invalid']],
-    [['10.0.0.1/24'], ['spec.cidrs[0] Invalid']],
-    [['10.0.0.0/24', '10.1.0.0/24'], ['spec.cidrs Invalid']],
-    [['10.0.0.0/24', 'fd00::/64', '10.1.0.0/24'], ['spec.cidrs Invalid']],
+  const at0 = (value: string, detail: string) => `spec.cidrs[0]: Invalid value: "${value}": ${detail}`;
+  const cases: [readonly string[], string][] = [
+    [[], 'spec.cidrs: Required value: at least one CIDR required'],
+    [['10.0.0.0'], at0('10.0.0.0', 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')],
+    [['10.0.0.00/24'], at0('10.0.0.00/24', 'must not have leading 0s in IP or prefix length')],
+    [['10.0.0.0/08'], at0('10.0.0.0/08', 'must not have leading 0s in IP or prefix length')],
+    [['::ffff:10.0.0.0/120'], at0('::ffff:10.0.0.0/120', 'must not have an IPv4-mapped IPv6 address')],
+    [['10.0.0.1/24'], at0('10.0.0.1/24', 'must not have bits set beyond the prefix length')],
+    [['FD00::/64'], at0('FD00::/64', 'must be in canonical form ("fd00::/64")')],
+    [
+      ['10.0.0.0/24', '10.1.0.0/24'],
+      'spec.cidrs: Invalid value: ["10.0.0.0/24","10.1.0.0/24"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
+    ],
+    [
+      ['10.0.0.0/24', 'fd00::/64', '10.1.0.0/24'],
+      'spec.cidrs: Invalid value: ["10.0.0.0/24","fd00::/64","10.1.0.0/24"]: may only hold up to 2 values',
+    ],
   ];
-  for (const [cidrs, expected] of cases) {
-    const { messages, causes } = create(ServiceCIDR, networks(...cidrs));
-    t.deepEqual(expected[0]?.includes(': ') ? messages : causes, expected, cidrs.join());
-  }
+  for (const [cidrs, expected] of cases) t.deepEqual(create(ServiceCIDR, networks(...cidrs)).messages, [expected]);
 });
 
 test('the networks of a ServiceCIDR cannot be changed, but one of the other family can be added', (t) => {

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { fieldError } from '@keelson/core';
-import { checkIp, checkName, type Errors } from './checks.ts';
-import { standardAddress } from './parse-address.ts';
+import { checkCidr, checkIp, checkName, type Errors } from './checks.ts';
+import { type Cidr, standardAddress } from './parse-address.ts';
 
 function listOf(...ranges: [address: string, bits: number][]): BlockList {
   const list = new BlockList();
@@ -42,4 +42,17 @@ export function checkCanonicalIp(value: string, path: string, errors: Errors): b
     errors.push(fieldError.invalid(path, value, `must be in canonical form (${JSON.stringify(canonical)})`));
   } else return true;
   return false;
+}
+
+/** Requires a network in CIDR notation in its canonical form; returns it, also when only the form is wrong. */
+export function checkCanonicalCidr(value: string, path: string, errors: Errors): Cidr | undefined {
+  const cidr = checkCidr(value, path, errors);
+  if (cidr === undefined || cidr.network === value) return cidr;
+  const [address = '', bits = ''] = value.split('/');
+  let detail = `must be in canonical form (${JSON.stringify(cidr.network)})`;
+  if (isIP(address) === 0 || /^0\d/.test(bits)) detail = 'must not have leading 0s in IP or prefix length';
+  else if (!isIPv4(address) && isIPv4(cidr.address)) detail = 'must not have an IPv4-mapped IPv6 address';
+  else if (!cidr.network.startsWith(`${cidr.address}/`)) detail = 'must not have bits set beyond the prefix length';
+  errors.push(fieldError.invalid(path, value, detail));
+  return cidr;
 }

@@ -8,8 +8,8 @@ import {
   pathSegmentErrors,
 } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkCidr, checkText, checkUnchanged, type Errors, newErrors, pushInvalid } from '../../validation/checks.ts';
-import { standardAddress } from '../../validation/parse-address.ts';
+import { checkCanonicalCidr, checkCanonicalIp } from '../../validation/addresses.ts';
+import { checkText, checkUnchanged, type Errors, newErrors, pushInvalid } from '../../validation/checks.ts';
 import {
   IPAddressSchema,
   type IPAddress as IPAddressType,
@@ -47,7 +47,7 @@ export const IPAddress: KindDefinition<IPAddressType> = defineKind({
     generation: 'none',
     validate({ metadata, spec }) {
       const errors = newErrors();
-      checkName(metadata?.name ?? '', errors);
+      checkCanonicalIp(metadata?.name ?? '', 'metadata.name', errors);
       checkReference(spec.parentRef, errors);
       return errors;
     },
@@ -88,14 +88,11 @@ export type ServiceCIDR = ServiceCIDRType;
 function referenceText(reference: ParentReference | undefined): string {
   if (reference === undefined) return '<none>';
   const { group = '', resource, namespace = '', name } = reference;
-  return [group === '' ? resource : `${resource}.${group}`, ...(namespace === '' ? [] : [namespace]), name].join('/');
-}
-
-function checkName(name: string, errors: Errors): void {
-  const address = standardAddress(name);
-  if (address === undefined) errors.push(fieldError.invalid('metadata.name', name, 'must be a valid IP address'));
-  else if (address !== name)
-    errors.push(fieldError.invalid('metadata.name', name, 'must be a canonical format IP address'));
+  return [
+    (group === '' ? resource : `${resource}.${group}`).toLowerCase(),
+    ...(namespace === '' ? [] : [namespace]),
+    name,
+  ].join('/');
 }
 
 function checkReference({ group = '', resource, namespace = '', name }: ParentReference, errors: Errors): void {
@@ -112,11 +109,9 @@ function networkErrors(networks: readonly string[]): FieldError[] {
   if (networks.length === 0) errors.push(fieldError.required(path, 'at least one CIDR required'));
   if (networks.length > maxNetworks) errors.push(fieldError.invalid(path, networks, 'may only hold up to 2 values'));
   if (errors.length > 0) return errors;
-  const parsed = networks.map((network, i) => checkCidr(network, `${path}[${i}]`, errors));
-  for (const [i, cidr] of parsed.entries())
-    if (cidr !== undefined && cidr.network !== networks[i])
-      errors.push(fieldError.invalid(`${path}[${i}]`, networks[i], `must be in canonical form ("${cidr.network}")`));
-  if (parsed.length === 2 && parsed[0]?.size === parsed[1]?.size) {
+  const parsed = networks.map((network, i) => checkCanonicalCidr(network, `${path}[${i}]`, errors));
+  const [first, second] = parsed;
+  if (first !== undefined && first.size === second?.size) {
     const detail = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
     errors.push(fieldError.invalid(path, networks, detail));
   }
