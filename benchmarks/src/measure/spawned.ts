@@ -15,7 +15,8 @@ const stopLimitMs = 10_000;
 const running = new Set<ChildProcess>();
 
 /**
- * Ends the child process with this one, also when a signal ends this one. It would disturb what is measured later.
+ * Ends the child process with this one, also when SIGINT, SIGTERM or SIGHUP ends this one. It would disturb what is
+ * measured later.
  *
  * @returns the child process
  */

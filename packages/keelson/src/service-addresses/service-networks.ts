@@ -1,6 +1,6 @@
 import { missingIsUndefined } from '@keelson/client';
-import { isConditionTrue } from '@keelson/controller-kit';
-import { type ApiClient, formatTime, isStatusError, StatusReason } from '@keelson/core';
+import { isConditionTrue, withCondition } from '@keelson/controller-kit';
+import { type ApiClient, type ConditionObject, isStatusError, StatusReason } from '@keelson/core';
 import type { Clock, Logger } from '@keelson/core/runtime';
 import { ServiceCIDR, serviceCidrReady } from '@keelson/kinds';
 import type { CachedObjects } from '../admission/cached-objects.ts';
@@ -65,12 +65,9 @@ export class ServiceNetworks {
     const objects = client().resource(ServiceCIDR);
     const existing = await objects.get(defaultName).catch(missingIsUndefined);
     if (existing === undefined) {
-      const condition = {
-        ...{ type: serviceCidrReady, status: 'True', reason: '' },
-        message: 'Kubernetes default Service CIDR is ready',
-        lastTransitionTime: formatTime(new Date(clock.now())),
-      };
-      const status = { conditions: [condition] };
+      const message = 'Kubernetes default Service CIDR is ready';
+      const ready = { type: serviceCidrReady, status: 'True', reason: '', message };
+      const status = { conditions: [...withCondition<ConditionObject>([], ready, clock)] };
       await objects.create({ metadata: { name: defaultName }, spec: { cidrs }, status }).catch((error: unknown) => {
         // Another server was faster.
         if (!isStatusError(error, StatusReason.AlreadyExists)) throw error;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { isStatusError, type KubeObject } from '@keelson/core';
-import { FakeClock } from '@keelson/core/runtime';
+import { FakeClock, silentLogger } from '@keelson/core/runtime';
 import type { Store } from '@keelson/core/storage-adapter';
 import { Event, IPAddress, Namespace, Service, ServiceCIDR } from '@keelson/kinds';
 import { until } from '@keelson/test-support';
@@ -26,11 +26,6 @@ const claimsOf = (made: ControlPlane, store: Store) =>
     () => store,
   );
 const servicesOf = (made: ControlPlane) => made.client(Service).namespace('default');
-
-/** Work that a fake clock has started has ended by then. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-}
 
 async function rejected(t: ExecutionContext, call: Promise<unknown>): Promise<string> {
   const error = await t.throwsAsync(call);
@@ -302,7 +297,8 @@ test('services of a namespace that is deleted release their addresses', async (t
 
 test('a cluster IP is an IPAddress that names its service; addresses of others are not allocated, and stay', async (t) => {
   const clock = new FakeClock();
-  const made = await plane(t, { clock, services: { serviceClusterIpRange: '10.0.0.0/29' } });
+  const store = sharedStore(t);
+  const made = await plane(t, { storage: store, clock, services: { serviceClusterIpRange: '10.0.0.0/29' } });
   const addresses = made.client(IPAddress);
   const parentRef = { group: 'example.com', resource: 'gateways', namespace: 'default', name: 'g' };
   await addresses.create({ metadata: { name: '10.0.0.2' }, spec: { parentRef } });
@@ -324,10 +320,12 @@ test('a cluster IP is an IPAddress that names its service; addresses of others a
     '10.0.0.5',
     '10.0.0.6',
   ]);
-  for (let pass = 0; pass < 3; pass += 1) {
+  const { port } = claimsOf(made, store);
+  await port.claim('30001', { namespace: 'default', name: 'gone' });
+  await until(async () => {
     clock.advance(180_000);
-    await settled();
-  }
+    return (await port.owner('30001')) === undefined;
+  }, 'two passes of the repair');
   t.is((await addresses.list()).items.length, 6);
 });
 
@@ -355,6 +353,26 @@ test('addresses are also allocated from ServiceCIDRs that are ready and stay', a
   await until(async () =>
     outside.test(await rejected(t, services.create(service('late', { clusterIP: '10.1.0.77' }), { dryRun: true }))),
   );
+});
+
+test('a server with another network than the ServiceCIDR kubernetes warns once and uses both', async (t) => {
+  const store = sharedStore(t);
+  await (await plane(t, { storage: store, services: { serviceClusterIpRange: '10.0.0.0/24' } })).close();
+  const clock = new FakeClock();
+  const warnings: string[] = [];
+  const logger = { ...silentLogger, child: () => logger, warn: (message: string) => warnings.push(message) };
+  const options = { storage: store, clock, logger, services: { serviceClusterIpRange: '10.1.0.0/24' } };
+  const made = await plane(t, options);
+  const services = servicesOf(made);
+  t.regex((await services.create(service('own'))).spec.clusterIP ?? '', /^10\.1\.0\./);
+  t.is((await services.create(service('both', { clusterIP: '10.0.0.5' }))).spec.clusterIP, '10.0.0.5');
+  const { port } = claimsOf(made, store);
+  await port.claim('30001', { namespace: 'default', name: 'gone' });
+  await until(async () => {
+    clock.advance(180_000);
+    return (await port.owner('30001')) === undefined;
+  }, 'two passes of the repair');
+  t.is(warnings.filter((text) => text.includes('the ServiceCIDR kubernetes has other networks')).length, 1);
 });
 
 test('records of cluster IPs from before IPAddress objects become such objects without a report', async (t) => {

@@ -243,6 +243,7 @@ function portWarnings(spec: PodSpec, path: string, add: Add): void {
   for (const entry of ports) {
     const { port } = entry;
     if (port.hostIP && !port.hostPort) add(`${placeOf(entry)}: hostIP set without hostPort: ${goText(port)}`);
+    // Most pods have one port, which no other can repeat.
     if (ports.length === 1) return;
     const key = `${port.containerPort}/${port.protocol ?? ''}`;
     const others = known.get(key) ?? [];
